@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the suites of the control plane share: models, a server for each suite, and what is asked of it again and again."""
+"""Shared fixtures of the control plane suites: models, a server for each suite, and common requests."""
 import concurrent.futures
 import json
 import shutil
@@ -53,7 +53,7 @@ def web(models):
 
 
 def over(server):
-    """The server is there still, and ends at once, for nothing is under way any more."""
+    """The server still runs, and stops at once, because no request is in progress."""
     assert server.process.poll() is None, "the server died:\n" + "".join(server.lines)
     start = time.monotonic()
     assert server.stop() in (0, 143, -15), "".join(server.lines)
@@ -63,7 +63,7 @@ def over(server):
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory, models, web):
     root = tmp_path_factory.mktemp("plane")
-    # No plugin is there, whatever the machine has: what is said then is tested.
+    # No plugin is installed, whatever the machine has: the suite tests the resulting messages.
     without = {"NEREID_PLUGIN_DIR": str(root / "plugins")}
     server = ControlServer(root, values={"models": models}, environment=without)
     yield server
@@ -81,7 +81,7 @@ def sklearn_rows():
 
 
 def shares(plane, name, count):
-    """How often which sum came back, over connections that are kept."""
+    """Counts the returned sums, over kept-alive connections."""
     def some(part):
         return [plane.predict(name, [[1]])[0] for _ in range(part)]
 

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A server with its control plane, its API as a client of Kubernetes sees it, and an HTTP server for what services call."""
+"""A server with its control plane, a Kubernetes-style client of its API, and an HTTP server that services call."""
 import http.client
 import json
 import pathlib
@@ -30,7 +30,7 @@ PLURALS = {
 
 
 def until(condition, what, timeout=60):
-    """As that of the others, but patient: most here is done by processes that must start first."""
+    """As in the other suites, with a longer timeout: most tests wait for child processes to start."""
     return server.until(condition, what, timeout)
 
 
@@ -82,7 +82,7 @@ class ControlServer(Server):
         return f"{root}/namespaces/{namespace}/{PLURALS[kind]}/{name}"
 
     def apply(self, file, **values):
-        """Applies every document; the last answer."""
+        """Applies every document; returns the last response."""
         answer = None
         for document in yaml.safe_load_all(self.text(file, **values)):
             meta = document["metadata"]
@@ -112,7 +112,7 @@ class ControlServer(Server):
         return next((c for c in status.get("conditions", []) if c["type"] == kind), {"status": "Unknown"})
 
     def steady(self, name, namespace="demo", of="InferenceService", timeout=120):
-        """Waits until what was applied last is ready; the resource."""
+        """Waits until the last applied generation is ready; returns the resource."""
         def look():
             found = self.get(name, namespace, of)
             status = found.get("status", {})
@@ -126,7 +126,7 @@ class ControlServer(Server):
             raise AssertionError(f"{e}\n{json.dumps(self.get(name, namespace, of).get('status'), indent=1)}") from None
 
     def call(self, name, path, body=None, namespace="demo", headers=None, by="host", **more):
-        """Asks a service by its host, or by its path; (status, headers, what the body's JSON says)"""
+        """Calls a service by its host, or by its path; returns (status, headers, parsed JSON body)."""
         if by == "host":
             headers = {"Host": f"{name}-{namespace}.example.com", **(headers or {})}
         else:
@@ -148,7 +148,7 @@ class ControlServer(Server):
 
 
 class Web:
-    """Serves the files of a folder, takes whatever is posted, and can be told to fail and to want headers."""
+    """Serves the files of a directory and records POST requests; can be set to fail and to require headers."""
 
     def __init__(self, folder):
         web = self

@@ -69,11 +69,11 @@ def add_broken(repository, name):
 
 
 def values(datatype, shape, seed=1, model=""):
-    """Numbers over the whole range of a type, with its ends; texts that the model can take."""
+    """Numbers over the whole range of a type, including its limits; texts that the model accepts."""
     random = np.random.default_rng(seed)
     count = int(np.prod(shape))
     if datatype == "BYTES":
-        # ONNX Runtime's Java interface takes no characters beyond U+FFFF; the server refuses them there.
+        # ONNX Runtime's Java API does not accept characters beyond U+FFFF; the server rejects them.
         words = [b"", ("é\u4e16" if "onnx" in model else "é\U0001f600").encode(), b"plain", b"a\"b\\c\n"]
         return np.array([words[i % len(words)] for i in range(count)], dtype=object).reshape(shape)
     kind = NUMPY[datatype]

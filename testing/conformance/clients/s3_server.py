@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""As much of an S3 store as fetching models needs, which believes nobody whose signature is wrong."""
+"""A minimal S3 server for fetching models, which rejects requests with a wrong signature."""
 import hashlib
 import hmac
 import re
@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 
 class S3:
-    """Buckets are the folders of a folder. `down` makes it answer 503, `cut` ends the next bodies halfway."""
+    """Buckets are the subdirectories of a directory. `down` makes it answer 503, `cut` truncates the next bodies."""
 
     def __init__(self, folder, key, secret):
         store = self
@@ -96,7 +96,7 @@ class S3:
 
 
 def signed(request, path, query, key, secret):
-    """Whether the request has the signature (version 4) of that key."""
+    """Whether the request has a valid signature (version 4) of the key."""
     given = re.fullmatch(
         r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d+)/([^/]+)/s3/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]+)",
         request.headers.get("Authorization", ""))

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the program from its distribution on a free port, and asks it plain HTTP questions."""
+"""Starts the program from its distribution on a free port, and sends it plain HTTP requests."""
 import glob
 import http.client
 import os
@@ -93,7 +93,7 @@ class Server:
 
 
 def until(condition, what, timeout=20):
-    """Waits for something to become true; says what did not."""
+    """Waits until a condition holds; fails with its description."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
         value = condition()

@@ -24,7 +24,7 @@ from test_formats import read_expected
 
 @pytest.fixture(scope="module", autouse=True)
 def asleep(plane):
-    """What takes time by itself begins now: scaling to zero looks back over a window, and waits for a while after it."""
+    """Starts early what takes time: scaling to zero waits for a metric window and a grace period."""
     for name in ("sleeper", "sleepy", "dozer"):
         plane.apply("zero.yaml", name=name)
 
@@ -298,7 +298,7 @@ def steps(plane, models):
 
 
 def graph(plane, name, nodes, body, **more):
-    """Applies a graph and asks it: (status, answer)"""
+    """Applies a graph and calls it; returns (status, response)."""
     document = {
         "apiVersion": "serving.kserve.io/v1alpha1", "kind": "InferenceGraph",
         "metadata": {"name": name, "namespace": "graphs"}, "spec": {"nodes": nodes}}

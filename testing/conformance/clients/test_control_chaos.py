@@ -42,7 +42,7 @@ def test_what_was_acknowledged_outlives_a_killed_server(tmp_path, models):
 
         def applying():
             while not stop.is_set():
-                # One that was deleted is not applied again: it would be gone once its deletion is through.
+                # A deleted service is not applied again: it would vanish when its deletion completes.
                 name = f"storm-{generator.randrange(30)}-{len(deleted)}"
                 try:
                     if generator.random() < 0.2 and acknowledged:
@@ -141,7 +141,7 @@ TRY_AGAIN = (502, 503, 504)
 
 
 class Storm:
-    """A server that is asked all the time and given resources all the time, while things break around it."""
+    """A server under constant requests and resource changes, while its environment fails."""
 
     def __init__(self, disk, s3, values):
         self.disk, self.s3, self.values = disk, s3, values
@@ -152,7 +152,7 @@ class Storm:
         self.threads = []
 
     def serve(self):
-        # fetched models are elsewhere, for their cache wants a gigabyte to stay free
+        # fetched models are stored elsewhere, because their cache keeps a gigabyte of disk free
         return ControlServer(
             None, "--control-directory", self.disk / "control", "--model-cache", self.disk.parent / "cache", values=self.values)
 
@@ -166,7 +166,7 @@ class Storm:
             thread.start()
 
     def ask(self, name, rows, expected):
-        """Asks again and again. A request that cannot be answered now is asked again; what is answered must be right."""
+        """Sends requests continuously. A failed request is retried; every response must be correct."""
         namespace = "storm" if name == "before" else "demo"
         while not self.over.is_set():
             try:
@@ -209,7 +209,7 @@ class Storm:
                 pass
             self.over.wait(0.1)
 
-    # what breaks
+    # the failures
 
     def kill_a_child(self, generator):
         def pid():
@@ -291,7 +291,7 @@ def test_a_storm_loses_nothing(tmp_path, models):
         until(lambda: all(storm.answered[n] > told[n] + 10 for n in asked), "every service answers again")
         storm.end()
         assert not storm.wrong, storm.wrong[:5]
-        print("answered", storm.answered, "asked again", storm.again, "changes", storm.accepted, "refused", storm.refusals)
+        print("answered", storm.answered, "retried", storm.again, "changes", storm.accepted, "rejected", storm.refusals)
         assert storm.acknowledged
         for name, label in storm.acknowledged.items():
             assert storm.server.get(name, "storm")["metadata"]["labels"]["run"] == label

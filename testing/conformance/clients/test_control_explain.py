@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Explainers that come with the server, as parts of services: the values of XGBoost, LightGBM and the shap package."""
+"""The built-in explainers as components of services: the values of XGBoost, LightGBM and the shap package."""
 import json
 import struct
 
@@ -19,14 +19,14 @@ STEP = 3
 
 
 def read_contributions(expected):
-    """What the package says of every third row of `.expected`: three ints (rows, outputs, features + 1), then doubles."""
+    """The package's values for every third row, from `.expected`: three ints (rows, outputs, features + 1), then doubles."""
     data = expected.with_suffix(".contributions").read_bytes()
     return np.frombuffer(data, "<f8", -1, 12).reshape(struct.unpack_from("<3i", data))
 
 
 @pytest.fixture(scope="module")
 def background(models):
-    """Rows of the training data that stand for what the models see."""
+    """Background rows from the training data."""
     rows = json.loads((SKLEARN / "expected.json").read_text())["forest"]["rows"]
     (models / "background").mkdir()
     (models / "background/background.json").write_text(json.dumps(rows[2:12]))

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""InferenceGraphs over gRPC: as a client of REST asks them, through the gRPC client of Triton."""
+"""InferenceGraphs over gRPC: the same requests as over REST, through Triton's gRPC client."""
 import contextlib
 import json
 import shutil
@@ -102,7 +102,7 @@ def tensor(name, array, kind="FP32"):
 
 
 def typed(channel, model, **contents):
-    """Asks with typed contents, which Triton's client does not do by itself."""
+    """Sends a request with typed contents, which Triton's client does not do by itself."""
     pb = grpc_client.service_pb2
     request = pb.ModelInferRequest(model_name=model)
     request.inputs.add(**contents)
@@ -244,7 +244,7 @@ def test_a_process_that_speaks_grpc_alone_answers_rest(plane):
     status, _, answer = plane.call("only-grpc", "/v2/models/only-grpc/infer", body, namespace="graphs")
     assert status == 200 and answer["id"] == "7" and np.allclose(answer["outputs"][0]["data"], [0.1, 0.2])
     status, _, answer = plane.call("only-grpc", "/v1/models/only-grpc:predict", {"instances": [1]}, namespace="graphs")
-    assert status == 501 and "speaks gRPC alone" in answer["error"]
+    assert status == 501 and "supports only gRPC" in answer["error"]
 
 
 def noted(plane, service, word):

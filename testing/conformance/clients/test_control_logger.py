@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Payload logs of services: what a receiver over HTTP gets, and what is in the files of a directory."""
+"""Payload logs of services: the events at an HTTP receiver, and the files in a directory."""
 import base64
 import concurrent.futures
 import csv
@@ -38,7 +38,7 @@ def ask(plane, name, body=None, request="r-1", **headers):
 
 
 def events(sink, count, of=None):
-    """The events that have come, when there are so many: (attributes, body)."""
+    """Waits for a number of events; returns them as (attributes, body)."""
     def come():
         found = [({k.removeprefix("ce-"): urllib.parse.unquote(v) for k, v in h.items()}, b) for _, h, b in list(sink.taken)]
         found = [e for e in found if of is None or e[0]["id"].startswith(of)]
@@ -70,7 +70,7 @@ def test_requests_and_answers_come_with_one_id(plane, sink):
         assert json.loads(told["annotations"]) == {"example.com/team": ["flowers"]} or "flowers" in told["annotations"]
         assert told["time"].endswith("Z")
     assert answered["status"] == "200"
-    # what is no inference is not logged, and who gives no id gets one
+    # requests other than inference are not logged, and a request without an id gets one
     sink.taken.clear()
     plane.call("logged", "/v2/models/logged/ready")
     plane.call("logged", "/v1/models/logged:predict", {"instances": IRIS[:1]}, by="path")
@@ -244,7 +244,7 @@ def test_what_waits_in_a_batch_is_written_when_its_time_is_up_and_when_the_servi
     assert len(files(tmp_path, 2, "to-batch", ".json")) == 2
 
 
-# --- settings that cannot be --------------------------------------------------------------------------------------------
+# --- invalid settings ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("annotation, word", [

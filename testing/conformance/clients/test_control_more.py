@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What KServe's samples do beside the first ones: gRPC all the way, sticky and mirrored requests, rollbacks, probes, scaling."""
+"""Further samples of KServe: gRPC end to end, sticky and mirrored requests, rollbacks, probes, scaling."""
 import concurrent.futures
 import contextlib
 import json
@@ -63,7 +63,7 @@ def test_a_canary_gets_its_share_of_grpc_and_sticks_to_who_asks(plane):
     assert all(len(seen) == 1 for seen in by_user.values()), by_user
     canaries = sum(seen == {2} for seen in by_user.values())
     assert 2 <= canaries <= 26, canaries
-    # the same ones over REST and with another service in between, for the header alone decides
+    # the same split over REST and through another service, because only the header decides
     for user, seen in list(by_user.items())[:5]:
         with grpc(plane, name) as client:
             assert client.infer(name, [tensor([[1]])], headers={"x-user": f"user-{user}"}).as_numpy("output-0")[0] in seen
@@ -109,7 +109,7 @@ def test_a_transformer_speaks_grpc_with_client_and_predictor(plane):
             client.infer("grpc-transformer", [tensor([[1, 2]])])
 
 
-# --- every way of asking a model ----------------------------------------------------------------------------------------
+# --- every protocol of a model ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
@@ -323,7 +323,7 @@ def test_services_of_batchers_say_it_in_every_protocol(plane):
     assert len(ids) == 1 and "" not in ids
 
 
-# --- what cannot be, is told --------------------------------------------------------------------------------------------
+# --- warnings for settings without effect -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("change, words", [

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""docs/KSERVE.md, command by command: what a new user copies from the page works, and answers what the page says."""
+"""docs/KSERVE.md, command by command: every command works when copied from the page, and prints the page's output."""
 import os
 import pathlib
 import re
@@ -37,7 +37,7 @@ def blocks():
 
 
 def steps(lines):
-    """(command, lines it is to print or None) of a block of a shell."""
+    """Splits a shell block into (command, expected lines or None)."""
     if any(line.startswith("$ ") for line in lines):
         found = []
         for line in lines:
@@ -47,12 +47,12 @@ def steps(lines):
                 found[-1][1].append(line)
         return found
     if lines[0].startswith(COMMANDS):
-        # each line by itself, but for those that quotes hold together
+        # line by line, except for lines inside quotes
         commands, pending = [], ""
         for line in lines:
             pending = f"{pending}\n{line}" if pending else line
             if pending.count('"') % 2 == 0 and pending.count("'") % 2 == 0:
-                # some lines say beside the command what it is for
+                # some lines have a comment after the command
                 commands.append((re.split(r" {6,}", pending)[0], None))
                 pending = ""
         assert not pending, lines
@@ -61,7 +61,7 @@ def steps(lines):
 
 
 def pattern(line):
-    """What a line of the page matches: times, ages, process numbers, ports and last digits are others each time."""
+    """Returns the pattern of a line: times, ages, pids, ports and last digits differ in each run."""
     kinds = [
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", r"\\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z"),
         (r"(?<=process )\d+", r"\\d+"),
@@ -83,7 +83,7 @@ def pattern(line):
 
 
 def prints(expected, actual):
-    """What of the expected lines does not come, in their order; None when all do."""
+    """Returns the expected lines that are missing, in order; None when none is."""
     left = [line.strip() for line in actual.splitlines()]
     for line in expected:
         if line.strip() in ("", "…"):
@@ -98,7 +98,7 @@ def prints(expected, actual):
 
 
 class Reader:
-    """Somebody who sits before the page with a terminal, in a directory of his own, beside others on this machine."""
+    """A user who follows the page in a terminal, with a directory of their own on a shared machine."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -136,7 +136,7 @@ class Reader:
         return done.returncode, done.stdout + done.stderr
 
     def follow(self, command, expected):
-        """Runs a command; one that only looks is run until it says what it should."""
+        """Runs a command; a read-only command is repeated until it prints the expected lines."""
         looks = re.match(r"(\./nereid (get|logs|describe)|curl) ", command)
         end = time.monotonic() + PATIENCE
         while True:
@@ -218,7 +218,7 @@ def test_every_command_of_the_page_does_what_the_page_says(tmp_path):
 
 
 def serve(reader):
-    """As the page says, but on free ports, and with a home directory of its own."""
+    """Starts the server as the page does, but on free ports and with a separate home directory."""
     saved = {k: os.environ.get(k) for k in ("HOME",)}
     os.environ["HOME"] = reader.environment["HOME"]
     os.environ.pop("NEREID_CONTROL", None)

@@ -20,7 +20,7 @@ PROTOCOLS = ["v1", "v2", "grpc-v2"]
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory):
     plane = ControlServer(tmp_path_factory.mktemp("plane"), values={"models": EXAMPLES})
-    # Python takes seconds to read the package: all of them begin at once.
+    # Importing the package takes seconds: all processes start in parallel.
     plane.apply("kserve-custom.yaml")
     for protocol in PROTOCOLS:
         plane.apply("kserve-transformer.yaml", name=f"scaler-{protocol}", protocol=protocol)
@@ -30,7 +30,7 @@ def plane(tmp_path_factory):
 
 
 def address(plane, name, by="host"):
-    """What the clients are given: where the server is, and headers."""
+    """The clients' parameters: the server's address, and headers."""
     if by == "path":
         return f"http://{plane.base}/serving/demo/{name}", {}
     return f"http://{plane.base}", {"Host": f"{name}-demo.example.com"}
@@ -122,5 +122,5 @@ def test_errors_of_the_predictor_come_through_the_transformer(plane, protocol):
     name = f"scaler-{protocol}"
     plane.steady(name)
     status, _, answer = plane.call(name, f"/v1/models/{name}:predict", {"instances": [[1, 2]]})
-    # the package makes 500 of it; what the predictor has said is there
+    # the package turns it into 500; the predictor's message is included
     assert status >= 400 and ("400" in answer["error"] or "INVALID_ARGUMENT" in answer["error"]), (status, answer)

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Models out of stores that want credentials, given in the ways that KServe's documentation has, and out of stores that fail."""
+"""Models from stores that require credentials, configured as in KServe's documentation, and from stores that fail."""
 import shutil
 
 import pytest
@@ -17,7 +17,7 @@ def s3(tmp_path_factory, models):
     root = tmp_path_factory.mktemp("s3")
     for model in ("onnx", "sklearn"):
         shutil.copytree(models / model, root / "bucket" / model)
-    # the prefix of another one, and no part of the model
+    # shares the prefix, and is not part of the model
     (root / "bucket/onnx-other").mkdir()
     (root / "bucket/onnx-other/model.onnx").write_bytes(b"this is no model")
     store = S3(root, "reader", "open sesame")

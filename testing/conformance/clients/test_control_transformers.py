@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Transformers that the server runs: of a jar in its process, and of a Python file in a process of its own program."""
+"""Transformers: from a jar in the server process, and from a Python file in a child process."""
 import concurrent.futures
 import http.client
 import importlib.util
@@ -156,7 +156,7 @@ public final class Named implements JsonTransformer {
 
 
 def built(where):
-    """A jar with the transformer, compiled with the distribution's own classes."""
+    """Compiles the transformer against the distribution's classes, into a jar."""
     home = os.environ.get("JAVA_HOME")
     javac = str(pathlib.Path(home) / "bin/javac") if home else shutil.which("javac")
     if not javac or not os.path.exists(javac):
@@ -226,7 +226,7 @@ def v2(lines):
     return {"id": "7", "inputs": [{"name": "text", "shape": [len(lines)], "datatype": "BYTES", "data": lines}]}
 
 
-# --- of a jar ---------------------------------------------------------------------------------------------------------
+# --- from a jar -------------------------------------------------------------------------------------------------------
 
 
 def test_steps_of_a_jar_are_reached_by_v1(java):
@@ -362,7 +362,7 @@ def test_steps_on_json_are_reached_by_grpc(java):
             client.infer("named", [triton_input(triton, "other", np.zeros((1, 4), dtype=np.float32))])
         with pytest.raises(triton.InferenceServerException, match="StatusCode.NOT_FOUND"):
             client.get_model_metadata("absent")
-        with pytest.raises(triton.InferenceServerException, match="speaks REST alone"):
+        with pytest.raises(triton.InferenceServerException, match="supports only REST"):
             client.get_inference_statistics("named")
     java.delete("named")
 
@@ -397,7 +397,7 @@ def test_specifications_that_cannot_be_are_refused(plane):
         applied(plane, "wrong", "java", more=', file: "steps.sh"')
 
 
-# --- of a Python file -------------------------------------------------------------------------------------------------
+# --- from a Python file -----------------------------------------------------------------------------------------------
 
 
 def test_steps_of_a_python_file_are_reached_by_v1(python):
@@ -470,11 +470,11 @@ def started(plane):
     return int(lines[-1].split("started as process ")[1].split(":")[0]) if lines else None
 
 
-# --- the program for Python files, by itself --------------------------------------------------------------------------
+# --- transformer_server.py on its own ---------------------------------------------------------------------------------
 
 
 class Predictor:
-    """Answers as it is told, and writes down what it was asked."""
+    """A fake predictor: returns configured responses and records the requests."""
 
     def __init__(self):
         predictor = self
@@ -513,7 +513,7 @@ class Predictor:
 
 
 class Steps:
-    """The program with a file of this text."""
+    """Starts the program with a file of the given text."""
 
     def __init__(self, folder, predictor, text, *arguments, config=None, environment=None):
         file = folder / "transformer.py"
@@ -622,7 +622,7 @@ def preprocess(payload):
     assert of.ask("/v1/models/m:predict", {"instances": [1]})[0::2] == (418, {"error": "teapot"})
     assert of.ask("/v1/models/m:predict", {"instances": [0]})[0::2] == (422, {"error": "no"})
     assert of.ask("/v1/models/m:predict", b"{")[0] == 400
-    assert of.ask("/v1/models/m:predict", b"[1]")[0::2] == (400, {"error": "expected an object of JSON"})
+    assert of.ask("/v1/models/m:predict", b"[1]")[0::2] == (400, {"error": "expected a JSON object"})
     assert of.ask("/v1/models/m:predict", {"inst": 1})[0::2] == (
         500, {"error": "preprocess failed: KeyError: 'instances'"})
 
@@ -644,7 +644,7 @@ def test_a_predictor_that_is_not_there_is_told(steps, predictor):
     predictor.server.server_close()
     absent = steps("def preprocess(payload): return payload", "--predictor_host", "127.0.0.1:1")
     status, _, answer = absent.ask("/v1/models/m:predict", {"instances": [1]})
-    assert status == 503 and "127.0.0.1:1 cannot be asked" in answer["error"]
+    assert status == 503 and "127.0.0.1:1 cannot be reached" in answer["error"]
 
 
 def test_binary_tensors_of_every_type_are_read(steps, predictor):
@@ -662,7 +662,7 @@ def test_binary_tensors_of_every_type_are_read(steps, predictor):
     assert [t["data"] for t in answer["outputs"]] == [[1.5, -2.0], ["ab", "/w=="], [3]]
     assert predictor.asked[0][1]["parameters"] == {}
     status, _, answer = of.ask("/v2/models/m/infer", head + x.tobytes(), headers)
-    assert status == 400 and "'y': binary_data_size 11 is more than was sent" in answer["error"]
+    assert status == 400 and "'y': binary_data_size 11 exceeds the body" in answer["error"]
     status, _, answer = of.ask("/v2/models/m/infer", head + x.tobytes() + y + b"!", headers)
     assert status == 400 and "1 bytes after the tensors" in answer["error"]
 
@@ -684,7 +684,7 @@ def test_events_are_answered_as_events(steps, predictor):
     undeclared = {**event, "time": "2026-01-01T00:00:00Z", "data": {"instances": [2]}}
     assert of.ask("/v1/models/m:predict", undeclared)[2]["data"] == {"predictions": [3]}
     for wrong, told in (({**event, "specversion": "9"}, "invalid specversion 9"), ({"id": "1"}, "Failed to find source"),
-                        (event, "data is no object"), ({**event, "data_base64": "!"}, "data_base64 is no JSON")):
+                        (event, "data is not a JSON object"), ({**event, "data_base64": "!"}, "data_base64 is not JSON")):
         status, _, answer = of.ask("/v1/models/m:predict", wrong, kind)
         assert status == 400 and told in answer["error"], answer
     del headers["ce-id"]
@@ -720,12 +720,12 @@ class Last(Base):
     status, headers, answer = of.ask("/v1/models/m:predict", {"instances": []})
     assert answer == ["m", "w", "127.0.0.1", "4", "loaded"]
     assert headers["x-size"] == "4"
-    assert "Last needs words; give it in config" in steps(text).error
+    assert "Last requires words; set it in config" in steps(text).error
 
 
 def test_files_without_steps_are_told(steps):
     assert "expected preprocess, postprocess or both" in steps("x = 1").error
-    assert "name the one that is meant: class" in steps("""
+    assert "select one with the setting class" in steps("""
 class A:
     def preprocess(self, p): return p
 class B:

@@ -23,7 +23,7 @@ def trees(kind):
 
 
 def read_expected(file):
-    """Rows and answers: four ints (rows, features, answers, margins), then doubles."""
+    """Rows and expected outputs: four ints (rows, features, outputs, margins), then doubles."""
     data = file.read_bytes()
     rows, features, answers, _ = struct.unpack_from("<4i", data)
     x = np.frombuffer(data, "<f8", rows * features, 16).reshape(rows, features)
@@ -31,7 +31,7 @@ def read_expected(file):
 
 
 def read_margins(file):
-    """The sums behind the answers, which follow them."""
+    """The raw scores, which follow the outputs."""
     data = file.read_bytes()
     rows, features, answers, margins = struct.unpack_from("<4i", data)
     return np.frombuffer(data, "<f8", rows * margins, 16 + 8 * rows * (features + answers)).reshape(rows, margins)
@@ -100,7 +100,7 @@ def ask_all_ways(server, client, model, x):
 
 
 def numbers(data):
-    """As doubles, unless they are texts."""
+    """Converts values to doubles, unless they are texts."""
     values = np.array(data)
     return values if values.dtype.kind in "UO" else values.astype(np.float64)
 
@@ -109,7 +109,7 @@ def numbers(data):
 def test_trees_answer_as_their_packages(server, client, name, file, expected):
     x, answers = read_expected(expected)
     if client.get_model_metadata(name).inputs[0].datatype == "FP32":
-        # What does not survive 32 bits (a threshold's neighbour) is for the tests in process.
+        # Values that do not survive 32 bits (next to a threshold) are left to the in-process tests.
         keep = np.all((x == x.astype(np.float32)) | np.isnan(x), axis=1)
         x, answers = x[keep], answers[keep]
     x, answers = x[:20], answers[:20]
@@ -216,7 +216,7 @@ def test_catboost_answers_as_itself(server, client, name, form):
         ways = dict(ask_all_ways(server, client, f"{form}-{name}", np.array(rows)))
     else:
         assert [i.name for i in metadata.inputs] == case["columns"]
-        # Categories that were numbers are given as texts.
+        # Numeric categories are sent as texts.
         rows = [[str(v) if i.datatype == "BYTES" else v for i, v in zip(metadata.inputs, row)] for row in rows]
         inputs = [
             {"name": i.name, "shape": [len(rows)], "datatype": i.datatype, "data": [row[c] for row in rows]}
@@ -254,7 +254,7 @@ def test_paddle_answers_as_itself(server, client, name):
         [np.array(list(map(float, words[4:])), np.float32).reshape(list(map(int, words[3].split(","))))
          for words in lines if words[0] == side]
         for side in ("input", "output"))
-    x, wanted = x[:4], wanted[:4]  # as many rows as a batch may have
+    x, wanted = x[:4], wanted[:4]  # the maximum batch size
     for way, got in ask_all_ways(server, client, name, x):
         assert np.allclose(got, wanted, rtol=1e-5, atol=1e-5), way
     # As KServe's server for PaddlePaddle does: the input under any name, of any type of numbers.

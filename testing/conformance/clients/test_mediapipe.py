@@ -19,7 +19,7 @@ from server import Server, program
 
 PACKAGE = "@mediapipe/face_detection@0.4.1657300184"
 SHA256 = "a118cde74923dc4435257fbfbb613464a0f58d115dff6314d4ff96c8aebf6419"
-# file, size of its picture, its outputs, where TensorFlow 2.21's interpreter sees the face most, its score, the box there
+# file, size of its picture, its outputs, anchor with the best score in TensorFlow 2.21's interpreter, its score, its box
 DETECTORS = {
     "short": ("face_detection_short_range.tflite", 128, "regressors", "classificators", 724, 1.63543),
     "full": ("face_detection_full_range.tflite", 192, "reshaped_regressor_face_4", "reshaped_classifier_face_4", 1272, 0.63161),
@@ -95,7 +95,7 @@ def test_the_face_is_found_over_grpc(server, name):
     found = answer.as_numpy(scores)[0, :, 0]
     assert int(found.argmax()) == place
     assert found.max() == pytest.approx(score, abs=2e-3)
-    # The middle of the box lies in the middle of the picture, relative to the place that sees it.
+    # The centre of the box is the centre of the picture, relative to the anchor that detects it.
     assert answer.as_numpy(boxes).shape[1:] == (found.size, 16)
 
 

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A real model means what it should: near sentences are near."""
+"""A real model: similar sentences have similar embeddings."""
 import json
 
 import numpy as np

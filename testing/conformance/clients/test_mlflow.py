@@ -18,7 +18,7 @@ MLFLOW = ROOT / "backends" / "mlflow" / "src" / "test" / "resources" / "mlflow"
 PMML = ROOT / "backends" / "pmml" / "src" / "test" / "resources" / "pmml"
 REFUSED = ["pyfunc", "lightgbm-truth"]
 SERVED = sorted(d.name for d in MLFLOW.iterdir() if (d / "expected.json").exists() and d.name not in REFUSED)
-# What pandas sends for a column of each type.
+# The value that pandas sends for a column of each type.
 NUMPY = {"FP64": np.float64, "FP32": np.float32, "INT64": np.int64, "INT32": np.int32, "BOOL": np.bool_}
 CASES = [(n, i) for n in SERVED for i in range(len(json.loads((MLFLOW / n / "expected.json").read_text())))]
 
@@ -37,7 +37,7 @@ def plugins(tmp_path_factory):
 def server(tmp_path_factory, plugins):
     repository = tmp_path_factory.mktemp("mlflow")
     for name in [*SERVED, *REFUSED]:
-        # Every other one without a directory for its version.
+        # Every other model without a version directory.
         place = repository / name if len(name) % 2 else repository / name / "1"
         shutil.copytree(MLFLOW / name, place, ignore=shutil.ignore_patterns("expected.json"))
     if plugins:
@@ -47,7 +47,7 @@ def server(tmp_path_factory, plugins):
             shutil.copy(PMML / f"{name}.pmml", repository / name / "1" / "model.pmml")
         shutil.copy(PMML / "iris-logistic.pmml", repository / "alone.pmml")
     try:
-        # Those that are refused must not keep the others from being served.
+        # Rejected models must not keep the others from being served.
         server = Server(repository, "--exit-on-error=false")
     finally:
         os.environ.pop("NEREID_PLUGIN_DIR", None)
@@ -86,7 +86,7 @@ def same(found, wanted):
 
 
 def columnar(predictions):
-    """Rows of named values as named columns."""
+    """Converts rows of named values to named columns."""
     if predictions and isinstance(predictions, list) and isinstance(predictions[0], dict):
         return {k: [row[k] for row in predictions] for k in predictions[0]}
     return predictions

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Models of skl2onnx and onnxruntime-extensions through V2 gRPC, V2 REST and V1: what ONNX Runtime in Python answers."""
+"""Models of skl2onnx and onnxruntime-extensions through V2 gRPC, V2 REST and V1: the outputs of ONNX Runtime in Python."""
 import json
 import pathlib
 import platform

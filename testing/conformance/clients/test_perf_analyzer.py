@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""perf_analyzer against the server: every way it sends requests, and the breakdown it prints of our statistics."""
+"""perf_analyzer against the server: every way it sends requests, and the breakdown that it prints from the server's statistics."""
 import os
 import pathlib
 import re

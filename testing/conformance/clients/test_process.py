@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The process: drain, command lines that are wrong, ports in use."""
+"""The process: drain, invalid command lines, ports in use."""
 import json
 import socket
 import subprocess

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Python models as tritonclient sees them: Triton's interface, streams, questions to other models, failing and dying."""
+"""Python models as tritonclient sees them: Triton's interface, streams, calls to other models (BLS), failures and crashes."""
 import json
 import os
 import pathlib
@@ -120,7 +120,7 @@ def test_a_model_without_configuration_says_what_it_takes(client):
 
 
 def test_requests_are_given_to_execute_together(client):
-    # Eight at once for two instances that wait for four: some must have had company.
+    # Eight concurrent requests for two instances that wait for four: some must have been batched.
     answers = queue.Queue()
     for _ in range(8):
         client.async_infer("pair", pair(a=A[None], b=B[None]), lambda result, error: answers.put((result, error)))
@@ -162,7 +162,7 @@ def test_errors_keep_their_codes(client):
     with pytest.raises(InferenceServerException, match=r"message: ValueError: what a day \(model.py:\d+\)") as e:
         moody(client, "raises")
     assert "Traceback" not in str(e.value)
-    with pytest.raises(InferenceServerException, match="gave output 'SAID' of type INT8"):
+    with pytest.raises(InferenceServerException, match="returned output 'SAID' of type INT8"):
         moody(client, "wrong_type")
 
 
@@ -443,7 +443,7 @@ def _stat(p, field):
 
 
 def alive(pid):
-    """Whether it runs; one that has ended stays in the list until somebody has asked for it."""
+    """Whether the process runs; a zombie stays in the process list until its parent has waited for it."""
     return _stat(pathlib.Path(f"/proc/{pid}"), 0) not in (-1, "Z")
 
 
@@ -454,7 +454,7 @@ def test_no_process_survives_the_server(repository, how):
     with triton.InferenceServerClient(server.base) as client:
         worker = int(said(moody(client, "pid")))
         child = int(said(moody(client, "child")))
-        # One is busy when the server goes.
+        # One instance is busy when the server stops.
         client.async_infer("moody", [tensor("MOOD", np.array(["cancelled"], np.object_))], lambda result, error: None)
         time.sleep(0.3)
         jvm = _parent(pathlib.Path(f"/proc/{worker}"))

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every route over a plain socket and over curl; bad input; disconnects. Needs nothing but numpy."""
+"""Every route over a plain socket and over curl; bad input; disconnects. Requires only numpy."""
 import gzip
 import json
 import shutil

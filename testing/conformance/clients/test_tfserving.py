@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What runs against tensorflow_model_server, with the published stubs and over REST: the same flags, files and answers."""
+"""Compatibility with tensorflow_model_server, with the published stubs and over REST: the same flags, files and responses."""
 import json
 import pathlib
 import shutil
@@ -36,7 +36,7 @@ from server import FIXTURES, Server, program, until
 
 
 def put(base, version, model):
-    """A version, complete at once: as publishers are told to do it, by a rename."""
+    """Publishes a version atomically, by a rename, as TensorFlow Serving recommends."""
     base.mkdir(parents=True, exist_ok=True)
     hidden = base / f".{version}"
     hidden.mkdir()
@@ -321,7 +321,7 @@ def test_status_and_metadata_over_grpc(stubs):
 def test_health_knows_full_and_bare_names(stubs):
     check = stubs.channel.unary_unary("/grpc.health.v1.Health/Check", lambda n: bytes([10, len(n)]) + n.encode(), bytes)
     for name in ("", "PredictionService", "ModelService", "tensorflow.serving.PredictionService"):
-        # "missing" never becomes ready: the server says so, but it knows the service.
+        # "missing" never becomes ready: the service is known, but not serving.
         assert check(name, timeout=5) in (b"\x08\x01", b"\x08\x02")
 
 
@@ -495,7 +495,7 @@ def test_a_reload_that_cannot_be_changes_nothing(own, tmp_path):
         "Request to assign label to version 7 of model a, which is not currently available for inference",
     )
     assert post(server, "/v1/models/a:predict", {"instances": [1.0]}) == (200, {"predictions": [2.5]})
-    # A bad model beside a good one does not keep the reload from ending.
+    # An invalid model beside a valid one does not keep the reload from completing.
     start = time.monotonic()
     (tmp_path / "bad" / "1").mkdir(parents=True)
     (tmp_path / "bad" / "1" / "model.onnx").write_bytes(b"nothing")
@@ -627,7 +627,7 @@ def test_a_warm_up_that_fails_fails_the_version(own, tmp_path):
     assert "warm" in state[0]["status"]["error_message"].lower()
 
 
-# ---- under the old name ----
+# ---- under the name tensorflow_model_server ----
 
 
 def test_the_old_name_starts_it(tmp_path):
@@ -675,7 +675,7 @@ def test_a_socket_of_the_file_system(own, tmp_path):
 
 
 def certificate(folder, name):
-    """A key and a certificate for localhost, by the machine's openssl."""
+    """Creates a key and a certificate for localhost, with the machine's openssl."""
     key, cert = folder / f"{name}.key", folder / f"{name}.crt"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]

@@ -169,7 +169,7 @@ def test_a_changed_instance_count_needs_no_reload(server, repository, client):
     assert statistic(client, "tagged", "inference_count") == before, "the same loaded model goes on counting"
 
 
-# --- what the server tells
+# --- observability
 
 
 def statistic(client, model, name):

@@ -47,7 +47,7 @@ def tensor(name, array, datatype=None):
 
 
 class Answers:
-    """Collects what async_infer and streams bring, in the order it comes."""
+    """Collects the responses of async_infer and streams, in order of arrival."""
 
     def __init__(self):
         self.all = queue.Queue()
@@ -194,7 +194,7 @@ def test_a_cancelled_request_leaves_the_queue(client):
     assert answers.take(1)[0][2] is None
 
 
-# --- what models see
+# --- what models receive
 
 
 def test_reshape_is_invisible_to_clients(client):
@@ -335,7 +335,7 @@ def test_a_new_start_ends_the_old_sequence(client):
 
 
 def stream(server, requests, **options):
-    """Sends (model, inputs, id) on one stream; the answers by id."""
+    """Sends (model, inputs, id) on one stream; returns the responses by id."""
     with triton.InferenceServerClient(server.base) as client:
         answers = Answers()
         client.start_stream(answers)

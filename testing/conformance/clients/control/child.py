@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A small program of users' own: a custom predictor, a transformer, or a step of a graph, with KServe's arguments."""
+"""A custom container's program: a predictor, a transformer, or a step of a graph, with KServe's arguments."""
 import argparse
 import http.client
 import json

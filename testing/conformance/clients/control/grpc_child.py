@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A program of users' own that speaks the inference protocol over gRPC: a predictor that adds up rows, or a transformer."""
+"""A custom container's program for the inference protocol over gRPC: a predictor that sums rows, or a transformer."""
 import argparse
 import os
 from concurrent import futures

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A predictor and a transformer as KServe's users write them, with the kserve package."""
+"""A predictor and a transformer that use the kserve package."""
 import argparse
 
 import kserve
@@ -20,7 +20,7 @@ def rows_of(payload):
 
 
 class Adder(kserve.Model):
-    """Adds up rows."""
+    """Sums rows."""
 
     def predict(self, payload, headers=None, response_headers=None):
         sums = (rows_of(payload) * options.factor).sum(axis=1).astype(np.float64)
@@ -32,7 +32,7 @@ class Adder(kserve.Model):
 
 
 class Scaler(kserve.Model):
-    """Scales what goes in, whichever way it came and whichever way it goes on."""
+    """Scales the inputs, for all combinations of client and predictor protocol."""
 
     async def preprocess(self, payload, headers=None):
         scaled = rows_of(payload) * options.factor

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A step of a graph that speaks V2, over REST or over gRPC alone: its outputs are its inputs, multiplied, with what it saw."""
+"""A graph step with the V2 protocol, over REST or gRPC only: its outputs are its inputs, multiplied, and the received metadata."""
 import argparse
 import json
 import os

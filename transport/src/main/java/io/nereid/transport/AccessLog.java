@@ -5,25 +5,28 @@ package io.nereid.transport;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
 
-/** Hears of every finished exchange and call. Called on event loops, must not block; implementations are thread-safe. */
+/**
+ * Receives an entry for every finished exchange and call. Called on event loops and on the threads that send responses,
+ * so it must not block. Implementations are thread-safe.
+ */
 @FunctionalInterface
 public interface AccessLog {
-    /** One exchange or call has ended. */
+    /** Called once for each exchange or call, when it has ended. */
     void finished(Entry entry);
 
     /**
-     * What is told about it. Immutable.
+     * One line of the access log. Immutable.
      *
      * @param protocol {@code HTTP/1.1}, {@code HTTP/2} or {@code gRPC}
-     * @param method the verb
+     * @param method the HTTP method
      * @param path the path as sent, without the query
-     * @param status the HTTP status; the number of the gRPC code for gRPC
+     * @param status the HTTP status, 499 when the client disconnected first; for gRPC the number of the status code
      * @param bytesIn bytes of body or messages received, before inflation
      * @param bytesOut bytes of body or messages sent, before compression
-     * @param nanos from the arrival of the head to the reply
-     * @param remote where the client is
+     * @param nanos from the arrival of the request's head to the response
+     * @param remote the client's address
      * @param requestId the client's {@code x-request-id}, if it sent one
-     * @param peer the subject of the client's certificate, if it has shown one that is good
+     * @param peer the subject of the client's certificate, if it presented a valid one
      */
     record Entry(
             String protocol,

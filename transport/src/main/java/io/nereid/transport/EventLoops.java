@@ -13,9 +13,9 @@ import io.netty.channel.nio.NioIoHandler;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The event-loop threads that read and write sockets. Sharing them between a {@link Server} and a {@link PooledUpstreamClient} lets a
- * proxied request stay on one thread. The creator closes them, after the server and the client that use them.
- * Thread-safe.
+ * The event-loop threads that read and write sockets. Sharing them between a {@link Server} and a {@link
+ * PooledUpstreamClient} lets a proxied request stay on one thread. The creator closes them, after the server and the
+ * client that use them. Thread-safe.
  */
 public final class EventLoops implements AutoCloseable {
     public final EventLoopGroup group;

@@ -1,6 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Sockets: HTTP/1.1, HTTP/2 and gRPC framing on one port. It knows routes and methods, no models. */
+/**
+ * The network layer: an HTTP/1.1, HTTP/2 and gRPC server on one port, and a client and reverse proxy. It serves routes
+ * and gRPC methods and does not know models. This package holds what the others share: options, statistics, event
+ * loops.
+ */
 @NullMarked
 package io.nereid.transport;
 

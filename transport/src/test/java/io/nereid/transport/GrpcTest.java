@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The field's own client, grpc-java, against the gRPC side of the server. */
+/** grpc-java as client of the gRPC side of the server. */
 class GrpcTest {
     private static final Rig RIG = new Rig();
     private static final ManagedChannel CHANNEL = channel(RIG);
@@ -218,7 +218,7 @@ class GrpcTest {
                 requests.onNext(message);
             }
             requests.onCompleted();
-            // other streams of the connection go on meanwhile
+            // other streams of the connection are not affected
             assertThat(unary(channel, "Unary", random(1_000_000))).hasSize(1_000_000);
             assertThat(replies.got).isEmpty();
             unary(channel, "Release", new byte[1]);
@@ -281,14 +281,14 @@ class GrpcTest {
     }
 
     @Test
-    void whatAHandlerThrowsIsToldWithoutDetails() {
+    void anExceptionOfAHandlerIsReportedWithoutDetails() {
         Status status = statusOf(() -> unary(CHANNEL, "Throw", new byte[1]));
         assertThat(status.getCode()).isEqualTo(Status.Code.INTERNAL);
         assertThat(status.getDescription()).contains("error id").doesNotContain("secret");
     }
 
     @Test
-    void messagesOverTheLimitAreRefusedWithSizeAndLimit() {
+    void messagesOverTheLimitAreRejectedWithSizeAndLimit() {
         ByteBudget budget = new ByteBudget(10_000_000);
         try (Rig rig = new Rig(o -> o.maxMessageBytes(1000).budget(budget))) {
             ManagedChannel channel = channel(rig);
@@ -306,7 +306,7 @@ class GrpcTest {
     }
 
     @Test
-    void messagesBeyondTheBudgetAreRefused() {
+    void messagesBeyondTheBudgetAreRejected() {
         ByteBudget budget = new ByteBudget(1000);
         try (Rig rig = new Rig(o -> o.budget(budget))) {
             ManagedChannel channel = channel(rig);
@@ -319,7 +319,7 @@ class GrpcTest {
         assertThat(budget.used()).isZero();
     }
 
-    /** The event loop counts a call as over a moment after its handler or its client has heard of the end. */
+    /** The event loop counts a call as ended a moment after its handler or its client was notified of the end. */
     private static void untilIdle(Rig rig) {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
         while (rig.server.stats().inFlight() > 0) {
@@ -348,7 +348,7 @@ class GrpcTest {
     }
 
     @Test
-    void aClientsCancellationIsHeardOnce() throws Exception {
+    void aClientsCancellationIsReportedOnce() throws Exception {
         try (Rig rig = new Rig()) {
             ManagedChannel channel = channel(rig);
             ClientCall<byte[], byte[]> call = channel.newCall(
@@ -489,7 +489,7 @@ class GrpcTest {
                 }
             });
             thread.start();
-            // the client hears of GOAWAY and finds no listener any more
+            // the client receives GOAWAY, and the server no longer listens
             Status status = statusOf(() -> {
                 while (true) {
                     unary(channel, "Unary", new byte[1]);
@@ -532,7 +532,7 @@ class GrpcTest {
         assertThat(Rig.activeBuffers()).isLessThanOrEqualTo(before);
     }
 
-    /** Collects what a call brings, as texts. */
+    /** Collects the messages of a call, as text. */
     private static class Collect implements StreamObserver<byte[]> {
         final BlockingQueue<Object> got = new LinkedBlockingQueue<>();
 

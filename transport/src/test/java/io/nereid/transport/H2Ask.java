@@ -22,7 +22,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** Asks once over HTTP/2 without TLS, with any authority. Holds no state. */
+/** Sends one request over HTTP/2 without TLS, with any authority. Holds no state. */
 public final class H2Ask {
     private H2Ask() {}
 

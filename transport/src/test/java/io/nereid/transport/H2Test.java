@@ -44,7 +44,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Plain HTTP over HTTP/2, asked with Netty's own client side. */
+/** HTTP exchanges over HTTP/2, with Netty's HTTP/2 client. */
 class H2Test {
     private static final ByteBudget BUDGET = new ByteBudget(100 << 20);
     private static final Rig RIG = new Rig(o -> o.budget(BUDGET).maxBodyBytes(20 << 20));
@@ -186,7 +186,7 @@ class H2Test {
     }
 
     @Test
-    void bodiesOverTheLimitAreRefused() throws Exception {
+    void bodiesOverTheLimitAreRejected() throws Exception {
         assertThat(ask("POST", "/echo", new byte[(20 << 20) + 1], true).status())
                 .isEqualTo("413");
         assertThat(ask("POST", "/echo", new byte[(20 << 20) + 1], false).status())

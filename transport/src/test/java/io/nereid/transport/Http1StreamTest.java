@@ -19,7 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 
-/** Replies in pieces over HTTP/1.x. */
+/** Streamed responses over HTTP/1.x. */
 class Http1StreamTest {
     private static final ByteBudget BUDGET = new ByteBudget(100 << 20);
     private static final Rig RIG = new Rig(o -> o.budget(BUDGET));
@@ -169,7 +169,7 @@ class Http1StreamTest {
     }
 
     @Test
-    void whatTheClientDoesNotReadIsCounted() throws Exception {
+    void unsentBytesAreCounted() throws Exception {
         try (Rig.Raw c = RIG.connect()) {
             c.send(PARK);
             ResponseStream stream = begin("");
@@ -198,7 +198,7 @@ class Http1StreamTest {
     }
 
     @Test
-    void headersAreTold() throws Exception {
+    void headersAreReported() throws Exception {
         try (Rig.Raw c = RIG.connect()) {
             assertThat(c.ask("GET /headers HTTP/1.1\r\nHost: x\r\nX-Two: b c\r\n\r\n")
                             .text())

@@ -181,7 +181,7 @@ class Http1Test {
     }
 
     @Test
-    void placeholdersAreDecodedAndBadEscapesRefused() throws IOException {
+    void placeholdersAreDecodedAndBadEscapesRejected() throws IOException {
         try (Rig.Raw c = RIG.connect()) {
             assertThat(c.ask(get("/items/a%20b/sub/%C3%A9%2Fz")).text()).isEqualTo("a b|é/z");
             assertThat(c.ask(get("/items/a%2/sub/b")).status()).isEqualTo(400);
@@ -206,7 +206,7 @@ class Http1Test {
     }
 
     @Test
-    void aClientThatExpectsContinueIsToldToGoOn() throws IOException {
+    void aClientThatExpectsContinueGets100Continue() throws IOException {
         try (Rig.Raw c = RIG.connect()) {
             c.send("POST /echo HTTP/1.1\r\n" + HOST + "expect: 100-continue\r\ncontent-length: 3\r\n\r\n");
             assertThat(c.line()).isEqualTo("HTTP/1.1 100 Continue\r\n");
@@ -260,7 +260,7 @@ class Http1Test {
     }
 
     @Test
-    void unknownVersionsAndCodingsAreRefused() throws IOException {
+    void unknownVersionsAndCodingsAreRejected() throws IOException {
         try (Rig.Raw c = RIG.connect()) {
             assertThat(c.ask("GET /ok HTTP/2.0\r\n" + HOST + "\r\n").status()).isEqualTo(505);
         }
@@ -272,7 +272,7 @@ class Http1Test {
     }
 
     @Test
-    void headsAndBodiesOverTheirLimitsAreRefused() throws IOException {
+    void headsAndBodiesOverTheirLimitsAreRejected() throws IOException {
         try (Rig rig = new Rig(o -> o.maxHeadBytes(1000).maxBodyBytes(2000))) {
             try (Rig.Raw c = rig.connect()) {
                 assertThat(c.ask("GET /" + "x".repeat(2000) + " HTTP/1.1\r\n").status())
@@ -300,7 +300,7 @@ class Http1Test {
     }
 
     @Test
-    void bodiesBeyondTheBudgetAreRefusedBeforeTheyAreRead() throws Exception {
+    void bodiesBeyondTheBudgetAreRejectedBeforeTheyAreRead() throws Exception {
         ByteBudget budget = new ByteBudget(10_000);
         try (Rig rig = new Rig(o -> o.budget(budget));
                 Rig.Raw first = rig.connect();
@@ -393,7 +393,7 @@ class Http1Test {
     }
 
     @Test
-    void whatAHandlerThrowsIsToldWithAnIdAndWithoutDetails() throws IOException {
+    void anExceptionOfAHandlerIsReportedWithAnIdAndWithoutDetails() throws IOException {
         try (Rig.Raw c = RIG.connect()) {
             Rig.Reply r = c.ask(get("/throw"));
             assertThat(r.status()).isEqualTo(500);
@@ -502,7 +502,7 @@ class Http1Test {
     }
 
     @Test
-    void theAccessLogHearsOfEveryExchange() throws Exception {
+    void theAccessLogReceivesEveryExchange() throws Exception {
         BlockingQueue<AccessLog.Entry> entries = new LinkedBlockingQueue<>();
         try (Rig rig = new Rig(o -> o.accessLog(entries::add));
                 Rig.Raw c = rig.connect()) {

@@ -192,7 +192,7 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
                 }));
     }
 
-    /** Counts what a listener hears. */
+    /** Counts the events that a listener receives. */
     public static class Quiet implements GrpcListener {
         final Rig rig;
 
@@ -284,7 +284,7 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
         }
     }
 
-    /** Sends the message as often as its first byte says, from another thread. */
+    /** Sends the message as many times as its first byte specifies, from another thread. */
     private static final class Repeat extends Quiet {
         private final GrpcCall call;
 
@@ -360,7 +360,7 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
         other.shutdown();
     }
 
-    /** A reply as it came. */
+    /** A response as received. */
     public record Reply(int status, String head, byte[] body) {
         public String text() {
             return new String(body, StandardCharsets.UTF_8);

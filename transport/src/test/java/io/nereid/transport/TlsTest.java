@@ -126,7 +126,7 @@ class TlsTest {
     }
 
     @Test
-    void whatIsSentOnGoesToThoseWhomTheRelayTrusts() throws Exception {
+    void httpsVerifiesTheTrustedCertificates() throws Exception {
         try (Rig rig = new Rig(encrypted(options()))) {
             String pem = authority.certificatePem();
             assertThat(asked(rig, PooledUpstreamClient.Trust.of("a test", pem))).isEqualTo(200);
@@ -276,8 +276,8 @@ class TlsTest {
             ManagedChannel known = grpc(rig, client);
             assertThat(unary(known, new byte[5])).hasSize(5);
             assertThat(entry(log)).isEqualTo("CN=alice");
-            ManagedChannel nobody = grpc(rig, null);
-            assertThat(refusal(nobody).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+            ManagedChannel anonymous = grpc(rig, null);
+            assertThat(refusal(anonymous).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
             ManagedChannel foreign = grpc(rig, stranger);
             assertThat(refusal(foreign).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
             assertThat(unary(known, new byte[6])).hasSize(6);
@@ -290,7 +290,7 @@ class TlsTest {
                 HttpClient bare = http(authority.client(null), version);
                 assertThatThrownBy(() -> get(bare, rig, "/ok")).isInstanceOf(IOException.class);
             }
-            for (ManagedChannel channel : List.of(known, nobody, foreign)) {
+            for (ManagedChannel channel : List.of(known, anonymous, foreign)) {
                 channel.shutdownNow();
             }
         }
@@ -317,13 +317,13 @@ class TlsTest {
                         .check())
                 .hasMessageContaining("the client authorities")
                 .hasMessageContaining("holds no certificate");
-        TlsOptions nobody = options();
+        TlsOptions anonymous = options();
         assertThatThrownBy(() -> new TlsOptions(
-                        nobody.certificate(),
-                        nobody.key(),
+                        anonymous.certificate(),
+                        anonymous.key(),
                         null,
                         ClientVerify.REQUIRED,
-                        nobody.protocols(),
+                        anonymous.protocols(),
                         LONG,
                         LONG))
                 .hasMessageContaining("no authority is given");
@@ -353,7 +353,7 @@ class TlsTest {
             Files.writeString(certificate, third.certificatePem());
             Files.writeString(key, third.keyPem());
             awaitShown(trust, rig, third.certificate);
-            // the connection from before any change goes on
+            // a connection from before the change stays open
             open.getOutputStream().write("GET /ok HTTP/1.1\r\nhost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
             assertThat(open.getInputStream().readNBytes(12))
                     .isEqualTo("HTTP/1.1 200".getBytes(StandardCharsets.US_ASCII));
@@ -388,7 +388,7 @@ class TlsTest {
         }
     }
 
-    // ---- what is wrong at the start
+    // ---- errors at the start
 
     private static void refuses(TlsOptions tls, String... texts) {
         assertThatThrownBy(() -> {
@@ -430,7 +430,7 @@ class TlsTest {
     // ---- clients that do not do as they should
 
     @Test
-    void plainHttpIsToldToSpeakTls() throws Exception {
+    void plainHttpGetsAnErrorThatAsksForTls() throws Exception {
         try (Rig rig = new Rig(encrypted(options()))) {
             try (Rig.Raw plain = rig.connect()) {
                 Rig.Reply reply = plain.ask("GET /ok HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -453,7 +453,7 @@ class TlsTest {
     }
 
     @Test
-    void tlsToAPlainPortIsClosedAndDisturbsNobody() throws Exception {
+    void tlsToAPlainPortIsClosedWithoutEffectOnOthers() throws Exception {
         try (Rig rig = new Rig();
                 Rig.Raw plain = rig.connect()) {
             HttpClient http = http(authority.client(null), HttpClient.Version.HTTP_1_1);
@@ -465,7 +465,7 @@ class TlsTest {
     }
 
     @Test
-    void aHandshakeThatCrawlsIsBrokenOffAndDisturbsNobody() throws Exception {
+    void aSlowHandshakeIsAbortedWithoutEffectOnOthers() throws Exception {
         TlsOptions tls = options().withHandshakeTimeout(Duration.ofMillis(200));
         try (Rig rig = new Rig(encrypted(tls))) {
             byte[] hello = clientHello();
@@ -485,7 +485,7 @@ class TlsTest {
         }
     }
 
-    /** What the JDK's client sends first. */
+    /** The first bytes that the JDK's client sends. */
     private static byte[] clientHello() throws Exception {
         try (ServerSocket listener = new ServerSocket(0);
                 Socket out = new Socket("127.0.0.1", listener.getLocalPort());
@@ -532,7 +532,7 @@ class TlsTest {
     }
 
     @Test
-    void aRefusedBodyOverTlsStillGetsItsAnswer() throws Exception {
+    void aRejectedBodyOverTlsStillGetsItsResponse() throws Exception {
         TlsOptions tls = options();
         try (Rig rig = new Rig(o -> only(tls).eventLoops(1).maxBodyBytes(1000))) {
             HttpClient http = http(authority.client(null), HttpClient.Version.HTTP_1_1);

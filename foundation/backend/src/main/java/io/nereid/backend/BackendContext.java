@@ -10,16 +10,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the server gives every backend. Immutable.
+ * The server's settings and interfaces that every backend receives when it loads a model. Immutable.
  *
- * @param cores processors that runs may use together
- * @param scratch a directory of this process for extracted natives and the like
+ * @param cores number of processors that all runs together may use
+ * @param scratch a directory of this process for temporary files such as extracted native libraries
  * @param settings this backend's server-wide settings ({@code --backend-config})
- * @param autoComplete whether the backend may fill in inputs, outputs, batch size and scheduler that the configuration
- *     leaves out; when false it only checks them
- * @param engine the server's own door, for models that ask other models; null where there is no server
- * @param control the other door, for models that load others; null where there is no server
- * @param backends all that there are, for a backend that hands models over to another
+ * @param autoComplete whether the backend may fill in inputs, outputs, batch size and scheduler where the
+ *     configuration leaves them out; when false it only checks them
+ * @param engine the server's inference API, for models that call other models; null outside a server
+ * @param control the server's model control API, for models that load others; null outside a server
+ * @param backends all backends, for a backend that delegates models to another one
  */
 public record BackendContext(
         int cores,
@@ -29,7 +29,7 @@ public record BackendContext(
         @Nullable InferenceEngine engine,
         @Nullable ModelControl control,
         List<Backend> backends) {
-    /** Without other backends. */
+    /** A context without other backends. */
     public BackendContext(
             int cores,
             Path scratch,
@@ -40,12 +40,12 @@ public record BackendContext(
         this(cores, scratch, settings, autoComplete, engine, control, List.of());
     }
 
-    /** Without a server around it. */
+    /** A context outside a server. */
     public BackendContext(int cores, Path scratch, Map<String, String> settings, boolean autoComplete) {
         this(cores, scratch, settings, autoComplete, null, null);
     }
 
-    /** With automatic completion. */
+    /** A context outside a server, with automatic completion of configurations. */
     public BackendContext(int cores, Path scratch, Map<String, String> settings) {
         this(cores, scratch, settings, true);
     }

@@ -7,33 +7,38 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps answers for equal requests. Keys and values are opaque. An entry may vanish at any time; what is answered must be
- * what was put under an equal key. Implementations are thread-safe and never block.
+ * A key-value store for cached responses, such as Redis: the plugin interface of Triton's cache API. Keys and values
+ * are opaque. A store may evict an entry at any time, but must never return anything but the value that was stored
+ * under an equal key. Implementations are thread-safe and never block the caller.
  */
 public interface CacheStore extends AutoCloseable {
-    /** Makes stores; found through {@link java.util.ServiceLoader}. */
+    /** Creates stores. Implementations are found through {@link java.util.ServiceLoader}. */
     interface Provider {
         /** The name used in {@code --cache-config NAME,key=value}. */
         String name();
 
         /**
-         * A store.
+         * Opens a store, which the caller closes.
          *
-         * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a setting that is unknown, missing or wrong
+         * @param settings the values of {@code --cache-config NAME,key=value}, by key
+         * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an unknown, missing or invalid setting
          */
         CacheStore open(Map<String, String> settings);
     }
 
-    /** The value under a key, or null. Completes at once for a local store. The arrays are read only. */
+    /**
+     * Looks up a key. Completes with the value, or with null when there is none; a local store completes at once. The
+     * caller must not change the returned array.
+     */
     CompletionStage<byte @Nullable []> get(byte[] key);
 
-    /** Keeps a value; silently does not when it is too large. */
+    /** Stores a value; silently ignores one that is too large. The store must not change the arrays. */
     void put(byte[] key, byte[] value);
 
-    /** Forgets every entry whose key begins so. */
+    /** Removes every entry whose key begins with {@code keyPrefix}. */
     void purge(byte[] keyPrefix);
 
-    /** Entries, bytes, evictions, …, for the metrics page: value by name. */
+    /** Statistics for the metrics endpoint, such as entries, bytes and evictions: value by name. */
     Map<String, Long> figures();
 
     @Override

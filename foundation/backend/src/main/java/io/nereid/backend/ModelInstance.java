@@ -44,9 +44,9 @@ public interface ModelInstance extends AutoCloseable {
     List<Tensor> run(List<Tensor> inputs, List<String> outputs);
 
     /**
-     * Runs the model on single requests; called instead of {@link #run} where {@link ModelTraits#requests} is true. Every
-     * request must be ended exactly once: before this method returns or, by a decoupled model, at any later time on
-     * any thread. The engine uses the instance for the next batch as soon as this method returns.
+     * Runs the model on single requests; called instead of {@link #run} where {@link ModelTraits#requests} is true.
+     * Every request must be ended exactly once: before this method returns or, by a decoupled model, at any later time
+     * on any thread. The engine uses the instance for the next batch as soon as this method returns.
      *
      * @param requests at least one. The tensors of a batched model have their batch dimension, and all requests
      *     together have at most {@code maxBatchSize} rows

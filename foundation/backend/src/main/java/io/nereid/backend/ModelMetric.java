@@ -6,30 +6,29 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A figure of a model's own, for the page of metrics. Immutable.
+ * A metric that a model reports itself, for the Prometheus endpoint. Immutable.
  *
- * @param name as Prometheus takes it: letters, digits, {@code _} and {@code :}
- * @param help what it is, in one line
+ * <pre>{@code
+ * new ModelMetric("my_cache_hits", ModelMetric.Kind.COUNTER, "Hits of the tokenizer cache",
+ *         List.of(new ModelMetric.Sample(Map.of("model", "bert"), 17)));
+ * }</pre>
+ *
+ * @param name a valid Prometheus name: letters, digits, {@code _} and {@code :}
+ * @param kind the metric's type
+ * @param help one line of description
  * @param samples one for each combination of labels
  */
 public record ModelMetric(String name, Kind kind, String help, List<Sample> samples) {
-    /** How it moves. */
+    /** The types of Prometheus metrics that models may report. */
     public enum Kind {
         COUNTER,
         GAUGE,
         HISTOGRAM
     }
 
-    /**
-     * A value. Immutable by agreement: nobody changes the arrays.
-     *
-     * @param labels by name, in the order in which they are shown
-     * @param value of a counter or a gauge; the sum of what was observed of a histogram
-     * @param bounds of a histogram's buckets, ascending, without infinity; empty for others
-     * @param counts of a histogram by bucket, each by itself, one more than bounds; empty for others
-     */
+    /** A sample of a counter or a gauge. */
     public record Sample(Map<String, String> labels, double value, double[] bounds, long[] counts) {
-        /** Of a counter or a gauge. */
+        /** A sample of a counter or a gauge. */
         public Sample(Map<String, String> labels, double value) {
             this(labels, value, new double[0], new long[0]);
         }

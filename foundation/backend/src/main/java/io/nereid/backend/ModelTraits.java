@@ -11,8 +11,8 @@ package io.nereid.backend;
  * @param inline whether a run is known to take at most a few tens of microseconds, so that the thread that received
  *     the request may execute it; when false the engine measures the run time and decides
  * @param requests whether the model takes single requests rather than batches of tensors: the engine calls
- *     {@link ModelInstance#execute} instead of {@link ModelInstance#run}. Required for decoupled models and for models that
- *     read a request's parameters
+ *     {@link ModelInstance#execute} instead of {@link ModelInstance#run}. Required for decoupled models and for models
+ *     that read a request's parameters
  * @param tabular whether the model takes tables, which clients may send in any of the common forms: numbers of any
  *     type for FP32 and FP64; the only input under any name; one input for each named column ({@code feature_names})
  *     instead of one matrix; columns of shape {@code [n]} or {@code [n,1]}. The engine converts them to the configured

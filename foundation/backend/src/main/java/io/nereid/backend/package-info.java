@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** What a plugin implements: execution technologies, and stores for cached answers. */
+/** The plugin interfaces: backends for inference libraries, and stores for cached responses. */
 @NullMarked
 package io.nereid.backend;
 

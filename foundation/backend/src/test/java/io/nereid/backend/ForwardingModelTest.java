@@ -12,7 +12,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ForwardingModelTest {
-    /** A method that is added to the interface with a default, and forgotten here, would answer for no model at all. */
+    /** Every default method must be overridden, or it would not be forwarded to the wrapped model. */
     @Test
     void everyQuestionReachesTheModelInside() throws ReflectiveOperationException {
         List<String> asked = new ArrayList<>();

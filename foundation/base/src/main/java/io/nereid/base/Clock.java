@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.base;
 
-/** The only reader of time in the server, so that tests can own it. Implementations are thread-safe. */
+/** The only source of time in the server, so that tests can control it. Implementations are thread-safe. */
 public interface Clock {
     /** Monotonic nanoseconds with an arbitrary origin; compare by subtraction. */
     long nanos();
@@ -10,7 +10,7 @@ public interface Clock {
     /** Wall-clock milliseconds since the epoch. */
     long millis();
 
-    /** The machine's clock. */
+    /** The system clock. */
     static Clock system() {
         return SystemClock.INSTANCE;
     }

@@ -3,11 +3,13 @@
 package io.nereid.base;
 
 /**
- * The canonical error codes of google.rpc; ordinal positions equal the numbers on the gRPC wire. Immutable.
+ * The canonical error codes of {@code google.rpc.Code}. The ordinal of a constant equals its number in the gRPC
+ * protocol, so the order must not change. Immutable.
  *
- * <p>Which one: {@link #INVALID_ARGUMENT} the request is wrong whatever the server's state; {@link #FAILED_PRECONDITION}
- * the state must be fixed first; {@link #UNAVAILABLE} the same call may be retried; {@link #RESOURCE_EXHAUSTED} a limit
- * or a budget is used up; {@link #INTERNAL} our own bug.
+ * <p>When to use which: {@link #INVALID_ARGUMENT} when the request is wrong whatever the server's state;
+ * {@link #FAILED_PRECONDITION} when the server's state must be changed first; {@link #UNAVAILABLE} when the same call
+ * may succeed on retry; {@link #RESOURCE_EXHAUSTED} when a limit or budget is used up; {@link #INTERNAL} for a bug of
+ * the server.
  */
 public enum ErrorCode {
     OK,
@@ -28,7 +30,7 @@ public enum ErrorCode {
     DATA_LOSS,
     UNAUTHENTICATED;
 
-    /** The number of this code on the gRPC wire ({@code grpc-status}). */
+    /** The number of this code in the gRPC protocol ({@code grpc-status}). */
     public int number() {
         return ordinal();
     }

@@ -19,17 +19,18 @@ import java.util.stream.Stream;
 import java.util.zip.ZipFile;
 
 /**
- * The classes of a jar that somebody else has made, behind a class loader of their own over a copy of the jar, so that the jar
- * may be replaced while they are in use. They see the JDK, their jar and what is shown to them, nothing else of the server.
- * Immutable; thread-safe until it is closed.
+ * A user's jar in a class loader of its own, which reads a copy of the jar so that the original may be replaced while
+ * its classes are in use. The classes of the jar see the JDK, the jar itself and the packages that the server exposes
+ * to them, and nothing else of the server, so that their libraries cannot conflict with the server's. Immutable;
+ * thread-safe until {@link #close}.
  */
 public final class IsolatedJar implements AutoCloseable {
     /**
-     * How errors name things.
+     * Terms for error messages.
      *
-     * @param noun what the jar is to bring, such as {@code model}
-     * @param setting where a class is named, such as {@code the parameter 'class'}
-     * @param seen what is shown to the jar, in words
+     * @param noun what the jar provides, such as {@code model}
+     * @param setting the setting that names the class, such as {@code the parameter 'class'}
+     * @param seen description of what is exposed to the jar
      */
     public record Words(String noun, String setting, String seen) {}
 
@@ -46,12 +47,13 @@ public final class IsolatedJar implements AutoCloseable {
     }
 
     /**
-     * Opens a jar.
+     * Copies and opens a jar.
      *
-     * @param scratch a directory for the copy; made when it is missing
-     * @param shown beginnings of the names of classes that are shown to it, such as {@code io.nereid.tensor.}
-     * @param from where these are
-     * @throws ServingException INVALID_ARGUMENT for what is no jar, FAILED_PRECONDITION when it cannot be copied
+     * @param scratch the directory for the copy; created when missing
+     * @param shown prefixes of the class names that are exposed to the jar, such as {@code io.nereid.tensor.}
+     * @param from the class loader of the exposed classes
+     * @throws ServingException INVALID_ARGUMENT when the file is not a jar, FAILED_PRECONDITION when it cannot be
+     *     copied
      */
     public static IsolatedJar open(Path jar, Path scratch, List<String> shown, ClassLoader from, Words words) {
         try (ZipFile readable = new ZipFile(jar.toFile())) {
@@ -80,18 +82,18 @@ public final class IsolatedJar implements AutoCloseable {
         return new URL[] {file.toUri().toURL()};
     }
 
-    /** The loader of the jar's classes. */
+    /** The class loader of the jar's classes. */
     public ClassLoader loader() {
         return loader;
     }
 
     /**
-     * An object of the class that is named, or of the only one that the jar offers as a service.
+     * Creates an object of the named class, or of the only class that the jar registers as a service.
      *
-     * @param name the class; empty for the only one
-     * @param types what it is to be: one of these
-     * @throws ServingException INVALID_ARGUMENT when there is no such class
-     * @throws ReflectiveOperationException what its constructor throws, as {@link InvocationTargetException}
+     * @param name the class name; empty for the only registered one
+     * @param types the interfaces of which the class must implement at least one
+     * @throws ServingException INVALID_ARGUMENT when the jar has no such class
+     * @throws ReflectiveOperationException what the constructor throws, as {@link InvocationTargetException}
      */
     public Object make(String name, Class<?>... types) throws ReflectiveOperationException {
         return name.isEmpty() ? only(types) : named(name, types);
@@ -110,14 +112,15 @@ public final class IsolatedJar implements AutoCloseable {
         }
         if (Stream.of(types).noneMatch(t -> t.isAssignableFrom(type))) {
             throw ServingException.invalidArgument(
-                    "class '" + name + "' in " + jar + " is no " + words.noun, "let it implement " + names("", types));
+                    "class '" + name + "' in " + jar + " is not a " + words.noun,
+                    "let it implement " + names("", types));
         }
         try {
             return type.getConstructor().newInstance();
         } catch (NoSuchMethodException | IllegalAccessException | InstantiationException e) {
             throw ServingException.wrap(
                     ErrorCode.INVALID_ARGUMENT,
-                    "class '" + name + "' in " + jar + " cannot be made a " + words.noun + " of",
+                    "class '" + name + "' in " + jar + " cannot be instantiated as a " + words.noun,
                     "let it be public, not abstract, and have a public constructor without arguments",
                     e);
         }
@@ -148,10 +151,10 @@ public final class IsolatedJar implements AutoCloseable {
     }
 
     /**
-     * What to say when a class of the jar could not be had, for a reason that the class gave.
+     * Describes a failure to load or create a class of the jar, with the step that fixes it.
      *
-     * @param what what was to be made of it, such as {@code model 'm'}
-     * @param types as of {@link #make}
+     * @param what what the class was needed for, such as {@code model 'm'}
+     * @param types as for {@link #make}
      */
     public ServingException failure(String what, Throwable e, Class<?>... types) {
         Throwable cause = innermost(e);
@@ -162,7 +165,7 @@ public final class IsolatedJar implements AutoCloseable {
                 e);
     }
 
-    /** What a constructor or an initialiser threw, rather than that it threw. */
+    /** Unwraps what a constructor or a static initialiser threw. */
     private static Throwable innermost(Throwable e) {
         Throwable cause = e.getCause();
         boolean shell = e instanceof InvocationTargetException
@@ -205,7 +208,7 @@ public final class IsolatedJar implements AutoCloseable {
         return e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
     }
 
-    /** Lets go of the classes and deletes the copy; none of them may be in use any more. */
+    /** Closes the class loader and deletes the copy. The classes must no longer be in use. */
     @Override
     public void close() {
         try {
@@ -216,7 +219,7 @@ public final class IsolatedJar implements AutoCloseable {
         }
     }
 
-    /** Shows a jar the JDK and the classes that it needs, nothing else of the server. */
+    /** Exposes the JDK and the selected classes of the server. */
     private static final class Shown extends ClassLoader {
         private final List<String> shown;
         private final ClassLoader from;

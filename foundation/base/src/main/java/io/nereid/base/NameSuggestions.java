@@ -6,13 +6,13 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 
-/** Finds the names somebody may have meant. Immutable. */
+/** Suggests known names for a misspelt one ("did you mean …?"). Immutable. */
 public final class NameSuggestions {
     private NameSuggestions() {}
 
     /**
-     * The known names nearest to {@code given} by optimal string alignment distance, best first, at most three, none when
-     * nothing is near.
+     * Returns the known names nearest to {@code given} by optimal string alignment distance, best first: at most
+     * three, and none whose distance exceeds a third of the length.
      */
     public static List<String> nearest(String given, Collection<String> known) {
         int limit = Math.max(1, given.length() / 3);
@@ -26,12 +26,16 @@ public final class NameSuggestions {
                 .toList();
     }
 
-    /** {@code "did you mean 'x' or 'y'?"}, or {@code otherwise} when nothing is near. */
+    /** Returns {@code "did you mean 'x' or 'y'?"}, or {@code otherwise} when no known name is near. */
     public static String didYouMean(String given, Collection<String> known, String otherwise) {
         List<String> names = nearest(given, known);
         return names.isEmpty() ? otherwise : "did you mean '" + String.join("' or '", names) + "'?";
     }
 
+    /**
+     * Optimal string alignment distance: insertions, deletions, substitutions and transpositions of neighbours each
+     * cost 1.
+     */
     private static int distance(String a, String b) {
         int[][] d = new int[a.length() + 1][b.length() + 1];
         for (int i = 0; i <= a.length(); i++) {

@@ -6,8 +6,14 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The one exception of the server. Its message says what went wrong, the offending value and what was expected; its
- * remedy says the next step. Immutable; frequent refusals carry no stack trace.
+ * The exception of the server. The code decides the gRPC status and the HTTP status; the message describes the error,
+ * the offending value and what was expected; the remedy names the next step. Immutable. Exceptions about a client's
+ * input or about load carry no stack trace, because they are frequent.
+ *
+ * <pre>{@code
+ * throw ServingException.of(
+ *         ErrorCode.NOT_FOUND, "model 'irs' is not known", "did you mean 'iris'?");
+ * }</pre>
  */
 public final class ServingException extends RuntimeException {
     private static final long serialVersionUID = 1L;
@@ -22,7 +28,7 @@ public final class ServingException extends RuntimeException {
         this.remedy = remedy;
     }
 
-    /** A refusal without a stack trace: it tells a client or an operator about their input or about load. */
+    /** An error about a client's or an operator's input, or about load; without a stack trace. */
     public static ServingException of(ErrorCode code, String message) {
         return new ServingException(code, message, null, null, false);
     }
@@ -32,7 +38,7 @@ public final class ServingException extends RuntimeException {
         return new ServingException(code, message, remedy, null, false);
     }
 
-    /** A failure caused by a foreign exception, kept as the cause for the log. */
+    /** An error caused by another exception, which is kept as the cause for the log. */
     public static ServingException wrap(ErrorCode code, String message, Throwable cause) {
         return new ServingException(code, message, null, cause, true);
     }
@@ -52,12 +58,14 @@ public final class ServingException extends RuntimeException {
         return of(ErrorCode.INVALID_ARGUMENT, message, remedy);
     }
 
-    /** Our own bug, or a failure that nobody outside can mend. */
+    /** A bug of the server, or a failure that the caller cannot fix. */
     public static ServingException internal(String message, Throwable cause) {
         return wrap(ErrorCode.INTERNAL, message, cause);
     }
 
-    /** Any throwable as a ServingException: itself if it is one, else {@link ErrorCode#INTERNAL} around it. */
+    /**
+     * Converts any throwable: returns a ServingException as it is, and wraps others with {@link ErrorCode#INTERNAL}.
+     */
     public static ServingException from(Throwable t) {
         if (t instanceof ServingException e) {
             return e;
@@ -70,18 +78,18 @@ public final class ServingException extends RuntimeException {
         return code;
     }
 
-    /** The next step for whoever reads the message, if there is one to give. */
+    /** The next step for the reader of the message; null when the exception has none. */
     public @Nullable String remedy() {
         return remedy;
     }
 
-    /** The message; a super type allows null, this class does not. */
+    /** The message. The super type allows null, this class does not. */
     @Override
     public String getMessage() {
         return Objects.requireNonNull(super.getMessage());
     }
 
-    /** Message and remedy in one text, as clients and tables show it. */
+    /** Message and remedy in one text, as clients and the command line show it. */
     public String describe() {
         return remedy == null ? getMessage() : getMessage() + " (" + remedy + ")";
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.base;
 
-/** The machine's clock. Immutable. */
+/** The system clock. Immutable. */
 enum SystemClock implements Clock {
     INSTANCE;
 

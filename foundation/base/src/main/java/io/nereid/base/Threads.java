@@ -12,13 +12,16 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** The only place where threads are made: each has a name, is a daemon, and reports what it failed to catch. */
+/**
+ * Creates all threads of the server, so that each one has a name, is a daemon and logs uncaught exceptions.
+ * Thread-safe.
+ */
 public final class Threads {
     private static final Logger LOG = System.getLogger(Threads.class.getName());
 
     private Threads() {}
 
-    /** A factory of daemon threads named {@code name-1}, {@code name-2}, … Thread-safe. */
+    /** Returns a factory of daemon threads named {@code name-1}, {@code name-2}, … Thread-safe. */
     public static ThreadFactory named(String name) {
         AtomicInteger next = new AtomicInteger();
         return task -> {
@@ -30,7 +33,10 @@ public final class Threads {
         };
     }
 
-    /** A fixed pool with an unbounded queue; its threads end after ten idle seconds. The caller shuts it down. */
+    /**
+     * Creates a fixed-size pool with an unbounded queue. Its threads end after ten idle seconds. The caller shuts it
+     * down.
+     */
     public static ThreadPoolExecutor pool(String name, int threads) {
         ThreadPoolExecutor pool = new ThreadPoolExecutor(
                 threads, threads, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), named(name));
@@ -38,7 +44,7 @@ public final class Threads {
         return pool;
     }
 
-    /** One thread for delays and deadlines; tasks must not block. The caller shuts it down. */
+    /** Creates a single-threaded scheduler for delays and deadlines; tasks must not block. The caller shuts it down. */
     public static ScheduledThreadPoolExecutor timer(String name) {
         ScheduledThreadPoolExecutor timer = new ScheduledThreadPoolExecutor(1, named(name));
         timer.setRemoveOnCancelPolicy(true);
@@ -46,7 +52,7 @@ public final class Threads {
         return timer;
     }
 
-    /** One thread that runs tasks in the order they came. The caller shuts it down. */
+    /** Creates a single-threaded executor, which runs tasks in submission order. The caller shuts it down. */
     public static java.util.concurrent.ExecutorService single(String name) {
         return Executors.newSingleThreadExecutor(named(name));
     }

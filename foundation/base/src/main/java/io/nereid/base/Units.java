@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Values with units, as configuration and flags write them. Immutable. */
+/** Parses and formats sizes and durations with units, as configuration files and flags write them. Immutable. */
 public final class Units {
     private static final Pattern NUMBER_UNIT = Pattern.compile("([0-9]+)\\s*([A-Za-z]*)");
     private static final Map<String, Long> BYTES = Map.of(
@@ -55,7 +55,7 @@ public final class Units {
         return multiply(text, m.group(1), factor);
     }
 
-    /** Parses {@code 5ms}, {@code 30s}, {@code 2m}. A bare number is refused: nobody knows its unit. */
+    /** Parses {@code 5ms}, {@code 30s}, {@code 2m}. A number without a unit is rejected as ambiguous. */
     public static Duration duration(String text) {
         Matcher m = NUMBER_UNIT.matcher(text.strip());
         Long factor = m.matches() ? NANOS.get(m.group(2).toLowerCase(Locale.ROOT)) : null;
@@ -74,7 +74,7 @@ public final class Units {
         }
     }
 
-    /** A size for people: {@code 23.0 MB}. */
+    /** Formats a size for display: {@code 23.0 MB}. */
     public static String formatBytes(long bytes) {
         if (bytes < 1_000) {
             return bytes + " B";
@@ -89,7 +89,7 @@ public final class Units {
         return String.format(Locale.ROOT, "%.1f %s", value, units[i]);
     }
 
-    /** A duration for people: {@code 12 ms}, {@code 1.4 s}. */
+    /** Formats a duration for display: {@code 12 ms}, {@code 1.4 s}. */
     public static String formatNanos(long nanos) {
         if (nanos < 1_000_000L) {
             return nanos / 1_000L + " us";

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Ground for every room: error codes, clock, threads, units. A class enters only when two modules need it. */
+/**
+ * The basis of every module: error codes, clock, threads, units. Only classes that at least two modules need belong
+ * here.
+ */
 @NullMarked
 package io.nereid.base;
 

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 
 class ServingExceptionTest {
     @Test
-    void refusalsCarryNoStackTraceAndWrappedFailuresDo() {
+    void clientErrorsCarryNoStackTraceAndWrappedFailuresDo() {
         assertThat(ServingException.invalidArgument("x").getStackTrace()).isEmpty();
         assertThat(ServingException.internal("x", new IllegalStateException()).getStackTrace())
                 .isNotEmpty();

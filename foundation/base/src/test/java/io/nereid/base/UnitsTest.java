@@ -27,7 +27,7 @@ class UnitsTest {
     }
 
     @Test
-    void figuresForPeopleAreShort() {
+    void displayedValuesAreShort() {
         assertThat(Units.formatBytes(234)).isEqualTo("234 B");
         assertThat(Units.formatBytes(22_972_370)).isEqualTo("23.0 MB");
         assertThat(Units.formatBytes(999_960)).isEqualTo("1.0 MB");

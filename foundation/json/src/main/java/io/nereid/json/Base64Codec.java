@@ -4,7 +4,7 @@ package io.nereid.json;
 
 import java.util.Arrays;
 
-/** Base64 to and from byte arrays without intermediate strings. No state. */
+/** Base64 to and from byte arrays without intermediate strings. Stateless. */
 final class Base64Codec {
     private static final byte[] LETTERS = new byte[64];
     private static final byte[] VALUES = new byte[256];
@@ -20,7 +20,11 @@ final class Base64Codec {
 
     private Base64Codec() {}
 
-    /** Decodes, appends and returns the number of bytes; -1 when the text is not base64. */
+    /**
+     * Decodes base64, appends the bytes to {@code sink} and returns their number; -1 when the text is not base64.
+     * Padding may be missing. Errors are collected in the sign bit (invalid letters map to -1) and tested once at the
+     * end.
+     */
     static int decode(byte[] b, int from, int length, ByteSink sink) {
         int n = length;
         if (n > 0 && n % 4 == 0 && b[from + n - 1] == '=') {
@@ -65,7 +69,9 @@ final class Base64Codec {
         return o - first;
     }
 
-    /** Encodes with padding at {@code to[at]}, which must have room; returns the position after it. */
+    /**
+     * Encodes with padding at {@code to[at]}, where the caller has reserved the space; returns the position after it.
+     */
     static int encode(byte[] b, int from, int length, byte[] to, int at) {
         int o = at;
         int p = from;

@@ -9,29 +9,29 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Objects;
 
-/** A byte array that grows; made once and reused. Confined to one thread. */
+/** A growing byte array that is reused. Confined to one thread. */
 public final class ByteSink {
     private static final int MAX_CAPACITY = Integer.MAX_VALUE - 16;
 
     private byte[] bytes;
     private int length;
 
-    /** An empty sink that holds {@code initialCapacity} bytes before it grows. */
+    /** Creates an empty sink with an initial capacity. */
     public ByteSink(int initialCapacity) {
         bytes = new byte[initialCapacity];
     }
 
-    /** Forgets the content and keeps the memory. */
+    /** Removes the content and keeps the array. */
     public void reset() {
         length = 0;
     }
 
-    /** Number of bytes held. */
+    /** The number of bytes in the sink. */
     public int length() {
         return length;
     }
 
-    /** The memory itself: content in [0, {@link #length()}). Valid until the next append. */
+    /** The internal array: the content is in [0, {@link #length()}). Valid until the next append. */
     public byte[] array() {
         return bytes;
     }
@@ -59,9 +59,9 @@ public final class ByteSink {
     }
 
     /**
-     * Makes room for {@code count} more bytes.
+     * Ensures capacity for {@code count} more bytes.
      *
-     * @throws ServingException RESOURCE_EXHAUSTED when the content would pass 2 GiB
+     * @throws ServingException RESOURCE_EXHAUSTED when the content would exceed 2 GiB
      */
     public void ensureWritable(int count) {
         if (bytes.length - length < count) {
@@ -69,7 +69,7 @@ public final class ByteSink {
         }
     }
 
-    /** Cuts the content down to its first {@code newLength} bytes. */
+    /** Shortens the content to its first {@code newLength} bytes. */
     public void truncate(int newLength) {
         Objects.checkIndex(newLength, length + 1);
         length = newLength;
@@ -80,7 +80,7 @@ public final class ByteSink {
         dst.put(dstPos, bytes, 0, length);
     }
 
-    /** Forgets the content and, when more than {@code maxCapacity} bytes are held, gives the rest back. */
+    /** Removes the content and, when the capacity exceeds {@code maxCapacity}, reduces it to that. */
     public void shrinkTo(int maxCapacity) {
         length = 0;
         if (bytes.length > maxCapacity) {
@@ -88,12 +88,12 @@ public final class ByteSink {
         }
     }
 
-    /** Says that the caller has written up to {@code newLength} straight into {@link #array()}. */
+    /** Sets the length after the caller has written directly to {@link #array()}. */
     void advanceTo(int newLength) {
         length = newLength;
     }
 
-    /** Overwrites four bytes that were appended before. */
+    /** Overwrites four bytes that were appended earlier. */
     void setIntLE(int at, int v) {
         LittleEndian.putInt(bytes, at, v);
     }

@@ -10,9 +10,11 @@ import io.nereid.json.number.SmallFloats;
 import io.nereid.tensor.DataType;
 
 /**
- * Reads runs of elements, separated by commas, into little-endian bytes: the inner loops of {@link TensorReader}. A run
- * begins at its first element and ends behind its last one: before a bracket, or where the room is used up. Confined to
- * the reader's thread.
+ * Reads runs of comma-separated elements into little-endian bytes: the inner loops of {@link TensorReader}. A run
+ * begins at an element and ends behind the last element before a bracket, or when the output range is full. Confined
+ * to the reader's thread.
+ *
+ * <p>Every loop first tries {@link NumberScanner#scanFast} and falls back to the full scanner for unusual forms.
  */
 final class ElementReader {
     private final JsonReader reader;
@@ -25,7 +27,10 @@ final class ElementReader {
         this.overflow = overflow;
     }
 
-    /** Reads at least one and at most {@code room / size} elements to {@code out[from]}; returns the bytes written. */
+    /**
+     * Reads at least one and at most {@code room / size} elements to {@code out[from]} and returns the number of bytes
+     * written.
+     */
     int readRun(DataType type, byte[] out, int from, int room) {
         int to = from + room;
         return switch (type) {
@@ -46,7 +51,7 @@ final class ElementReader {
         };
     }
 
-    /** Reads at least one and at most {@code limit} strings; returns their number. */
+    /** Reads at least one and at most {@code limit} strings and returns their number. */
     long readBytesRun(ByteSink sink, long limit) {
         JsonReader r = reader;
         long n = 0;
@@ -84,7 +89,7 @@ final class ElementReader {
         return reader.error("unexpected object" + reader.at(at) + " (expected: a string or {\"b64\":\"...\"})");
     }
 
-    /** Goes over a comma to another element of the same list; false when a bracket comes instead. */
+    /** Skips a comma to the next element of the same list; returns false at a bracket. */
     private boolean next() {
         JsonReader r = reader;
         int p = afterComma(r.buffer, r.skipSpace());
@@ -95,7 +100,10 @@ final class ElementReader {
         return true;
     }
 
-    /** Position of the next element of the same list, or -1 when the byte at {@code p} is no comma or a list follows. */
+    /**
+     * The position of the next element of the same list, or -1 when the byte at {@code p} is not a comma or a list
+     * follows.
+     */
     private static int afterComma(byte[] b, int p) {
         if (b[p] != ',') {
             return -1;
@@ -279,7 +287,7 @@ final class ElementReader {
     }
 
     private void checkInfinite(int from, int to, DataType type, String max) {
-        // only the word itself may be infinite
+        // a finite number that rounds to infinity is out of range; only the word Infinity may be infinite
         int c = reader.buffer[from];
         if (c != 'I' && (c != '-' || reader.buffer[from + 1] != 'I')) {
             throw reader.badNumber(from, to, "out of range for " + type, "magnitude <= " + max);

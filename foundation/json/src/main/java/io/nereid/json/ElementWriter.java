@@ -11,8 +11,8 @@ import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
 
 /**
- * Prints tensor elements, separated by commas: the inner loops of {@link JsonWriter}. Elements of fixed size come through
- * a staging array, many at a time. Confined to the writer's thread.
+ * Prints comma-separated tensor elements: the inner loops of {@link JsonWriter}. Elements of fixed size are copied in
+ * blocks to a staging array. Confined to the writer's thread.
  */
 final class ElementWriter {
     private static final int STAGING_BYTES = 4096;
@@ -36,7 +36,7 @@ final class ElementWriter {
         this.numbers = numbers;
     }
 
-    /** Begins with an array of {@code count} elements. */
+    /** Begins an array of {@code count} elements. */
     void begin(DataType type, ByteBuffer source, int position, long count, FloatStyle floats, BytesStyle bytes) {
         this.type = type;
         this.source = source;
@@ -83,7 +83,7 @@ final class ElementWriter {
             if (writer.needsComma()) {
                 b[p++] = ',';
             }
-            // every number is written with a comma behind it, the last of which is taken back
+            // every number is followed by a comma; the last comma is dropped again
             writer.advanceTo(print(b, p, n) - 1);
             left -= n;
         }

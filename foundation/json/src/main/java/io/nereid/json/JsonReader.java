@@ -9,8 +9,9 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A strict pull reader over a byte array. It allocates nothing but the strings it is asked for, and is made once and
- * reused. Beyond the standard the bare words {@code NaN}, {@code Infinity} and {@code -Infinity} are numbers.
+ * A strict streaming (pull) reader over a byte array. It allocates nothing except the strings that the caller asks
+ * for, so one instance is created once and reused for many documents. In addition to the standard, the bare words
+ * {@code NaN}, {@code Infinity} and {@code -Infinity} are numbers.
  *
  * <pre>{@code
  * reader.reset(bytes, 0, length);
@@ -25,18 +26,22 @@ import org.jspecify.annotations.Nullable;
  * reader.expectEnd();
  * }</pre>
  *
- * <p>Exactly one value is read after each {@link #nextField()} or {@link #hasNext()} that returns true. A name seen twice
- * is reported twice. Malformed text and values of the wrong kind or range are refused with INVALID_ARGUMENT, naming the
- * byte offset from the beginning of the document. Confined to one thread.
+ * <p>The caller reads exactly one value after each {@link #nextField()} or {@link #hasNext()} that returns true.
+ * Duplicate names are not detected: both fields are returned. Malformed text and values of the wrong kind or range are
+ * rejected with INVALID_ARGUMENT, and the message contains the byte offset from the beginning of the document.
+ * Confined to one thread.
  */
 public final class JsonReader {
-    /** Bytes of the array behind the document that {@link #reset} needs and overwrites. */
+    /**
+     * Number of bytes behind the document that {@link #reset} overwrites with NUL. The inner loops rely on them: they
+     * read up to eight bytes at once and need no check for the end of the array.
+     */
     public static final int SLACK = 16;
 
-    /** Levels of nesting allowed unless the constructor says otherwise. */
+    /** Nesting levels that are allowed unless the constructor sets another limit. */
     public static final int DEFAULT_MAX_DEPTH = 100;
 
-    /** The current document and the position in it; {@link TensorReader} moves it too. */
+    /** The current document and the position in it, which {@link TensorReader} also advances. */
     byte[] buffer = new byte[SLACK];
 
     int pos;
@@ -52,20 +57,20 @@ public final class JsonReader {
 
     private final StringScanner text = new StringScanner(this);
 
-    /** A reader that allows {@link #DEFAULT_MAX_DEPTH} levels. */
+    /** Creates a reader that allows {@link #DEFAULT_MAX_DEPTH} levels. */
     public JsonReader() {
         this(DEFAULT_MAX_DEPTH);
     }
 
-    /** A reader that allows {@code maxDepth} levels of objects and arrays. */
+    /** Creates a reader that allows {@code maxDepth} levels of objects and arrays. */
     public JsonReader(int maxDepth) {
         this.maxDepth = maxDepth;
         this.objects = new boolean[maxDepth + 1];
     }
 
     /**
-     * Begins a document: bytes [from, to) of {@code buffer}. The next {@link #SLACK} bytes are overwritten. The array is
-     * lent until the next reset.
+     * Begins a document: bytes [from, to) of {@code buffer}. The next {@link #SLACK} bytes are overwritten. The reader
+     * uses the array until the next reset; the caller must not change it until then.
      *
      * @throws IllegalArgumentException when the array has fewer than {@link #SLACK} bytes behind {@code to}
      */
@@ -75,7 +80,7 @@ public final class JsonReader {
             throw new IllegalArgumentException("the array has " + (buffer.length - to)
                     + " bytes behind the document (expected: >= " + SLACK + ")");
         }
-        // a NUL is allowed nowhere in a document, so it ends every inner loop
+        // NUL is not valid anywhere in a document, so it terminates every inner loop
         Arrays.fill(buffer, to, to + SLACK, (byte) 0);
         this.buffer = buffer;
         this.start = from;
@@ -87,14 +92,14 @@ public final class JsonReader {
         this.text.reset(buffer, to);
     }
 
-    /** Puts {@code context}, such as {@code input 'x'}, before the messages of errors; null takes it away. */
+    /** Sets a prefix for error messages, such as {@code input 'x'}; null removes it. */
     public void describe(@Nullable String context) {
         this.context = context;
     }
 
     // ---------------------------------------------------------------- structure
 
-    /** Tells what comes next and consumes white space only. */
+    /** Returns the kind of the next token and consumes only white space. */
     public JsonToken peek() {
         int c = buffer[skipSpace()];
         switch (c) {
@@ -134,7 +139,10 @@ public final class JsonReader {
         fresh = true;
     }
 
-    /** Goes to the value of the next field, whose name is then the key; false when the object ended. */
+    /**
+     * Advances to the value of the next field; {@link #key} then returns its name. Returns false at the end of the
+     * object.
+     */
     public boolean nextField() {
         byte[] b = buffer;
         int c = b[skipSpace()];
@@ -165,19 +173,19 @@ public final class JsonReader {
         return true;
     }
 
-    /** Whether the current field has this name. */
+    /** Whether the name of the current field equals {@code name}. */
     public boolean keyEquals(String name) {
         return textEquals(name);
     }
 
-    /** Whether the current field has this name, given as UTF-8. */
+    /** Whether the name of the current field equals {@code utf8Name}. */
     public boolean keyEquals(byte[] utf8Name) {
         return text.equalTo(utf8Name);
     }
 
     /**
-     * Whether an object comes next whose first field has this name. Consumes white space only; the text read last is
-     * forgotten.
+     * Whether the next value is an object whose first field has this name. Consumes only white space, but overwrites
+     * the text that was read last.
      */
     public boolean firstKeyIs(String name) {
         int at = skipSpace();
@@ -192,7 +200,7 @@ public final class JsonReader {
         return text.equalTo(name);
     }
 
-    /** The name of the current field; valid until another name, text or value is read. */
+    /** The name of the current field; valid until the next name, text or value is read. */
     public String key() {
         return text();
     }
@@ -207,7 +215,10 @@ public final class JsonReader {
         fresh = true;
     }
 
-    /** Goes to the next element; false when the array ended. Call it once per element. */
+    /**
+     * Advances to the next element of an array. Returns false at the end of the array. Must be called once per
+     * element.
+     */
     public boolean hasNext() {
         int c = buffer[skipSpace()];
         if (fresh) {
@@ -234,16 +245,16 @@ public final class JsonReader {
     }
 
     /**
-     * Index into the array given to {@link #reset}: the first byte of a value after {@link #nextField()},
-     * {@link #hasNext()} or {@link #peek()}, the byte after the value once it is read.
+     * The index in the array passed to {@link #reset}: the first byte of a value after {@link #nextField()},
+     * {@link #hasNext()} or {@link #peek()}, and the byte after the value once it has been read.
      */
     public int position() {
         return pos;
     }
 
     /**
-     * Goes to a value whose {@link #position()} was remembered. Read exactly that value, then go back to where the
-     * document was left.
+     * Moves to a value at a {@link #position()} returned earlier. The caller must read exactly that value and then
+     * seek back to the position at which it left the document.
      */
     public void seek(int position) {
         if (position < start || position > end) {
@@ -253,14 +264,17 @@ public final class JsonReader {
         fresh = false;
     }
 
-    /** Checks that nothing but white space follows. */
+    /** Verifies that only white space follows. */
     public void expectEnd() {
         if (skipSpace() < end) {
             throw unexpected(pos, "the end of the document");
         }
     }
 
-    /** Skips one value of any kind, checking its whole syntax. */
+    /**
+     * Skips one value of any kind and validates its syntax. Iterative, with the kinds of the open containers in
+     * {@link #objects}, so that deep nesting cannot overflow the stack.
+     */
     public void skipValue() {
         byte[] b = buffer;
         int base = depth;
@@ -301,7 +315,7 @@ public final class JsonReader {
                 default:
                     p = skipNumber(b, p);
             }
-            // behind a value, or at the bracket that closes an empty one
+            // p is behind a value, or at the bracket that closes an empty container
             for (; ; ) {
                 if (depth == base) {
                     pos = p;
@@ -355,7 +369,10 @@ public final class JsonReader {
         return text();
     }
 
-    /** Reads a string without making it a {@link String}; it stays readable until another name, text or value is read. */
+    /**
+     * Reads a string without creating a {@link String}. The text stays available until the next name, text or value is
+     * read.
+     */
     public void readText() {
         if (buffer[skipSpace()] != '"') {
             throw unexpected(pos, "a string");
@@ -363,17 +380,17 @@ public final class JsonReader {
         pos = text.scan(pos);
     }
 
-    /** Whether the text read last equals {@code s}. */
+    /** Whether the text that was read last equals {@code s}. */
     public boolean textEquals(String s) {
         return text.equalTo(s);
     }
 
-    /** The text read last, as a new string. */
+    /** The text that was read last, as a new string. */
     public String text() {
         return text.asString();
     }
 
-    /** Length of the text read last, in bytes of UTF-8. */
+    /** The length of the text that was read last, in bytes of UTF-8. */
     public int textLength() {
         return text.length;
     }
@@ -385,7 +402,7 @@ public final class JsonReader {
         return text.length;
     }
 
-    /** Reads a string as base64 (padding may be missing), appends the bytes to {@code sink} and returns their number. */
+    /** Decodes a base64 string (padding optional), appends the bytes to {@code sink} and returns their number. */
     public int readBase64(ByteSink sink) {
         int at = skipSpace();
         readText();
@@ -399,7 +416,7 @@ public final class JsonReader {
 
     // ---------------------------------------------------------------- scalars
 
-    /** Reads an integer. A fraction or an exponent is allowed when the value is a whole number. */
+    /** Reads an integer. A fraction or an exponent is accepted when the value is a whole number. */
     public long readLong() {
         return readInteger(Long.MIN_VALUE, Long.MAX_VALUE, "a 64-bit integer");
     }
@@ -431,7 +448,10 @@ public final class JsonReader {
         return integerBits(at, pos, false, min, max, what);
     }
 
-    /** The number scanned last as an integer of a range; {@code unsigned64} widens the range to [0, 2^64). */
+    /**
+     * Converts the number that was scanned last to an integer in [min, max]; {@code unsigned64} widens the range to
+     * [0, 2^64).
+     */
     long integerBits(int from, int to, boolean unsigned64, long min, long max, String what) {
         NumberScanner n = numbers;
         if (!n.toInteger()) {
@@ -444,7 +464,7 @@ public final class JsonReader {
         if (unsigned64) {
             fits = !n.negative || magnitude == 0;
         } else if (n.negative) {
-            // -2^63 is the one value whose magnitude does not fit a long
+            // -2^63 is the only value whose magnitude does not fit a long
             fits = (magnitude >= 0 || magnitude == Long.MIN_VALUE) && -magnitude >= min;
         } else {
             fits = magnitude >= 0 && magnitude <= max;
@@ -460,7 +480,7 @@ public final class JsonReader {
         return badNumber(from, to, "out of range for " + what, range);
     }
 
-    /** Reads a number as the nearest double. A finite number beyond the range of doubles is refused. */
+    /** Reads a number as the nearest double. A finite number beyond the range of double is rejected. */
     public double readDouble() {
         int at = skipSpace();
         pos = scanNumber(at, "a number");
@@ -471,7 +491,7 @@ public final class JsonReader {
         return d;
     }
 
-    /** Reads a number as the nearest float. A finite number beyond the range of floats is refused. */
+    /** Reads a number as the nearest float. A finite number beyond the range of float is rejected. */
     public float readFloat() {
         int at = skipSpace();
         pos = scanNumber(at, "a number");
@@ -495,7 +515,7 @@ public final class JsonReader {
         expectWord("null", "null");
     }
 
-    /** Reads {@code null} if that comes next, else consumes nothing but white space. */
+    /** Reads {@code null} if it is the next token; otherwise consumes only white space. */
     public boolean tryNull() {
         if (buffer[skipSpace()] != 'n') {
             return false;
@@ -504,14 +524,14 @@ public final class JsonReader {
         return true;
     }
 
-    /** Whether a number comes next that is written without fraction and exponent. Consumes white space only. */
+    /** Whether the next token is a number without fraction and exponent. Consumes only white space. */
     public boolean isIntegral() {
         return peek() == JsonToken.NUMBER && numbers.scan(buffer, pos) != NumberScanner.SLOW && numbers.integral;
     }
 
     // ---------------------------------------------------------------- for the readers of this package
 
-    /** Moves to the next byte that is not white space and returns its position. */
+    /** Advances to the next byte that is not white space and returns its position. */
     int skipSpace() {
         pos = spaces(buffer, pos);
         return pos;
@@ -525,7 +545,7 @@ public final class JsonReader {
         return p;
     }
 
-    /** One level deeper; the bracket is at {@link #pos}. */
+    /** Increments the nesting depth; the opening bracket is at {@link #pos}. */
     void enter() {
         if (depth >= maxDepth) {
             throw error("JSON nesting depth exceeds maximum allowed (" + maxDepth + ")" + at(pos));
@@ -533,7 +553,7 @@ public final class JsonReader {
         depth++;
     }
 
-    /** One level up, past the bracket at {@link #pos}. */
+    /** Decrements the nesting depth and moves behind the closing bracket at {@link #pos}. */
     void leave() {
         depth--;
         pos++;
@@ -543,7 +563,7 @@ public final class JsonReader {
         return depth;
     }
 
-    /** Scans the number at {@code from} into {@link #numbers}; returns the position after it. */
+    /** Scans the number at {@code from} into {@link #numbers} and returns the position after it. */
     int scanNumber(int from, String wanted) {
         int p = numbers.scan(buffer, from);
         if (p == NumberScanner.SLOW) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json;
 
-/** What comes next in a document. Immutable. */
+/** The kinds of tokens in a JSON document. Immutable. */
 public enum JsonToken {
     OBJECT,
     ARRAY,

@@ -11,10 +11,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Writes compact JSON into a byte array that grows and is reused. Commas are put where they belong; that brackets and
- * names pair up is the caller's business. Floating-point numbers get the fewest digits that read back to the same value
- * (see {@link FloatStyle}) and always a point or an exponent; NaN, Infinity and -Infinity are bare words. Confined to one
- * thread.
+ * Writes compact JSON into a growing byte array that is reused. The writer inserts the commas; the caller must close
+ * every bracket and write one value after each name. Floating-point numbers are printed with the fewest digits that
+ * read back to the same value (see {@link FloatStyle}), always with a point or an exponent; NaN, Infinity and
+ * -Infinity are bare words. Confined to one thread.
+ *
+ * <pre>{@code
+ * JsonWriter w = new JsonWriter(256);
+ * w.beginObject().name("model").value("iris").name("shape").beginArray().value(1).value(4).endArray().endObject();
+ * send(w.array(), w.length());                       // {"model":"iris","shape":[1,4]}
+ * w.reset();                                         // ready for the next document
+ * }</pre>
  */
 public final class JsonWriter {
     private static final int MAX_CAPACITY = Integer.MAX_VALUE - 16;
@@ -28,34 +35,34 @@ public final class JsonWriter {
     private FloatStyle floatStyle = FloatStyle.SHORTEST;
     private BytesStyle bytesStyle = BytesStyle.REFUSE_MALFORMED;
 
-    /** A writer that holds {@code initialCapacity} bytes before it grows. */
+    /** Creates a writer with an initial capacity. */
     public JsonWriter(int initialCapacity) {
         bytes = new byte[Math.max(64, initialCapacity)];
     }
 
-    /** Forgets the document and keeps memory and styles. */
+    /** Clears the document; the array and the styles are kept. */
     public void reset() {
         length = 0;
         comma = false;
     }
 
-    /** The memory itself: the document in [0, {@link #length()}). Valid until the next write. */
+    /** The internal array: the document is in [0, {@link #length()}). Valid until the next write. */
     public byte[] array() {
         return bytes;
     }
 
-    /** Bytes written. */
+    /** The number of bytes written. */
     public int length() {
         return length;
     }
 
-    /** How elements of FP32, FP16 and BF16 tensors, and float values, are printed; SHORTEST at first. */
+    /** Sets how float values and elements of FP32, FP16 and BF16 tensors are printed; SHORTEST initially. */
     public JsonWriter floatStyle(FloatStyle style) {
         floatStyle = style;
         return this;
     }
 
-    /** How elements of BYTES tensors are printed; REFUSE_MALFORMED at first. */
+    /** Sets how elements of BYTES tensors are printed; REFUSE_MALFORMED initially. */
     public JsonWriter bytesStyle(BytesStyle style) {
         bytesStyle = style;
         return this;
@@ -92,7 +99,7 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Writes a field name made ready before: quotes, escapes and colon included. */
+    /** Writes a field name that was encoded before, including quotes, escapes and the colon. */
     public JsonWriter name(byte[] encoded) {
         rawValue(encoded, 0, encoded.length);
         comma = false;
@@ -169,7 +176,7 @@ public final class JsonWriter {
         return value((long) v);
     }
 
-    /** Writes the bits of a long as an integer from 0 to 2^64-1. */
+    /** Writes a long as an unsigned integer from 0 to 2^64-1. */
     public JsonWriter unsignedValue(long v) {
         separate(NumberPrinter.MAX_LENGTH);
         length = NumberPrinter.printUnsigned(bytes, length, v);
@@ -203,9 +210,9 @@ public final class JsonWriter {
     }
 
     /**
-     * Writes {@code count} bytes of {@code utf8} as a string, or as {@link BytesStyle} says.
+     * Writes {@code count} bytes of {@code utf8} as a string, or in another form according to {@code style}.
      *
-     * @throws ServingException INVALID_ARGUMENT for malformed UTF-8 under {@link BytesStyle#REFUSE_MALFORMED}
+     * @throws ServingException INVALID_ARGUMENT for malformed UTF-8 with {@link BytesStyle#REFUSE_MALFORMED}
      */
     public JsonWriter value(byte[] utf8, int from, int count, BytesStyle style) {
         if (style == BytesStyle.BASE64) {
@@ -230,7 +237,10 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Writes the one character at {@code p} that is not plain; returns its length. At least 7 bytes are free. */
+    /**
+     * Writes the character at {@code p}, which needs an escape or is not ASCII, and returns its length in bytes. The
+     * caller has reserved at least 7 bytes.
+     */
     private int special(byte[] utf8, int p, int end, BytesStyle style) {
         int c = utf8[p];
         if (c >= 0) {
@@ -253,8 +263,8 @@ public final class JsonWriter {
             default:
                 throw ServingException.invalidArgument(
                         "byte 0x" + Integer.toHexString(c & 0xFF)
-                                + " of a BYTES element is not valid UTF-8 (expected: UTF-8 text, which alone fits"
-                                + " JSON)",
+                                + " of a BYTES element is not valid UTF-8 (expected: UTF-8 text, the only one that"
+                                + " JSON can carry)",
                         "ask for the output as binary data");
         }
     }
@@ -268,7 +278,7 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Writes one finished JSON value as it is. */
+    /** Writes a JSON value that is already encoded. */
     public JsonWriter rawValue(byte[] json, int from, int count) {
         separate(count);
         System.arraycopy(json, from, bytes, length, count);
@@ -276,7 +286,7 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Writes one finished JSON value of ASCII text as it is. */
+    /** Writes a JSON value that is already encoded in ASCII. */
     public JsonWriter rawValue(String asciiJson) {
         int n = asciiJson.length();
         separate(n);
@@ -291,7 +301,8 @@ public final class JsonWriter {
     /**
      * Writes {@code count} elements as one flat array.
      *
-     * @param src memory with little-endian elements, BYTES as 4-byte length and bytes; read absolutely, whatever its order
+     * @param src memory with little-endian elements, or for BYTES a 4-byte length and the bytes of each; read at
+     *     absolute positions, regardless of its byte order
      * @return the position behind the last byte read
      * @throws IndexOutOfBoundsException when {@code src} ends before the elements do
      */
@@ -304,7 +315,8 @@ public final class JsonWriter {
     }
 
     /**
-     * Writes elements as arrays nested by the dimensions {@code dims[fromDim]} and on; with none left, as a bare value.
+     * Writes elements as nested arrays whose sizes are {@code dims[fromDim]} and the following dimensions; a bare
+     * value when no dimension is left.
      *
      * @param src memory as for {@link #flatArray}
      * @return the position behind the last byte read
@@ -338,13 +350,13 @@ public final class JsonWriter {
 
     // ---------------------------------------------------------------- for the writers of this package
 
-    /** Makes room for {@code count} bytes and returns the array to write to at {@link #length()}. */
+    /** Reserves {@code count} bytes and returns the array to write to, beginning at {@link #length()}. */
     byte[] reserve(long count) {
         ensure(count);
         return bytes;
     }
 
-    /** Says that the document now ends at {@code newLength} and with a value. */
+    /** Sets the end of the document after direct writes to the array; the document then ends with a value. */
     void advanceTo(int newLength) {
         length = newLength;
         comma = true;

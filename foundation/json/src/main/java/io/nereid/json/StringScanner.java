@@ -6,11 +6,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Scans strings and keeps the last one as a range of bytes: of the document itself, or of a scratch array when the string
- * has escapes. Confined to one reader.
+ * Scans JSON strings and keeps the last one as a range of bytes: of the document itself, or of a scratch array when
+ * the string contains escapes. Confined to one reader.
  */
 final class StringScanner {
-    /** The array that holds the last text, as UTF-8, from {@link #from} for {@link #length} bytes. */
+    /** The array that holds the last text as UTF-8, from {@link #from} for {@link #length} bytes. */
     byte[] bytes = {};
 
     int from;
@@ -61,7 +61,7 @@ final class StringScanner {
         return new String(bytes, from, length, StandardCharsets.UTF_8);
     }
 
-    /** Scans the string whose opening quote is at {@code quote}; returns the position after it. */
+    /** Scans the string whose opening quote is at {@code quote}; returns the position after the closing quote. */
     int scan(int quote) {
         byte[] b = buffer;
         int p = quote + 1;
@@ -171,7 +171,7 @@ final class StringScanner {
         return v;
     }
 
-    /** Checks the character at {@code p}, where the plain ones end; returns its length. */
+    /** Validates the character at {@code p}, at which a run of plain ASCII characters ended, and returns its length. */
     private int wideCharacter(int quote, int p) {
         int c = buffer[p];
         if (p >= end) {

@@ -11,9 +11,15 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * Reads whole arrays of one data type from a {@link JsonReader} into row-major little-endian bytes, without garbage per
- * element. Decimals are rounded to the nearest value of the type, ties to even; integers must be whole numbers in range
- * (5.0 and 1e3 are); BOOL takes true, false, 0 and 1; BYTES takes strings. Confined to the reader's thread.
+ * Reads arrays of one data type from a {@link JsonReader} into row-major little-endian bytes, without garbage per
+ * element. Decimals are rounded to the nearest value of the type, ties to even. Integers must be whole numbers in
+ * range (5.0 and 1e3 are whole). BOOL accepts true, false, 0 and 1; BYTES accepts strings. Confined to the reader's
+ * thread.
+ *
+ * <pre>{@code
+ * TensorReader tensors = new TensorReader(reader);             // reader stands before "[[1.5,2],[3,4]]"
+ * Tensor t = tensors.readTensor("INPUT0", DataType.FP32, Shape.of(2, 2), new ByteSink(256));
+ * }</pre>
  */
 public final class TensorReader {
     private static final int STAGING_BYTES = 8192;
@@ -26,13 +32,13 @@ public final class TensorReader {
     private int rank;
     private long count;
 
-    /** Reads from {@code reader}; BYTES elements are strings. */
+    /** Creates a reader whose BYTES elements are strings. */
     public TensorReader(JsonReader reader) {
         this(reader, false);
     }
 
     /**
-     * Reads from {@code reader}.
+     * Creates a reader.
      *
      * @param base64Objects whether a BYTES element may also be an object {@code {"b64":"..."}}
      */
@@ -41,10 +47,10 @@ public final class TensorReader {
     }
 
     /**
-     * Reads from {@code reader}.
+     * Creates a reader.
      *
      * @param base64Objects whether a BYTES element may also be an object {@code {"b64":"..."}}
-     * @param overflow whether an FP32 element beyond the type's range becomes infinite, instead of being refused
+     * @param overflow whether an FP32 element beyond the type's range becomes infinite instead of being rejected
      */
     public TensorReader(JsonReader reader, boolean base64Objects, boolean overflow) {
         this.reader = reader;
@@ -52,12 +58,13 @@ public final class TensorReader {
     }
 
     /**
-     * Reads an array, flat or nested in any way, of exactly {@code count} elements of a fixed-size type into {@code dst}
-     * from the absolute byte position {@code dstPos}. Position, limit and order of {@code dst} neither matter nor change,
-     * but the bytes must lie below its limit. Fastest into direct memory.
+     * Reads an array, flat or nested in any way, of exactly {@code count} elements of a fixed-size type into
+     * {@code dst} at the absolute byte position {@code dstPos}. Position, limit and order of {@code dst} are ignored
+     * and not changed, but the bytes must lie below its limit. Fastest into direct memory.
      *
-     * @throws ServingException INVALID_ARGUMENT for malformed text, a value the type cannot hold, or another count
-     * @throws IndexOutOfBoundsException when {@code dst} has no room for {@code count} elements
+     * @throws ServingException INVALID_ARGUMENT for malformed text, a value that the type cannot hold, or another
+     *     count
+     * @throws IndexOutOfBoundsException when {@code count} elements do not fit into {@code dst}
      */
     public void read(DataType type, ByteBuffer dst, int dstPos, long count) {
         int size = fixedSize(type);
@@ -87,10 +94,11 @@ public final class TensorReader {
     }
 
     /**
-     * Reads an array of a tensor's elements, nested or flat, as a tensor of its own, which the caller owns. A caller that trusts
-     * nobody has checked that the text can fill the shape, for the tensor is allocated first.
+     * Reads an array of elements, flat or nested, as a new tensor, which the caller owns. The tensor is allocated
+     * before the array is read: for untrusted input the caller must first verify that the text is long enough for the
+     * shape.
      *
-     * @param elements where elements of BYTES are gathered; what it holds is overwritten
+     * @param elements buffer for BYTES elements; its content is overwritten
      */
     public Tensor readTensor(String name, DataType type, Shape shape, ByteSink elements) {
         long count = shape.elementCount();
@@ -117,7 +125,7 @@ public final class TensorReader {
      * Reads an array, flat or nested in any way, of exactly {@code count} strings and appends each to {@code dst} as a
      * 4-byte little-endian length and its UTF-8 bytes.
      *
-     * @throws ServingException INVALID_ARGUMENT for malformed text, an element that is no string, or another count
+     * @throws ServingException INVALID_ARGUMENT for malformed text, an element that is not a string, or another count
      */
     public void readBytes(ByteSink dst, long count) {
         JsonReader r = reader;
@@ -137,10 +145,13 @@ public final class TensorReader {
     }
 
     /**
-     * Reads a single value or a rectangular array of any rank and appends its elements to {@code dst}. The shape found is
-     * then {@link #rank()}, {@link #dim(int)} and {@link #count()}.
+     * Reads a single value or a rectangular array of any rank and appends its elements to {@code dst}.
+     * {@link #rank()}, {@link #dim(int)} and {@link #count()} then return the shape. The rank is fixed by the first
+     * value; afterwards every value must lie at that depth, and every list of a level must have the size of the first
+     * one of that level.
      *
-     * @throws ServingException INVALID_ARGUMENT for malformed text, a value the type cannot hold, or lists of unequal size
+     * @throws ServingException INVALID_ARGUMENT for malformed text, a value that the type cannot hold, or lists of
+     *     unequal size
      */
     public void readNested(DataType type, ByteSink dst) {
         JsonReader r = reader;
@@ -244,9 +255,10 @@ public final class TensorReader {
     }
 
     /**
-     * Goes through commas and brackets to the next element; false when the array that began at depth {@code base} ended.
+     * Skips commas and brackets up to the next element. Returns false when the array that began at depth {@code base}
+     * has ended.
      *
-     * @param fresh whether the position is just behind an opening bracket, not behind an element
+     * @param fresh whether the position is behind an opening bracket, not behind an element
      */
     private static boolean enterElements(JsonReader r, int base, boolean fresh) {
         byte[] b = r.buffer;

@@ -4,13 +4,13 @@ package io.nereid.json;
 
 import io.nereid.json.number.LittleEndian;
 
-/** The rules of well-formed UTF-8 (Unicode table 3-7). No state. */
+/** Validation and encoding of UTF-8 (Unicode table 3-7). Stateless. */
 final class Utf8 {
     private Utf8() {}
 
     /**
-     * Length of the well-formed multi-byte sequence at {@code p}, or 0 when there is none before {@code limit}.
-     * Overlong forms, surrogates and code points above U+10FFFF are not well formed.
+     * Length of the well-formed multi-byte sequence at {@code p}; 0 when the bytes before {@code limit} do not form
+     * one. Overlong forms, surrogates and code points above U+10FFFF are not well formed.
      */
     static int sequenceLength(byte[] b, int p, int limit) {
         int lead = b[p] & 0xFF;
@@ -35,7 +35,7 @@ final class Utf8 {
         return length;
     }
 
-    /** Writes the code point at {@code p} and returns the position after it; at most four bytes. */
+    /** Writes a code point at {@code p}, at most four bytes, and returns the position after it. */
     static int put(byte[] b, int p, int codePoint) {
         if (codePoint < 0x80) {
             b[p] = (byte) codePoint;
@@ -60,13 +60,17 @@ final class Utf8 {
     }
 
     /**
-     * First position in [p, limit) whose byte is a quote, a backslash, a control character or not ASCII; {@code limit}
-     * when there is none. Eight bytes at a time; reads up to seven bytes past {@code limit}, never past the array.
+     * The first position in [p, limit) whose byte is a quote, a backslash, a control character or not ASCII;
+     * {@code limit} when all bytes are plain. Checks eight bytes at a time (SWAR); reads up to seven bytes past
+     * {@code limit}, never past the array.
      */
     static int skipPlain(byte[] b, int p, int limit) {
         int wide = Math.min(limit, b.length - 7);
         while (p < wide) {
             long v = LittleEndian.getLong(b, p);
+            // After the XOR the bytes to find are zero; (x - 1) & ~x sets the top bit of a zero byte. The third term
+            // finds bytes below 0x20 in the same way, and v itself has the top bit set for bytes beyond ASCII. A borrow
+            // can only mark bytes behind the first match, which is the only one that is used.
             long quote = v ^ 0x2222222222222222L;
             long slash = v ^ 0x5C5C5C5C5C5C5C5CL;
             long stops = (quote - 0x0101010101010101L) & ~quote

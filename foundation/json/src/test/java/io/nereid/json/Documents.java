@@ -13,7 +13,7 @@ import org.assertj.core.api.AbstractThrowableAssert;
 import org.assertj.core.api.Assertions;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
-/** Documents for tests. No state. */
+/** Documents for tests. Stateless. */
 public final class Documents {
     private Documents() {}
 

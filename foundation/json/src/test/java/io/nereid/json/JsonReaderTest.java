@@ -51,7 +51,7 @@ class JsonReaderTest {
     }
 
     @Test
-    void tellsTheKindOfEveryValue() {
+    void reportsTheKindOfEveryValue() {
         assertThat(reader("{").peek()).isEqualTo(JsonToken.OBJECT);
         assertThat(reader("[").peek()).isEqualTo(JsonToken.ARRAY);
         assertThat(reader("\"").peek()).isEqualTo(JsonToken.STRING);
@@ -191,7 +191,7 @@ class JsonReaderTest {
     }
 
     @Test
-    void refusesACommaBeforeTheEndOfAnArray() {
+    void rejectsACommaBeforeTheEndOfAnArray() {
         JsonReader r = reader("[1,]");
         r.beginArray();
         assertThat(r.hasNext()).isTrue();
@@ -224,7 +224,7 @@ class JsonReaderTest {
     }
 
     @Test
-    void refusesNumbersThatDoNotFit() {
+    void rejectsNumbersOutOfRange() {
         assertRefused(() -> reader("9223372036854775808").readLong())
                 .hasMessage(
                         "value 9223372036854775808 at byte offset 0 is out of range for a 64-bit integer (expected: "
@@ -354,7 +354,7 @@ class JsonReaderTest {
                 "[1]]",
                 "\"a\"\"b\""
             })
-    void refusesMalformedText(String json) {
+    void rejectsMalformedText(String json) {
         JsonReader r = reader(json);
         assertRefused(() -> {
                     r.skipValue();
@@ -408,7 +408,7 @@ class JsonReaderTest {
     }
 
     @Test
-    void saysWhereTheDocumentBreaksOff() {
+    void reportsWhereTheDocumentIsTruncated() {
         assertRefused(() -> reader("[\"abc").skipValue())
                 .hasMessage("unexpected end of the document at byte offset 5 in the string that begins at byte offset 1"
                         + " (expected: a closing quote)");

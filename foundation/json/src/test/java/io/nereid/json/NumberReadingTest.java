@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Decimal to binary against the JDK and against exact arithmetic. */
+/** Decimal to binary, compared with the JDK and with exact arithmetic. */
 class NumberReadingTest {
     private static final long SEED = Long.getLong("nereid.seed", 20261121L);
 

@@ -22,7 +22,7 @@ import java.util.Random;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-/** Random documents, whole and broken, read by this module and by another parser. */
+/** Random documents, valid and malformed, read by this module and by Jackson. */
 class RandomDocumentsTest {
     private static final long SEED = Long.getLong("nereid.seed", 20261121L);
     private static final String[] FRAGMENTS = {
@@ -68,7 +68,7 @@ class RandomDocumentsTest {
         "Zm9v"
     };
 
-    /** What the other parser lets pass: lone surrogates, and letters whose low byte is a hexadecimal digit. */
+    /** What the other parser accepts: lone surrogates, and letters whose low byte is a hexadecimal digit. */
     private static final Pattern LENIENT_THERE = Pattern.compile("\\\\u([dD]|[0-9a-fA-F]{0,3}[^\\x00-\\x7F])");
 
     private final Random random = new Random(SEED);
@@ -87,7 +87,7 @@ class RandomDocumentsTest {
     }
 
     @Test
-    void acceptsAndRefusesWhatAnotherParserDoes() {
+    void acceptsAndRejectsTheSameDocumentsAsJackson() {
         for (int i = 0; i < 60_000; i++) {
             byte[] json = mutate(document(3).getBytes(StandardCharsets.UTF_8));
             boolean accepted = accepts(json);
@@ -103,7 +103,7 @@ class RandomDocumentsTest {
     }
 
     @Test
-    void brokenTensorsEndInARefusalOnly() {
+    void malformedTensorsAreRejectedWithoutOtherErrors() {
         TensorReader tensors = new TensorReader(reader, true);
         DataType[] types = DataType.values();
         ByteBuffer dst = Documents.direct(1 << 12);
@@ -142,7 +142,7 @@ class RandomDocumentsTest {
             reader.expectEnd();
         });
         boolean walked = refusal(() -> readTree(json));
-        // the walk meets numbers and strings by value, so it may refuse the range of a number, never less
+        // the walk converts numbers and strings, so it may also reject the range of a number
         assertThat(skipped || !walked).as("%s, seed %d", decode(json), SEED).isTrue();
         return skipped;
     }

@@ -36,7 +36,7 @@ class TensorReaderTest {
     }
 
     @Test
-    void writesOnlyWhereItIsTold() {
+    void writesOnlyToTheRequestedRange() {
         for (ByteBuffer dst :
                 new ByteBuffer[] {direct(64), ByteBuffer.allocate(64).order(ByteOrder.BIG_ENDIAN)}) {
             for (int i = 0; i < 64; i++) {
@@ -121,7 +121,7 @@ class TensorReaderTest {
         "FP32,3.4028235e38,3.4028236e38,0x7f7fffff",
         "FP64,1.7976931348623157e308,1.7976931348623159e308,0x7fefffffffffffff"
     })
-    void refusesFiniteNumbersBeyondTheType(DataType type, String max, String beyond, String bits) {
+    void rejectsFiniteNumbersBeyondTheType(DataType type, String max, String beyond, String bits) {
         ByteBuffer read = readTensor(type, "[" + max + ",Infinity,-Infinity,NaN,1e-5000]", 5);
         long expected = Long.decode(bits);
         assertThat(element(read, type, 0)).isEqualTo(expected);
@@ -177,7 +177,7 @@ class TensorReaderTest {
                 "[[1][2]]",
                 "[1[2]]"
             })
-    void refusesMalformedArrays(String json) {
+    void rejectsMalformedArrays(String json) {
         for (DataType type : DataType.values()) {
             assertRefused(() -> new TensorReader(reader(json)).readNested(type, new ByteSink(8)));
             if (type.isFixedSize()) {
@@ -258,7 +258,7 @@ class TensorReaderTest {
                 "[[1],[[]]]",
                 "[[[]],[]]"
             })
-    void refusesRaggedLists(String json) {
+    void rejectsRaggedLists(String json) {
         assertRefused(() -> new TensorReader(reader(json)).readNested(DataType.FP32, new ByteSink(8)))
                 .hasMessageStartingWith("Encountered list at unexpected size: ");
     }

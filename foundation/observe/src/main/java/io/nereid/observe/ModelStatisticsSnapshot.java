@@ -6,23 +6,24 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Figures of one version since it was loaded, as in Triton's statistics extension. Immutable.
+ * The statistics of one version since it was loaded, as in Triton's statistics extension. Immutable: a copy of the
+ * counters at one moment, which were not read atomically together.
  *
  * @param model the model's name
  * @param version the version
- * @param lastInferenceMillis when the last request came, in milliseconds since 1970; 0 when none has
- * @param inferences rows that were computed; what the response cache answered does not count
+ * @param lastInferenceMillis arrival of the last request, in milliseconds since 1970; 0 without a request
+ * @param inferences rows that were computed, without those that the response cache answered
  * @param executions runs of the model
- * @param success requests that were answered, and their time from arrival to answer
- * @param failure requests that failed
- * @param queue waiting
- * @param computeInput gathering inputs
- * @param computeInfer running the model
- * @param computeOutput handing out outputs
- * @param cacheHit answered by the response cache: looking up
- * @param cacheMiss not answered by it: looking up and keeping
+ * @param success successful requests, and their time from arrival to response
+ * @param failure failed requests
+ * @param queue time in the queue
+ * @param computeInput time to gather inputs
+ * @param computeInfer time to run the model
+ * @param computeOutput time to split outputs
+ * @param cacheHit requests answered by the response cache: time of the lookup
+ * @param cacheMiss requests not answered by it: time of the lookup and the insertion
  * @param batches runs by number of rows, ascending
- * @param responses of decoupled models: figures by the answer's number, from "0"
+ * @param responses for decoupled models: statistics by the response's index, from "0"
  * @param memory memory held
  */
 public record ModelStatisticsSnapshot(
@@ -43,35 +44,35 @@ public record ModelStatisticsSnapshot(
         Map<String, Response> responses,
         List<Memory> memory) {
     /**
-     * A count and the time that all of them took together.
+     * A count and a total duration.
      *
-     * @param count how many
-     * @param nanos how long, in nanoseconds
+     * @param count number of events
+     * @param nanos sum of their durations, in nanoseconds
      */
     public record Total(long count, long nanos) {
-        /** None yet. */
+        /** No events. */
         public static final Total ZERO = new Total(0, 0);
     }
 
     /**
-     * Runs of one size.
+     * Statistics of the runs of one batch size.
      *
-     * @param size rows
-     * @param computeInput gathering inputs
-     * @param computeInfer running the model
-     * @param computeOutput handing out outputs
+     * @param size number of rows
+     * @param computeInput time to gather inputs
+     * @param computeInfer time to run the model
+     * @param computeOutput time to split outputs
      */
     public record Batch(long size, Total computeInput, Total computeInfer, Total computeOutput) {}
 
     /**
-     * The answers of one number of a decoupled model.
+     * Statistics of the responses of one index of a decoupled model.
      *
-     * @param computeInfer from the request's start, or the answer before, to this answer
-     * @param computeOutput handing it out
-     * @param success answers
+     * @param computeInfer time from the request's start, or from the previous response, to this one
+     * @param computeOutput time to deliver the response
+     * @param success responses
      * @param failure errors
-     * @param empty ends without an answer
-     * @param cancel requests cancelled when it was this answer's turn
+     * @param empty ends of the stream without a response
+     * @param cancel requests that were cancelled while this response was due
      */
     public record Response(
             Total computeInfer, Total computeOutput, Total success, Total failure, Total empty, Total cancel) {}
@@ -81,7 +82,7 @@ public record ModelStatisticsSnapshot(
      *
      * @param type {@code CPU} or {@code GPU}
      * @param id the device
-     * @param bytes how much
+     * @param bytes size in bytes
      */
     public record Memory(String type, long id, long bytes) {}
 }

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Tells nothing. Immutable. */
+/** Counts and traces nothing. Immutable. */
 final class NoopObservability implements Observability {
     @Override
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {

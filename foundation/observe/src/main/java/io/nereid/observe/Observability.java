@@ -6,46 +6,54 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The door for what the server tells about itself. Implementations are thread-safe and never block. */
+/**
+ * The observability API of the server, on which the statistics, trace and log endpoints of the protocols are built.
+ * Implementations are thread-safe and never block.
+ */
 public interface Observability {
-    /** Nothing is counted, traced or to be set. */
+    /** An implementation that counts nothing, traces nothing and has no settings. */
     Observability NONE = new NoopObservability();
 
     /**
-     * Figures of the versions that answer.
+     * Returns the statistics of the available versions.
      *
-     * @param model one model, or null for all
-     * @param version one version, or -1 for all
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a model or version that does not answer
+     * @param model one model, or null for all models
+     * @param version one version, or -1 for all versions
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a model or version that is not available
      */
     List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version);
 
     /**
-     * The trace of a request that has just arrived, or null when it is not sampled.
+     * Starts the trace of a request that has just arrived; null when the request is not sampled.
      *
-     * @param model the model asked for
-     * @param traceparent W3C {@code traceparent} that came with the request, or null
+     * @param model the requested model
+     * @param traceparent the W3C {@code traceparent} of the request, or null
      */
     @Nullable
     RequestTrace trace(String model, @Nullable String traceparent);
 
-    /** How requests are traced: names and values as in Triton's trace extension; {@code model} null for the server. */
+    /**
+     * Returns the trace settings: names and values as in Triton's trace extension.
+     *
+     * @param model one model, or null for the server's settings
+     */
     Map<String, List<String>> traceSettings(@Nullable String model);
 
     /**
-     * Changes how requests are traced.
+     * Changes the trace settings.
      *
-     * @param settings values by name; a null value goes back to the server's, or to the start-up, value
-     * @return the settings now in force
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT, or UNIMPLEMENTED for what only a restart can change;
-     *     nothing has changed then
+     * @param model one model, or null for the server's settings
+     * @param settings values by name; a null value restores the server's value, or the value of the start
+     * @return the settings now in effect
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid setting, or UNIMPLEMENTED for one that
+     *     only a restart can change; no setting has changed then
      */
     Map<String, List<String>> updateTraceSettings(
             @Nullable String model, Map<String, ? extends @Nullable List<String>> settings);
 
-    /** What is logged: String, Boolean and Long by name, as in Triton's logging extension. */
+    /** Returns the log settings: String, Boolean and Long by name, as in Triton's logging extension. */
     Map<String, Object> logSettings();
 
-    /** Changes what is logged; as {@link #updateTraceSettings}. */
+    /** Changes the log settings; errors as for {@link #updateTraceSettings}. */
     Map<String, Object> updateLogSettings(Map<String, Object> settings);
 }

@@ -7,11 +7,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Notes what happens to one traced request, or one step of an ensemble. Thread-safe; {@link #end} is called once and
- * last. Times are nanoseconds of the server's clock.
+ * Receives the events of one traced request, or of one step of an ensemble. Thread-safe; {@link #end} is the last call
+ * and happens once. Times are nanoseconds of the server's {@code Clock}.
  */
 public interface RequestTrace {
-    /** The moments of a request, under Triton's names. */
+    /** The timestamps of a request, under Triton's names. */
     enum Event {
         HTTP_RECV_START,
         HTTP_RECV_END,
@@ -31,27 +31,33 @@ public interface RequestTrace {
         REQUEST_END
     }
 
-    /** Something happened. */
+    /** Records a timestamp. */
     void event(Event event, long nanos);
 
-    /** Something that is no moment, such as why the request's batch was cut: {@code batch.cut=preferred_size}. */
+    /**
+     * Records an attribute that is not a timestamp, such as why the request's batch was closed:
+     * {@code batch.cut=preferred_size}.
+     */
     void attribute(String name, String value);
 
-    /** Whether tensors are to be told too. */
+    /** Whether {@link #tensors} should be called for this trace. */
     boolean wantsTensors();
 
-    /** Tensors at a place such as {@code TENSOR_QUEUE_INPUT}; read before this returns. */
+    /**
+     * Records tensors at a stage such as {@code TENSOR_QUEUE_INPUT}. The trace reads them before this method returns
+     * and does not own them.
+     */
     void tensors(String activity, List<Tensor> tensors);
 
-    /** The model, with its version, that the request has come to; called once, before the first event of the model. */
+    /** Records the model and version that the request was routed to. Called once, before the model's first event. */
     void model(String name, long version, String requestId);
 
-    /** The trace of a request that this one causes. */
+    /** Creates the trace of a request that this request causes, such as an ensemble's step. */
     RequestTrace child(String model);
 
-    /** The W3C {@code traceparent} to hand on, or null when there is none. */
+    /** The W3C {@code traceparent} to propagate; null when the trace has none. */
     @Nullable String traceparent();
 
-    /** Nothing follows. */
+    /** Ends the trace. */
     void end();
 }

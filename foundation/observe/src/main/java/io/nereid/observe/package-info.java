@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** What the server tells about itself: statistics, traces, settings. */
+/** Observability of the server: model statistics, request traces, trace and log settings. */
 @NullMarked
 package io.nereid.observe;
 

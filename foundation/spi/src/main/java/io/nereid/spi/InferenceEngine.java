@@ -2,33 +2,56 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
-/** The door for inference. Implementations are thread-safe and never block. */
+/**
+ * The inference API of the server: protocols, ensembles and backends call models through it. Implementations are
+ * thread-safe and never block.
+ *
+ * <pre>{@code
+ * InferenceEngine.Call call = engine.infer(request, new ResponseSink() {
+ *     public void next(InferenceResponse response, boolean last) {
+ *         try (response) {
+ *             read(response.outputs());
+ *         }
+ *     }
+ *
+ *     public void fail(ServingException e) {
+ *         LOG.warn(e.describe());
+ *     }
+ * });
+ * call.cancel();                                     // when the response is no longer needed
+ * }</pre>
+ */
 public interface InferenceEngine {
     /**
-     * Starts a request. The engine owns the request's inputs from here on, whatever happens, and ends the sink exactly
-     * once, possibly before this returns and on this thread. Never throws for a fault of the request or the model.
+     * Starts a request. The engine owns the request's inputs from here on, on success and on failure. It ends the sink
+     * exactly once, possibly before this method returns and on the calling thread. Errors of the request or the model
+     * are reported to the sink, never thrown.
+     *
+     * @return a handle that cancels the request
      */
     Call infer(InferenceRequest request, ResponseSink sink);
 
     /**
-     * What a model takes and gives.
+     * Returns the inputs, outputs and signatures of a model.
      *
-     * @throws io.nereid.base.ServingException NOT_FOUND or UNAVAILABLE
+     * @throws io.nereid.base.ServingException NOT_FOUND for an unknown model or version, UNAVAILABLE when it is not
+     *     loaded
      */
     ModelMetadata metadata(ModelRef model);
 
     /**
-     * The complete configuration a model is served with.
+     * Returns the complete configuration with which a model is served.
      *
-     * @throws io.nereid.base.ServingException NOT_FOUND or UNAVAILABLE
+     * @throws io.nereid.base.ServingException NOT_FOUND for an unknown model or version, UNAVAILABLE when it is not
+     *     loaded
      */
     ModelConfig config(ModelRef model);
 
-    /** A request under way. */
+    /** A handle on a request in flight. Thread-safe. */
     interface Call {
         /**
-         * The client no longer wants the answer: queued work is dropped, a running one is stopped where the backend can.
-         * The sink still ends, with CANCELLED unless the answer was faster. Idempotent, any thread.
+         * Cancels the request: a queued request is removed from its queue, a running one is interrupted where the
+         * backend supports that. The sink still ends, with CANCELLED unless the response was faster. Idempotent.
          */
         void cancel();
     }

@@ -9,47 +9,61 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One validated request on its way through a servable. Whoever runs it ends it exactly once with {@link #complete} or
- * {@link #fail}, and afterwards never touches its inputs. Marks are set by the one thread that has the job.
+ * A validated request in a servable's queue. The servable that has accepted it ends it exactly once with
+ * {@link #complete} or {@link #fail} and does not touch its inputs afterwards. The methods that record timestamps are
+ * called only by the thread that currently processes the job; {@link #cancelled} and {@link #onCancel} are
+ * thread-safe.
  */
 public interface InferenceJob {
-    /** The request; inputs are in the model's order, optional ones left out. */
+    /** The request. Its inputs are in the model's order, without optional inputs that the client left out. */
     InferenceRequest request();
 
-    /** Rows: the first dimension of a batched model's inputs, else 1. */
+    /** Number of rows: the first dimension of the inputs of a batched model, else 1. */
     int batchSize();
 
-    /** When waiting is pointless, in nanoseconds of the server's clock. */
+    /** The time after which the response is useless, in nanoseconds of the server's clock. */
     default long deadlineNanos() {
         return request().deadlineNanos();
     }
 
-    /** Whether the client has gone away; a queue drops such a job with CANCELLED. By default there is no client. */
+    /**
+     * Whether the client has cancelled the request; a queue then drops the job with CANCELLED. Jobs without a client
+     * return false.
+     */
     default boolean cancelled() {
         return false;
     }
 
-    /** Runs {@code action} when the client goes away, at once if it has; null takes an earlier action back. */
+    /**
+     * Registers the action that runs when the client cancels the request; it runs at once when the client already has.
+     * Null removes the previous action.
+     */
     default void onCancel(@Nullable Runnable action) {}
 
-    /** The job waits from now on. */
+    /** Records that the job has entered a queue. */
     default void queued(long nanos) {}
 
-    /** The job's batch begins to be gathered now. */
+    /** Records that the job's batch has left the queue and its inputs are being gathered. */
     default void started(long nanos) {}
 
-    /** The model ran from {@code from} to {@code to} on a batch of {@code batchSize} rows. */
+    /** Records that the model ran from {@code from} to {@code to} on a batch of {@code batchSize} rows. */
     default void ran(long from, long to, int batchSize) {}
 
-    /** One answer of a decoupled model, as {@link #complete}, but more may follow. The job keeps its inputs. */
+    /**
+     * Sends one response of a decoupled model, after which more may follow. The job owns the outputs; it keeps its
+     * inputs.
+     */
     void respond(List<Tensor> outputs, Map<String, Object> parameters);
 
     /**
-     * The last answer: the requested outputs, or all, in any order; the job owns them from here on. The job drops its
-     * inputs. Without outputs it says that nothing more follows (decoupled models only).
+     * Sends the last response and ends the job, which then closes its inputs. Without outputs it only ends the stream
+     * of a decoupled model.
+     *
+     * @param outputs the requested outputs, or all outputs, in any order; the job owns them from here on
+     * @param parameters response parameters; values are Boolean, Long, Double or String
      */
     void complete(List<Tensor> outputs, Map<String, Object> parameters);
 
-    /** The job came to nothing. The job drops its inputs. */
+    /** Ends the job with an error and closes its inputs. */
     void fail(ServingException e);
 }

@@ -9,17 +9,26 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a client wants computed. Immutable but for the ownership of its inputs: whoever holds the request owns them.
+ * An inference request. Immutable except for the ownership of the inputs, which belong to the holder of the request:
+ * {@link InferenceEngine#infer} takes them over, otherwise the holder calls {@link #release}.
  *
- * @param model which model
- * @param id the client's id for the request, echoed; empty when none was given
- * @param inputs the tensors, in the client's order, under the model's names
- * @param outputs the outputs wanted, in the client's order; empty for all
- * @param parameters values are Boolean, Long, Double or String; never those the protocols define themselves
- * @param deadlineNanos when waiting for the answer is pointless, in nanoseconds of the server's clock;
- *     {@link Long#MAX_VALUE} for never
- * @param arrivedNanos when the request's head arrived, on the same clock
- * @param options what few requests say
+ * <pre>{@code
+ * Tensor input = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1, 4));    // write its bytes through input.buffer()
+ * InferenceRequest request = new InferenceRequest(
+ *         ModelRef.latest("iris"), "request-1", List.of(input), List.of(), Map.of(), Long.MAX_VALUE, clock.nanos());
+ * }</pre>
+ *
+ * @param model the requested model
+ * @param id the client's id for the request, which responses repeat; empty when the client gave none
+ * @param inputs the input tensors, in the client's order, under the names of the model's inputs. Shapes include the
+ *     batch dimension where the model is batched
+ * @param outputs the requested outputs, in the client's order; empty for all outputs
+ * @param parameters request parameters without those that the protocol itself defines; values are Boolean, Long,
+ *     Double or String
+ * @param deadlineNanos the time at which the client stops waiting, in nanoseconds of the server's {@code Clock};
+ *     {@link Long#MAX_VALUE} for no deadline
+ * @param arrivedNanos the time at which the request's head arrived, on the same clock
+ * @param options rarely used settings
  */
 public record InferenceRequest(
         ModelRef model,
@@ -42,7 +51,7 @@ public record InferenceRequest(
         this(model, id, inputs, outputs, parameters, deadlineNanos, arrivedNanos, Options.NONE);
     }
 
-    /** This request as one of a sequence that the server made up. */
+    /** Returns this request as part of a sequence that the server has defined itself. */
     public InferenceRequest in(Sequence sequence) {
         return new InferenceRequest(
                 model,
@@ -55,19 +64,23 @@ public record InferenceRequest(
                 new Options(options.priority, options.timeoutNanos, sequence, options.trace, options.signature));
     }
 
-    /** This request with other inputs and outputs, for a wrapper around it. */
+    /**
+     * Returns this request with other inputs and outputs. The new request owns the new inputs; the caller remains
+     * responsible for those of this one.
+     */
     public InferenceRequest with(List<Tensor> newInputs, List<RequestedOutput> newOutputs) {
         return new InferenceRequest(model, id, newInputs, newOutputs, parameters, deadlineNanos, arrivedNanos, options);
     }
 
     /**
-     * What few requests say. Immutable, but for the trace.
+     * Rarely used settings of a request. Immutable, except for the trace.
      *
-     * @param priority the level of the queue, 1 being served first; 0 for the model's default
-     * @param timeoutNanos how long the request may wait in a queue that allows it to say so; 0 when it says nothing
-     * @param sequence where in which sequence the request stands; null when it stands alone
-     * @param trace where to note what happens to it; null when it is not traced
-     * @param signature which of the model's signatures is asked for; empty for its default one
+     * @param priority the priority level in the queue, where 1 is served first; 0 for the model's default
+     * @param timeoutNanos the longest time in the queue, honoured where the queue policy allows an override; 0 for the
+     *     queue's default
+     * @param sequence the position in a sequence; null for an independent request
+     * @param trace receives the request's events; null when the request is not traced
+     * @param signature the name of the requested signature; empty for the model's default one
      */
     public record Options(
             long priority,
@@ -75,38 +88,39 @@ public record InferenceRequest(
             @Nullable Sequence sequence,
             @Nullable RequestTrace trace,
             String signature) {
-        /** Nothing said. */
+        /** No options. */
         public static final Options NONE = new Options(0, 0, null, null);
 
-        /** For the model's default signature. */
+        /** Options for the model's default signature. */
         public Options(long priority, long timeoutNanos, @Nullable Sequence sequence, @Nullable RequestTrace trace) {
             this(priority, timeoutNanos, sequence, trace, "");
         }
 
-        /** These options for a signature. */
+        /** Returns these options for another signature. */
         public Options withSignature(String name) {
             return new Options(priority, timeoutNanos, sequence, trace, name);
         }
     }
 
     /**
-     * Where in which sequence a request stands.
+     * The position of a request in a sequence, as in Triton's sequence extension. Immutable.
      *
-     * @param id a Long (of 64 unsigned bits) or a String
-     * @param start whether it is the first request of the sequence
-     * @param end whether it is the last
+     * @param id the correlation id: a Long (64 bits, unsigned) or a String
+     * @param start whether the request is the first one of the sequence
+     * @param end whether the request is the last one of the sequence
      */
     public record Sequence(Object id, boolean start, boolean end) {}
 
     /**
-     * One wanted output.
+     * A requested output. Immutable.
      *
-     * @param name the model's output
-     * @param classes when positive, answer with the top classes instead of the values
+     * @param name the name of the model's output
+     * @param classes when positive, the response contains the top classes instead of the values (classification
+     *     extension)
      */
     public record RequestedOutput(String name, int classes) {}
 
-    /** Gives up the inputs. */
+    /** Closes all inputs. */
     public void release() {
         Tensor.closeAll(inputs);
     }

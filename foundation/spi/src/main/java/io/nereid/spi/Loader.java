@@ -5,53 +5,58 @@ package io.nereid.spi;
 import java.util.List;
 
 /**
- * Makes one version servable. Cheap to construct. Called by the manager's pools, one call at a time, in this order:
- * {@code estimate → load → warm → unload}; {@code unload} also follows a failed {@code load} or {@code warm}, and
- * nothing follows {@code unload}. Where retries are configured, a failed {@code load} is called again before that.
+ * Loads and unloads one version, as in TensorFlow Serving. Cheap to construct. The lifecycle manager calls it on its
+ * threads, one call at a time, in this order: {@code estimateBytes → load → warm → unload}. It calls {@code unload}
+ * also after a failed {@code load} or {@code warm}, and nothing after {@code unload}. Where retries are configured, it
+ * calls a failed {@code load} again before that.
  */
 public interface Loader {
-    /** The version. */
+    /** The version that this loader loads. */
     ServableId id();
 
-    /** Changes whenever a reload would give something else (files, configuration). */
+    /**
+     * A value that differs when loading again would give another result, because files or configuration have changed.
+     */
     String fingerprint();
 
-    /** Name of the backend, as far as it is known without loading; else empty. */
+    /** The backend's name as far as it is known before loading; else empty. */
     String backend();
 
-    /** Bytes of memory that loading will take at most; 0 when unknown. Cheap. */
+    /** Upper estimate of the memory that loading will take, in bytes; 0 when unknown. Cheap. */
     long estimateBytes();
 
     /**
-     * Names of models that must have settled before {@link #load} is called: an ensemble's steps. A change of what is
-     * available of them makes the version be loaded anew.
+     * Names of the models that must be available or have failed before {@link #load} is called: an ensemble's
+     * composing models. When their available versions change, the manager reloads this version.
      */
     default List<String> dependencies() {
         return List.of();
     }
 
     /**
-     * Takes over, while serving, what {@code next} says differently, without loading anything; false when that takes a
-     * reload, with nothing changed. Afterwards {@link #fingerprint} is that of {@code next}, which is dropped.
+     * Updates the loaded version in place with what {@code next} changes, without loading anything. Returns false, and
+     * changes nothing, when the change needs a reload. After true, {@link #fingerprint} equals that of {@code next},
+     * which the caller discards.
      */
     default boolean adopt(Loader next) {
         return false;
     }
 
     /**
-     * An unused loader of the same version, to load it anew after what it depends on has changed. Asked only of loaders
-     * with {@link #dependencies}, on any thread, also while this one serves or after its end; cheap.
+     * Returns an unused loader of the same version, for a reload after a dependency has changed. Called only on
+     * loaders with {@link #dependencies}, on any thread, also while this loader's version serves or after it was
+     * unloaded. Cheap.
      */
     default Loader again() {
         throw new UnsupportedOperationException(id() + " has dependencies but cannot be loaded anew");
     }
 
-    /** Loads; may take long. What it throws becomes the reason of the failure. */
+    /** Loads the version; may take long. An exception becomes the reason of the failure. */
     Servable load();
 
     /** Runs the warm-up requests through the loaded servable; may take long. */
     void warm();
 
-    /** Frees everything. Called once, when no request is under way; must not throw. */
+    /** Frees everything. Called once, when no request is in flight; must not throw. */
     void unload();
 }

@@ -11,36 +11,50 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The one internal record of a model's configuration; every dialect is a reader of it. Immutable. Empty lists and empty
- * texts mean "not given": the backend and the defaults fill them in. Made by {@link #builder} or {@link #toBuilder}.
+ * The configuration of a model: the server's internal form of Triton's {@code ModelConfig}. Every configuration format
+ * ({@code config.pbtxt}, JSON, TensorFlow Serving's files) is converted to this record. Immutable. Empty lists and
+ * empty strings mean "not set": the backend or the defaults fill them in. Created by {@link #builder} or
+ * {@link #toBuilder}.
+ *
+ * <pre>{@code
+ * ModelConfig config = ModelConfig.builder("iris")
+ *         .backend("onnxruntime")
+ *         .maxBatchSize(8)
+ *         .inputs(List.of(new TensorSpec("INPUT0", DataType.FP32, Shape.of(4))))     // without the batch dimension
+ *         .outputs(List.of(new TensorSpec("OUTPUT0", DataType.FP32, Shape.of(3))))
+ *         .batching(ModelConfig.Batching.EAGER)
+ *         .instances(2)
+ *         .build();
+ * }</pre>
  *
  * @param name the model's name
  * @param platform {@code onnxruntime_onnx}, …, or empty
  * @param backend the backend's name, or empty
- * @param modelFile the file (or directory) inside a version's directory, or empty for the backend's default
- * @param maxBatchSize -1 when not given; 0 when the model has no batch dimension; else {@code input} and {@code output}
- *     shapes exclude the batch dimension
- * @param inputs expected of clients
- * @param outputs given to clients
- * @param batchInputs tensors the server makes for each batch
- * @param batchOutputs outputs that are cut by the shape of an input
- * @param versionPolicy which stored versions are wanted
- * @param batching how requests are joined; null when they are run one by one
- * @param sequence how requests of one sequence are brought to one place; null for independent requests
- * @param ensemble the steps this model is made of; null for a model of its own
- * @param queue limits of the queue, whether or not there is batching
- * @param instanceGroups how many runs may go on at once, and where; empty when not given
- * @param decoupled whether a request may have any number of answers
- * @param responseCache whether answers are kept for equal requests
- * @param parameters free-form, read by the backend
- * @param labels label texts by output name, for classification
- * @param warmups requests to run before the model counts as available
- * @param optimization what the backend is asked to do for speed
+ * @param modelFile the file (or directory) inside a version's directory; empty for the backend's default
+ * @param maxBatchSize -1 when not set; 0 when the model has no batch dimension; otherwise the largest batch in rows,
+ *     and the shapes of {@code inputs} and {@code outputs} exclude the batch dimension
+ * @param inputs the tensors that clients send
+ * @param outputs the tensors that clients receive
+ * @param batchInputs tensors that the server creates for each batch
+ * @param batchOutputs outputs that the server splits by the shape of an input
+ * @param versionPolicy which of the stored versions are served
+ * @param batching settings of the dynamic batcher; null when requests run one by one
+ * @param sequence settings of the sequence batcher; null for independent requests
+ * @param ensemble the steps of an ensemble; null for other models
+ * @param queue limits of the queue, with or without batching
+ * @param instanceGroups how many runs may execute at once, and where; empty when not set
+ * @param decoupled whether a request may have any number of responses
+ * @param responseCache whether responses are cached for equal requests
+ * @param parameters free-form parameters, which the backend interprets
+ * @param labels class labels by output name, for classification
+ * @param warmups requests that run before the model becomes available
+ * @param optimization performance settings for the backend
  * @param operatorLibraries files of the model's directory with custom operators
- * @param metricTags labels added to the model's metrics
- * @param histogramBuckets upper bounds of the model's histograms by family, ascending
- * @param document the whole configuration in the words of Triton's {@code ModelConfig}: Map, List, String, Long, Double
- *     and Boolean by field name, enumerations by name, defaults included; empty until it has been completed
+ * @param metricTags labels that are added to the model's metrics
+ * @param histogramBuckets upper bounds of the model's histograms by metric family, ascending
+ * @param document the whole configuration with the field names of Triton's {@code ModelConfig}: Map, List, String,
+ *     Long, Double and Boolean by field name, enumerations by name, defaults included; empty until the configuration
+ *     is complete
  */
 public record ModelConfig(
         String name,
@@ -68,22 +82,26 @@ public record ModelConfig(
         Map<String, String> metricTags,
         Map<String, List<Double>> histogramBuckets,
         Map<String, Object> document) {
-    /** The configuration of a model about which nothing was said but its name. */
+    /** A configuration in which only the name is set. */
     public static ModelConfig unspecified(String name) {
         return builder(name).build();
     }
 
-    /** A configuration that says nothing yet but the name. */
+    /** Creates a builder for a configuration in which only the name is set. */
     public static Builder builder(String name) {
         return new Builder(name);
     }
 
-    /** This configuration, to be changed. */
+    /** Creates a builder that starts with the values of this configuration. */
     public Builder toBuilder() {
         return new Builder(this);
     }
 
-    /** This configuration with the parts that a backend may fill in; {@code newInstances} of 0 leaves the groups as they are. */
+    /**
+     * Returns this configuration with the values that a backend may fill in.
+     *
+     * @param newInstances the number of instances; 0 leaves the instance groups unchanged
+     */
     public ModelConfig completed(
             String newPlatform,
             String newBackend,
@@ -108,8 +126,8 @@ public record ModelConfig(
     }
 
     /**
-     * How batches are made to fit: as configured, or {@link Fit#NONE} where requests are not joined freely, which is so
-     * for sequences, whose rows cannot be copied or moved; requests with many answers are not cut.
+     * The effective batch padding and splitting settings. They are {@link Fit#NONE} without dynamic batching and for
+     * sequences, whose rows cannot be copied or moved. Requests of decoupled models are never split.
      */
     public Fit fit() {
         if (batching == null || sequence != null) {
@@ -121,7 +139,7 @@ public record ModelConfig(
                 : fit;
     }
 
-    /** How many runs may go on at once; 0 when not given. Passive instances do not count. */
+    /** The number of runs that may execute at once; 0 when not set. Passive instances are not counted. */
     public int instances() {
         long sum = 0;
         for (InstanceGroup group : instanceGroups) {
@@ -131,8 +149,9 @@ public record ModelConfig(
     }
 
     /**
-     * Everything a run is fed, under the shapes that the model sees, without the batch dimension: inputs, batch inputs,
-     * controls and states. A ragged input is one flat tensor, which has the batch dimension's place and no other.
+     * All inputs of a run with the shapes that the model sees, without the batch dimension: inputs, batch inputs,
+     * controls and states of sequences. A ragged input is one flat tensor, whose only dimension takes the place of the
+     * batch dimension.
      */
     public List<TensorSpec> feeds() {
         if (batchInputs.isEmpty() && sequence == null && inputs.stream().allMatch(ModelConfig::plain)) {
@@ -159,7 +178,7 @@ public record ModelConfig(
         return List.copyOf(feeds);
     }
 
-    /** Everything a run is asked for, under the shapes that the model sees, without the batch dimension. */
+    /** All outputs of a run with the shapes that the model sees, without the batch dimension. */
     public List<TensorSpec> fetches() {
         boolean states = sequence != null && !sequence.states().isEmpty();
         if (!states && outputs.stream().allMatch(ModelConfig::plain)) {
@@ -184,11 +203,11 @@ public record ModelConfig(
     }
 
     /**
-     * Which stored versions are wanted.
+     * Which of the stored versions are served. Immutable.
      *
      * @param kind the rule
-     * @param count how many, for {@link Kind#LATEST}
-     * @param versions which, for {@link Kind#SPECIFIC}
+     * @param count the number of versions, for {@link Kind#LATEST}
+     * @param versions the version numbers, for {@link Kind#SPECIFIC}
      */
     public record VersionPolicy(VersionPolicy.Kind kind, int count, List<Long> versions) {
         /** The highest version only. */
@@ -206,15 +225,15 @@ public record ModelConfig(
     }
 
     /**
-     * The dynamic batcher's settings.
+     * Settings of the dynamic batcher. Immutable.
      *
      * @param preferredSizes batch sizes to aim for, ascending; empty for the maximum only
-     * @param maxQueueDelay how long a request may wait for company when nothing else holds it
-     * @param preserveOrdering whether answers leave in the order the requests came
-     * @param priorityLevels how many levels there are, 1 being served first; 0 for one queue without levels
-     * @param defaultPriority the level of a request that names none, or none that exists
-     * @param levelQueues limits of single levels; the others have those of {@link ModelConfig#queue}
-     * @param fit how batches are made to fit
+     * @param maxQueueDelay how long a request may wait for further requests to fill the batch
+     * @param preserveOrdering whether responses are sent in the order of the requests
+     * @param priorityLevels number of priority levels, where 1 is served first; 0 for one queue without levels
+     * @param defaultPriority the level of a request that has none, or one that does not exist
+     * @param levelQueues limits of single levels; the other levels use {@link ModelConfig#queue}
+     * @param fit padding and splitting of batches
      */
     public record Batching(
             List<Integer> preferredSizes,
@@ -224,15 +243,15 @@ public record ModelConfig(
             long defaultPriority,
             Map<Long, Queue> levelQueues,
             Fit fit) {
-        /** Batches whatever is waiting, waits for nothing. */
+        /** Batches the requests that are waiting, without any delay. */
         public static final Batching EAGER = new Batching(List.of(), Duration.ZERO, false);
 
-        /** One level. */
+        /** Settings without priority levels. */
         public Batching(List<Integer> preferredSizes, Duration maxQueueDelay, boolean preserveOrdering) {
             this(preferredSizes, maxQueueDelay, preserveOrdering, 0, 0, Map.of());
         }
 
-        /** Batches as they come. */
+        /** Settings without padding and splitting. */
         public Batching(
                 List<Integer> preferredSizes,
                 Duration maxQueueDelay,
@@ -250,7 +269,7 @@ public record ModelConfig(
                     Fit.NONE);
         }
 
-        /** This batching, made to fit. */
+        /** Returns these settings with other padding and splitting. */
         public Batching withFit(Fit newFit) {
             return new Batching(
                     preferredSizes,
@@ -264,56 +283,56 @@ public record ModelConfig(
     }
 
     /**
-     * How batches are made to fit, in TensorFlow Serving's way.
+     * Padding and splitting of batches, as in TensorFlow Serving's batching parameters. Immutable.
      *
-     * @param allowedSizes the only sizes a run may have, ascending; smaller batches are filled up with copies of a row
-     *     whose answers are thrown away; empty for any size
-     * @param padVariableLength whether inputs of different shapes are padded, each with its own first element, to the
-     *     largest of them in the batch
-     * @param maxRequestRows most rows of one request, which is cut into several runs when it has more than
-     *     {@code maxBatchSize}; 0 when requests are never cut
-     * @param maxEnqueuedBatches most batches that may wait; 0 for no limit
+     * @param allowedSizes the only batch sizes with which the model runs, ascending; smaller batches are padded with
+     *     copies of a row, whose results are discarded; empty for any size
+     * @param padVariableLength whether inputs of different shapes are padded to the largest shape in the batch, each
+     *     with its own first element
+     * @param maxRequestRows the most rows of one request, which is split into several runs when it exceeds
+     *     {@code maxBatchSize}; 0 when requests are never split
+     * @param maxEnqueuedBatches the most batches that may wait; 0 for no limit
      */
     public record Fit(
             List<Integer> allowedSizes, boolean padVariableLength, int maxRequestRows, int maxEnqueuedBatches) {
-        /** Batches as they come. */
+        /** Neither padding nor splitting. */
         public static final Fit NONE = new Fit(List.of(), false, 0, 0);
     }
 
     /**
-     * Limits of a queue.
+     * Limits of a queue. Immutable.
      *
-     * @param maxSize most requests that may wait; 0 for no limit
-     * @param defaultTimeout longest wait of a request that names no timeout; zero for none
-     * @param allowTimeoutOverride whether a request may name its own
-     * @param onTimeout what becomes of a request that has waited too long
+     * @param maxSize the most requests that may wait; 0 for no limit
+     * @param defaultTimeout the longest wait of a request that sets no timeout; zero for no limit
+     * @param allowTimeoutOverride whether a request may set its own timeout
+     * @param onTimeout what happens to a request that has exceeded its timeout
      */
     public record Queue(int maxSize, Duration defaultTimeout, boolean allowTimeoutOverride, TimeoutAction onTimeout) {
-        /** No limits of its own: the server-wide ones hold. */
+        /** No limits in this model: the server-wide limits apply. */
         public static final Queue DEFAULT = new Queue(0, Duration.ZERO, true);
 
-        /** Rejects what has waited too long. */
+        /** Limits that reject requests after their timeout. */
         public Queue(int maxSize, Duration defaultTimeout, boolean allowTimeoutOverride) {
             this(maxSize, defaultTimeout, allowTimeoutOverride, TimeoutAction.REJECT);
         }
 
-        /** What becomes of a request that has waited too long. */
+        /** What happens to a request that has exceeded its timeout. */
         public enum TimeoutAction {
-            /** It fails. */
+            /** The request fails. */
             REJECT,
-            /** It is served after all those that have not waited too long. */
+            /** The request is served after all requests that have not exceeded their timeouts. */
             DELAY
         }
     }
 
     /**
-     * The sequence batcher's settings.
+     * Settings of the sequence batcher. Immutable.
      *
      * @param strategy how sequences share the instances
-     * @param maxIdle how long a sequence may be silent before it ends
-     * @param controls tensors that tell the model where in its sequence a request stands
-     * @param states tensors that the server carries from one request of a sequence to the next
-     * @param iterative whether the model may ask to see a request again
+     * @param maxIdle how long a sequence may be idle before it ends
+     * @param controls control tensors, which show the model the position of a request in its sequence
+     * @param states implicit state tensors, which the server carries from one request of a sequence to the next
+     * @param iterative whether the model may reschedule a request
      */
     public record Sequence(
             Strategy strategy, Duration maxIdle, List<Control> controls, List<State> states, boolean iterative) {
@@ -321,17 +340,18 @@ public record ModelConfig(
         public sealed interface Strategy {}
 
         /**
-         * Every sequence has a place of its own in the batch of one instance.
+         * Direct strategy: every sequence occupies a slot (a row of the batch) of one instance. Immutable.
          *
-         * @param maxQueueDelay how long a batch may wait for more of its places to have a request
-         * @param minimumSlotUtilization share of the places, 0 to 1, that make a batch worth going before that
+         * @param maxQueueDelay how long a batch may wait for more of its slots to have a request
+         * @param minimumSlotUtilization fraction of the slots, 0 to 1, from which on a batch runs without waiting
          */
         public record Direct(Duration maxQueueDelay, double minimumSlotUtilization) implements Strategy {}
 
         /**
-         * Every sequence is bound to one instance, which batches requests of different sequences, oldest first.
+         * Oldest strategy: every sequence is bound to one instance, which batches requests of different sequences,
+         * oldest first. Immutable.
          *
-         * @param maxCandidates sequences that one instance may have at once; 0 for as many as the batch has rows
+         * @param maxCandidates the most sequences of one instance at once; 0 for as many as the batch has rows
          * @param preferredSizes as in {@link Batching}
          * @param maxQueueDelay as in {@link Batching}
          * @param preserveOrdering as in {@link Batching}
@@ -342,16 +362,16 @@ public record ModelConfig(
     }
 
     /**
-     * A control tensor of the sequence batcher: one element for each row.
+     * A control tensor of the sequence batcher: one element for each row. Immutable.
      *
      * @param name the model's input
-     * @param kind what it tells
-     * @param dataType INT32, FP32 or BOOL; of the correlation id also UINT64, INT64, UINT32 or BYTES
-     * @param no the value for "no"; unused for the correlation id
-     * @param yes the value for "yes"; likewise
+     * @param kind the meaning of the control
+     * @param dataType INT32, FP32 or BOOL; for the correlation id also UINT64, INT64, UINT32 or BYTES
+     * @param no the value for false; unused for the correlation id
+     * @param yes the value for true; unused for the correlation id
      */
     public record Control(String name, Control.Kind kind, DataType dataType, double no, double yes) {
-        /** What a control tells. */
+        /** The meaning of a control. */
         public enum Kind {
             /** The request is the first of its sequence. */
             START,
@@ -365,14 +385,14 @@ public record ModelConfig(
     }
 
     /**
-     * A tensor that the server carries from one request of a sequence to the next.
+     * An implicit state: a tensor that the server carries from one request of a sequence to the next. Immutable.
      *
-     * @param inputName where the model reads it
-     * @param outputName where the model writes it
-     * @param dataType type of its elements
+     * @param inputName the model's input that receives the state
+     * @param outputName the model's output that returns the new state
+     * @param dataType the type of its elements
      * @param shape without the batch dimension; -1 for any size
-     * @param initial what the first request of a sequence sees; null for zeros, or empty texts
-     * @param sameBuffer whether reading and writing share one buffer
+     * @param initial the state for the first request of a sequence; null for zeros, or empty strings
+     * @param sameBuffer whether input and output share one buffer
      */
     public record State(
             String inputName,
@@ -383,43 +403,45 @@ public record ModelConfig(
             boolean sameBuffer) {}
 
     /**
-     * What the first request of a sequence sees.
+     * The state for the first request of a sequence. Immutable.
      *
-     * @param name for messages
-     * @param shape without -1
-     * @param file a file of the model's directory {@code initial_state} with the bytes of one row; empty for zeros
+     * @param name a name for error messages
+     * @param shape concrete, without -1
+     * @param file a file in the directory {@code initial_state} of the model, with the bytes of one row; empty for
+     *     zeros
      */
     public record InitialState(String name, Shape shape, String file) {}
 
     /**
-     * The steps of an ensemble.
+     * The steps of an ensemble. Immutable.
      *
-     * @param steps in the order they are written; their order of running follows from the tensors
-     * @param maxInflight most requests of one step that may be under way for one request of the ensemble; 0 for no limit
+     * @param steps in the order of the configuration; the order of execution follows from the tensors
+     * @param maxInflight the most requests of one step in flight for one request of the ensemble; 0 for no limit
      */
     public record Ensemble(List<Step> steps, int maxInflight) {}
 
     /**
-     * One step of an ensemble.
+     * One step of an ensemble. Immutable.
      *
-     * @param model the model that is run
+     * @param model the composing model
      * @param version its version, or -1 for the latest
      * @param inputs ensemble tensors by the model's input
      * @param outputs ensemble tensors by the model's output
-     * @param when a boolean ensemble tensor without which, or with a false element in it, the step is left out; or empty
+     * @param when the name of a boolean ensemble tensor, or empty; the step is skipped when the tensor is absent or
+     *     contains a false element
      */
     public record Step(
             String model, long version, Map<String, String> inputs, Map<String, String> outputs, String when) {}
 
     /**
-     * Instances of one kind.
+     * A group of instances of one kind. Immutable.
      *
-     * @param name its instances are named {@code <name>_<i>}
+     * @param name the instances are named {@code <name>_<i>}
      * @param kind where they run
      * @param count how many, at least 1
-     * @param gpus on which devices, for {@link Kind#GPU}
-     * @param passive whether they are loaded without being given requests
-     * @param hostPolicy name of a server-wide rule about processors; empty for none
+     * @param gpus the devices, for {@link Kind#GPU}
+     * @param passive whether the instances are loaded but receive no requests
+     * @param hostPolicy the name of a server-wide host policy; empty for none
      * @param resources what one run takes from the rate limiter
      * @param priority 1 is served twice as often as 2, and so on; 0 for 1
      */
@@ -432,59 +454,59 @@ public record ModelConfig(
             String hostPolicy,
             List<Resource> resources,
             int priority) {
-        /** A group of processor instances without further wishes. */
+        /** A group of CPU instances with default settings. */
         public static InstanceGroup cpu(String name, int count) {
             return new InstanceGroup(name, InstanceGroup.Kind.CPU, count, List.of(), false, "", List.of(), 0);
         }
 
         /** Where instances run. */
         public enum Kind {
-            /** On a GPU where there is one that the backend can use, else on processors. */
+            /** On a GPU if the machine has one that the backend can use, else on CPUs. */
             AUTO,
             /** On GPUs. */
             GPU,
-            /** On processors. */
+            /** On CPUs. */
             CPU,
-            /** Where the model says. */
+            /** On the device that the model itself selects. */
             MODEL
         }
 
         /**
-         * Something that runs take from the rate limiter and give back.
+         * A resource that runs take from the rate limiter and return. Immutable.
          *
-         * @param name its name
+         * @param name the resource's name
          * @param global whether all devices share it
-         * @param count how much of it
+         * @param count how many units a run takes
          */
         public record Resource(String name, boolean global, int count) {}
     }
 
     /**
-     * A tensor that the server makes for each batch.
+     * A tensor that the server creates for each batch. Immutable.
      *
-     * @param kind what it tells
-     * @param targets the model's inputs that get it
+     * @param kind the content of the tensor
+     * @param targets the model's inputs that receive it
      * @param dataType INT32 or FP32
-     * @param source the input it tells about
+     * @param source the input that the tensor describes
      */
     public record BatchInput(BatchInput.Kind kind, List<String> targets, DataType dataType, String source) {
-        /** What a batch input tells; {@code n} is the number of requests in the batch. */
+        /** The content of a batch input; {@code n} is the number of requests in the batch. */
         public enum Kind {
-            /** Elements of the source in each request: shape {@code [n]}. */
+            /** The number of elements of the source in each request: shape {@code [n]}. */
             ELEMENT_COUNT,
-            /** The running sum of these: shape {@code [n]}. */
+            /** The running sum of the element counts: shape {@code [n]}. */
             ACCUMULATED_ELEMENT_COUNT,
-            /** The running sum from 0 on: shape {@code [n + 1]}. */
+            /** The running sum of the element counts, with a leading 0: shape {@code [n + 1]}. */
             ACCUMULATED_ELEMENT_COUNT_WITH_ZERO,
             /** A tensor of unspecified content whose shape is {@code [greatest count]}. */
             MAX_ELEMENT_COUNT_AS_SHAPE,
             /** The source's shape without the batch dimension for each row: shape {@code [rows, rank]}. */
             ITEM_SHAPE,
-            /** The same in one dimension: shape {@code [rows * rank]}. */
+            /** The same as ITEM_SHAPE in one dimension: shape {@code [rows * rank]}. */
             ITEM_SHAPE_FLATTEN
         }
 
-        /** Its dimensions as the model sees them, without the first. */
+        /** The dimensions that the model sees, without the first one. */
         Shape modelShape(List<TensorSpec> inputs) {
             if (kind != BatchInput.Kind.ITEM_SHAPE) {
                 return Shape.SCALAR;
@@ -499,7 +521,7 @@ public record ModelConfig(
     }
 
     /**
-     * Outputs that come flat and are cut by the shape of each request's input.
+     * Flat outputs that the server splits by the shape of each request's input. Immutable.
      *
      * @param targets the outputs
      * @param source the input
@@ -507,56 +529,59 @@ public record ModelConfig(
     public record BatchOutput(List<String> targets, String source) {}
 
     /**
-     * What the backend is asked to do for speed.
+     * Performance settings for the backend. Immutable.
      *
-     * @param graphLevel as the backend understands it; 0 for its default
-     * @param cpuAccelerators on processors, in order of preference
-     * @param gpuAccelerators on GPUs, in order of preference
+     * @param graphLevel the graph optimization level, which the backend interprets; 0 for its default
+     * @param cpuAccelerators accelerators for CPUs, in order of preference
+     * @param gpuAccelerators accelerators for GPUs, in order of preference
      */
     public record Optimization(int graphLevel, List<Accelerator> cpuAccelerators, List<Accelerator> gpuAccelerators) {
-        /** Nothing in particular. */
+        /** The backend's defaults. */
         public static final Optimization DEFAULT = new Optimization(0, List.of(), List.of());
     }
 
     /**
-     * An execution accelerator.
+     * An execution accelerator. Immutable.
      *
      * @param name {@code openvino}, {@code tensorrt}, …
-     * @param parameters as the accelerator understands them
+     * @param parameters parameters, which the accelerator interprets
      */
     public record Accelerator(String name, Map<String, String> parameters) {}
 
     /**
-     * Requests to run before a version counts as available.
+     * A warm-up sample: requests that run before a version becomes available. Immutable.
      *
-     * @param name for messages
-     * @param batchSize rows per request; 0 skips the sample
-     * @param count how often it is run
-     * @param inputs what is fed, by input name
+     * @param name a name for log messages
+     * @param batchSize rows per request; 0 disables the sample
+     * @param count how often it runs
+     * @param inputs by input name
      */
     public record Warmup(String name, int batchSize, int count, Map<String, WarmupInput> inputs) {}
 
     /**
-     * One input of a warm-up request.
+     * One input of a warm-up request. Immutable.
      *
-     * @param dataType type of its elements
+     * @param dataType the type of its elements
      * @param shape without the batch dimension
-     * @param data where the bytes come from
+     * @param data the source of the bytes
      * @param file the file under {@code <model>/warmup}, for {@link Data#FILE}; else empty
      */
     public record WarmupInput(DataType dataType, Shape shape, Data data, String file) {
-        /** Where the bytes come from. */
+        /** The source of the bytes. */
         public enum Data {
-            /** All zero. */
+            /** Zeros. */
             ZERO,
-            /** Random, from a fixed seed. */
+            /** Random values from a fixed seed. */
             RANDOM,
-            /** A file of raw bytes for one row. */
+            /** A file with the raw bytes of one row. */
             FILE
         }
     }
 
-    /** Collects a configuration. Every method replaces what was there and returns this. Confined to one thread. */
+    /**
+     * Builds a configuration. Every setter replaces the previous value and returns the builder. Confined to one
+     * thread.
+     */
     public static final class Builder {
         private final String name;
         private String platform = "";
@@ -760,12 +785,12 @@ public record ModelConfig(
             return this;
         }
 
-        /** One group of so many processor instances, named as the model. */
+        /** Sets one group of {@code count} CPU instances, named after the model. */
         public Builder instances(int count) {
             return instanceGroups(List.of(InstanceGroup.cpu(name, count)));
         }
 
-        /** The configuration. */
+        /** Creates the configuration. */
         public ModelConfig build() {
             return new ModelConfig(
                     name,

@@ -11,36 +11,46 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
-/** The door for control: which models there are, loading and unloading them. Implementations are thread-safe. */
+/**
+ * The model control API of the server: health, the list of models, loading and unloading. Implementations are
+ * thread-safe.
+ */
 public interface ModelControl {
-    /** Whether the process works at all. */
+    /** Whether the process works (liveness). */
     boolean live();
 
-    /** Whether requests are welcome: started, not shutting down, and every wanted model answers. */
+    /**
+     * Whether the server can take requests (readiness): it has started, is not shutting down, and every aspired model
+     * is available.
+     */
     boolean ready();
 
     /**
-     * Whether a model (any version, or the one named) answers.
+     * Whether a model (any version, or the referenced one) is available.
      *
-     * @throws io.nereid.base.ServingException NOT_FOUND for a model or version nobody knows
+     * @throws io.nereid.base.ServingException NOT_FOUND for an unknown model or version
      */
     boolean ready(ModelRef model);
 
-    /** Every known model: versions with their states, and names in the repository that were never loaded. */
+    /**
+     * Returns every known model: the versions with their states, and the models of the repository that were never
+     * loaded.
+     */
     List<ModelStatus> index();
 
     /**
-     * Loads or reloads a model from the repository. Completes when it answers; fails with INVALID_ARGUMENT,
-     * NOT_FOUND or FAILED_PRECONDITION when that cannot be, an old version going on to serve.
+     * Loads or reloads a model from the repository. Completes when the model is available. Fails with
+     * INVALID_ARGUMENT, NOT_FOUND or FAILED_PRECONDITION when it cannot be loaded; an older version then continues to
+     * serve.
      */
     default CompletionStage<Void> load(String model) {
         return load(model, LoadOptions.NONE);
     }
 
-    /** As {@link #load(String)}, with another configuration or other files than the repository's. */
+    /** As {@link #load(String)}, with another configuration or other files than those of the repository. */
     CompletionStage<Void> load(String model, LoadOptions options);
 
-    /** Unloads every version of a model. Completes when none is available; requests under way still finish. */
+    /** Unloads every version of a model. Completes when no version is available; requests in flight still finish. */
     default CompletionStage<Void> unload(String model) {
         return unload(model, false);
     }
@@ -48,17 +58,19 @@ public interface ModelControl {
     /**
      * As {@link #unload(String)}.
      *
-     * @param dependents whether the models that were loaded only because this one is made of them go too
+     * @param dependents whether to unload also the models that were loaded only because this ensemble is made of them
      */
     CompletionStage<Void> unload(String model, boolean dependents);
 
     /**
-     * Replaces the whole list of models that were configured by list ({@code --model_config_file}); what it leaves out is
-     * unloaded. Checked whole before anything changes. Completes when the new models have settled, or when
-     * waiting for them has taken too long, which the report says.
+     * Replaces the list of models ({@code --model_config_file}); models that it omits are unloaded. The whole list is
+     * validated before anything changes. Completes when the new models are available or have failed, or when the wait
+     * for them has timed out, which the result reports.
      *
-     * @param dryRun whether to tell only what would change
-     * @return fails with INVALID_ARGUMENT or FAILED_PRECONDITION, nothing having changed, for a list that cannot be
+     * @param models the complete new list
+     * @param dryRun whether to only report the changes, without applying them
+     * @return the changes by model; fails with INVALID_ARGUMENT or FAILED_PRECONDITION for an invalid list, which
+     *     changes nothing
      */
     default CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
         return CompletableFuture.failedStage(
@@ -66,14 +78,16 @@ public interface ModelControl {
     }
 
     /**
-     * A model of the list. Immutable.
+     * An entry of the model list, as in TensorFlow Serving's {@code model_config_list}. Immutable.
      *
      * @param name the model's name
-     * @param basePath the directory with a directory for each version
-     * @param platform {@code tensorflow} for whatever is found there, or a platform or backend that must run it
-     * @param versionPolicy which versions are wanted; null for what the model's own configuration says, else the highest
-     * @param labels by name
-     * @param logging which requests are written to files; null for none
+     * @param basePath the directory that contains one directory for each version
+     * @param platform {@code tensorflow} for any format that is found there, or the platform or backend that must run
+     *     it
+     * @param versionPolicy which versions are served; null for the policy of the model's own configuration, or else
+     *     the highest version
+     * @param labels the version labels by name
+     * @param logging which requests are logged to files; null for none
      */
     record ServedModel(
             String name,
@@ -84,21 +98,21 @@ public interface ModelControl {
             @Nullable RequestLogging logging) {}
 
     /**
-     * What a label stands for. Immutable.
+     * The meaning of a version label. Immutable.
      *
-     * @param targets versions by turns: each with a share of its weight; never empty
-     * @param shadows versions that get copies of requests, whose answers are measured and thrown away; the weight is
-     *     the share of requests, 0 to 1
+     * @param targets the versions that requests with this label are routed to, each with its weight; never empty
+     * @param shadows versions that receive copies of requests, whose responses are measured and discarded. The weight
+     *     is the fraction of the requests, 0 to 1
      */
     record Label(List<Share> targets, List<Share> shadows) {
-        /** One version. */
+        /** A label for one version. */
         public static Label of(long version) {
             return new Label(List.of(new Share(version, 1)), List.of());
         }
     }
 
     /**
-     * A version with a weight.
+     * A version with a weight. Immutable.
      *
      * @param version the version
      * @param weight above 0
@@ -106,22 +120,22 @@ public interface ModelControl {
     record Share(long version, double weight) {}
 
     /**
-     * Which requests are written down, and where. Immutable.
+     * Which requests are logged, and where. Immutable.
      *
-     * @param type the kind of file; {@code tfrecord}, or empty for the same
-     * @param filePrefix path and beginning of the files' names
-     * @param samplingRate share of the requests, 0 to 1
+     * @param type the file format: {@code tfrecord}, or empty for the same
+     * @param filePrefix the path and the beginning of the files' names
+     * @param samplingRate the fraction of the requests, 0 to 1
      */
     record RequestLogging(String type, String filePrefix, double samplingRate) {}
 
     /**
-     * What a new list does, or would do, to one model. Immutable.
+     * The effect of a new model list on one model. Immutable.
      *
-     * @param model its name
-     * @param action what becomes of the model
-     * @param load versions that are loaded for it, as far as they are stored now, ascending
-     * @param unload versions that are unloaded, ascending
-     * @param error why it does not serve as wanted; null when it does, or when that is not known yet
+     * @param model the model's name
+     * @param action what happens to the model
+     * @param load versions to load, as far as they are stored now, ascending
+     * @param unload versions to unload, ascending
+     * @param error why the model does not serve as configured; null when it does, or when that is not known yet
      */
     record ModelChange(
             String model,
@@ -129,40 +143,40 @@ public interface ModelControl {
             List<Long> load,
             List<Long> unload,
             @Nullable ServingException error) {
-        /** What becomes of a model. */
+        /** What happens to a model. */
         public enum Action {
-            /** It was not in the list before. */
+            /** The model is new in the list. */
             ADDED,
-            /** It was, with something else said of it. */
+            /** The model was in the list with other settings. */
             CHANGED,
-            /** Nothing. */
+            /** Nothing changes. */
             KEPT,
-            /** It is not in the list any more. */
+            /** The model is no longer in the list. */
             REMOVED
         }
     }
 
     /**
-     * What a load request may replace. Immutable.
+     * Overrides of a load request. Immutable.
      *
      * @param config the configuration as JSON, instead of the stored one; null for the stored one
-     * @param files contents by path inside the model's directory, instead of the stored files; empty for these.
-     *     They need a {@code config}
+     * @param files contents by path inside the model's directory, instead of the stored files; empty for the stored
+     *     files. Files require a {@code config}
      */
     record LoadOptions(@Nullable String config, Map<String, byte[]> files) {
-        /** What is stored. */
+        /** No overrides. */
         public static final LoadOptions NONE = new LoadOptions(null, Map.of());
     }
 
     /**
-     * One model's states.
+     * The states of one model's versions. Immutable.
      *
-     * @param model its name
-     * @param versions by descending version; empty when it was never loaded
-     * @param labels what its labels stand for now, by name
+     * @param model the model's name
+     * @param versions by descending version; empty when the model was never loaded
+     * @param labels the current meaning of its version labels, by name
      */
     record ModelStatus(String model, List<ServableState> versions, Map<String, Label> labels) {
-        /** A model without labels. */
+        /** The status of a model without labels. */
         public ModelStatus(String model, List<ServableState> versions) {
             this(model, versions, Map.of());
         }

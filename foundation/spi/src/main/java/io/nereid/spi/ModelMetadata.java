@@ -7,15 +7,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What clients may know about one servable. Immutable.
+ * The description of one servable that clients may read. Immutable.
  *
- * @param id the version described
+ * @param id the version
  * @param platform {@code <project>_<format>}, such as {@code onnxruntime_onnx}
- * @param inputs in the model's order; shapes as on the wire, the batch dimension (-1) included
+ * @param inputs in the model's order; shapes include the batch dimension (-1) where the model is batched
  * @param outputs likewise
  * @param maxBatchSize 0 when the first dimension is not a batch dimension
- * @param properties free-form
- * @param signatures what the model can be asked for, by name; never empty
+ * @param properties free-form properties
+ * @param signatures the model's signatures by name; never empty
  */
 public record ModelMetadata(
         ServableId id,
@@ -25,10 +25,10 @@ public record ModelMetadata(
         int maxBatchSize,
         Map<String, String> properties,
         Map<String, Signature> signatures) {
-    /** The signature that is meant when none is named. */
+    /** The signature that is used when a request names none. */
     public static final String DEFAULT_SIGNATURE = "serving_default";
 
-    /** A model that can be asked for one thing: its outputs. */
+    /** Metadata of a model that has only the default signature. */
     public ModelMetadata(
             ServableId id,
             String platform,
@@ -46,28 +46,31 @@ public record ModelMetadata(
                 Map.of(DEFAULT_SIGNATURE, new Signature(Signature.PREDICT, inputs, outputs, Map.of())));
     }
 
-    /** The signature of a name, the empty one standing for the default; null when there is none. */
+    /**
+     * Returns the signature of a name, where the empty name stands for the default signature; null for an unknown
+     * name.
+     */
     public @Nullable Signature signature(String name) {
         return signatures.get(name.isEmpty() ? DEFAULT_SIGNATURE : name);
     }
 
     /**
-     * One thing a model can be asked for. Immutable.
+     * A signature: a named set of inputs and outputs, as in TensorFlow's SavedModel. Immutable.
      *
-     * @param method {@link #PREDICT}, {@link #CLASSIFY} or {@link #REGRESS}; else the model's own word
-     * @param inputs under the names that clients use; shapes as on the wire
+     * @param method {@link #PREDICT}, {@link #CLASSIFY} or {@link #REGRESS}, or another name that the model defines
+     * @param inputs under the names that clients use; shapes include the batch dimension where the model is batched
      * @param outputs likewise
      * @param tensors names inside the model's graph by the name that clients use, where these differ
      */
     public record Signature(
             String method, List<TensorSpec> inputs, List<TensorSpec> outputs, Map<String, String> tensors) {
-        /** Tensors to tensors. */
+        /** Maps tensors to tensors. */
         public static final String PREDICT = "tensorflow/serving/predict";
 
-        /** Examples to classes with scores. */
+        /** Maps examples to classes with scores. */
         public static final String CLASSIFY = "tensorflow/serving/classify";
 
-        /** Examples to one number each. */
+        /** Maps examples to one number each. */
         public static final String REGRESS = "tensorflow/serving/regress";
     }
 }

@@ -2,19 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
-/** A loaded version. Ensembles are servables too. Implementations are thread-safe and never block. */
+/**
+ * A loaded version that takes requests: a model with its scheduler, or an ensemble. TensorFlow Serving's word.
+ * Implementations are thread-safe and never block.
+ */
 public interface Servable {
-    /** What it takes and gives. */
+    /** The inputs, outputs and signatures, as clients see them. */
     ModelMetadata metadata();
 
-    /** The complete configuration it was loaded with. */
+    /** The complete configuration of the version. */
     ModelConfig config();
 
-    /** Memory held, in bytes, by its own estimate; -1 when unknown. */
+    /** The servable's own estimate of the memory it holds, in bytes; -1 when unknown. */
     long memoryBytes();
 
     /**
-     * Takes a job, or throws and leaves it with the caller.
+     * Queues a job. The servable ends it exactly once, possibly before this method returns. When this method throws,
+     * the job stays with the caller, which must end it.
      *
      * @throws io.nereid.base.ServingException UNAVAILABLE (draining), RESOURCE_EXHAUSTED (queue full) or
      *     DEADLINE_EXCEEDED

@@ -3,10 +3,10 @@
 package io.nereid.spi;
 
 /**
- * One exact version of a model. Immutable.
+ * The name and version number of a servable. Immutable.
  *
  * @param model the model's name
- * @param version the version's number, ≥ 0
+ * @param version the version number, ≥ 0
  */
 public record ServableId(String model, long version) implements Comparable<ServableId> {
     @Override

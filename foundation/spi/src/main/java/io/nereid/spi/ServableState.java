@@ -5,34 +5,34 @@ package io.nereid.spi;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where one version stands. Immutable; published by the manager on every step.
+ * The lifecycle state of one version. Immutable; the lifecycle manager publishes a new instance on every transition.
  *
  * @param id the version
- * @param phase where it stands
- * @param reason why it failed or is gone; null when there is nothing to tell
- * @param backend the backend's name, or empty before it is known
- * @param loadNanos how long load and warm-up took; 0 until then
- * @param memoryBytes the backend's own estimate of memory held; -1 when unknown
+ * @param phase the phase of the lifecycle
+ * @param reason why the version failed or was unloaded; null when no reason is known
+ * @param backend the backend's name; empty as long as it is unknown
+ * @param loadNanos how long loading and warm-up took; 0 until they are done
+ * @param memoryBytes the backend's estimate of the memory held; -1 when unknown
  */
 public record ServableState(
         ServableId id, Phase phase, @Nullable String reason, String backend, long loadNanos, long memoryBytes) {
-    /** The phases of a version, in the order of its life. */
+    /** The phases of a version, in the order in which it passes through them. */
     public enum Phase {
-        /** Aspired, not yet begun. */
+        /** Aspired; loading has not begun. */
         TRACKED,
-        /** The backend reads the model. */
+        /** The backend loads the model. */
         LOADING,
         /** Warm-up requests run. */
         WARMING,
-        /** Handles are given out. */
+        /** The version takes requests. */
         AVAILABLE,
-        /** No new handles; waits for the last one. */
+        /** The version takes no new requests; it unloads once the last request has ended. */
         DRAINING,
-        /** The backend gives the model's memory back. */
+        /** The backend frees the model. */
         UNLOADING,
-        /** Ended. */
+        /** The version is unloaded. */
         GONE,
-        /** Ended in an error; the reason is kept. */
+        /** Loading failed; {@link ServableState#reason} holds the error. */
         FAILED
     }
 }

@@ -7,16 +7,17 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says which versions should be served. It hands over whole lists: what a list leaves out is no longer wanted, and an empty
- * list ends a model. Handing over the same list twice is harmless; a version whose loader has another
- * {@linkplain Loader#fingerprint fingerprint} than before is loaded anew beside the old one. A version that cannot be had
- * is handed over with the reason, so that it shows in the model's status.
+ * Decides which versions should be served (TensorFlow Serving's aspired versions). A source always passes the complete
+ * list of versions of a model: versions that the list omits are unloaded, and an empty list unloads the model. Passing
+ * the same list again has no effect. A version whose loader has another {@linkplain Loader#fingerprint fingerprint}
+ * than before is loaded beside the old one, which then unloads. A version that cannot be loaded is passed with the
+ * error, so that the model's status shows it.
  *
- * <p>A source of one's own, which serves what a registry names and follows it:
+ * <p>A source that serves the models of a registry and follows its changes:
  *
  * <pre>{@code
  * final class RegistrySource implements Source {
- *     private final Registry registry;                       // whatever knows the models
+ *     private final Registry registry;                       // the application's own registry of models
  *
  *     public void start(Target target) {
  *         registry.onChange(model -> emit(target, model));   // later; any thread may emit
@@ -34,7 +35,10 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public interface Source extends AutoCloseable {
-    /** Starts emitting to {@code target}; the first emission for every model known at the start happens before it returns. */
+    /**
+     * Starts to emit aspired versions to {@code target}. The first list of every model that is known at the start must
+     * be emitted before this method returns.
+     */
     void start(Target target);
 
     /** Stops emitting. */
@@ -44,16 +48,20 @@ public interface Source extends AutoCloseable {
     /** Receives aspired versions. Implementations are thread-safe and return at once. */
     @FunctionalInterface
     interface Target {
-        /** Every version of {@code model} that should be served, replacing what was said of it before. */
+        /**
+         * Replaces the aspired versions of a model.
+         *
+         * @param versions every version of the model that should be served; empty to unload the model
+         */
         void aspire(String model, List<Aspired> versions);
     }
 
     /**
-     * One wanted version, or the reason why it cannot be had.
+     * One aspired version, or the reason why it cannot be loaded. Immutable.
      *
      * @param id the version
-     * @param loader makes it servable; null when {@code error} is set
-     * @param error why not; null when {@code loader} is set
+     * @param loader loads the version; null when {@code error} is set
+     * @param error why the version cannot be loaded; null when {@code loader} is set
      */
     record Aspired(
             ServableId id,
@@ -64,7 +72,7 @@ public interface Source extends AutoCloseable {
             return new Aspired(loader.id(), loader, null);
         }
 
-        /** A version that cannot. */
+        /** A version that cannot be loaded. */
         public static Aspired failed(ServableId id, ServingException error) {
             return new Aspired(id, null, error);
         }

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Values and contracts that the engine, the protocols and plugins share. No behaviour beyond checks on values. */
+/**
+ * Value types and interfaces that the engine, the protocols and plugins share: requests, responses, model
+ * configuration, model control. No behaviour beyond the validation of values.
+ */
 @NullMarked
 package io.nereid.spi;
 

@@ -4,17 +4,20 @@ package io.nereid.tensor;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A process-wide limit on the bytes of requests in flight, reserved before a body is read. Thread-safe, lock-free. */
+/**
+ * A limit on the total bytes of all requests in flight. A transport reserves the size of a body before it reads the
+ * body. Thread-safe, lock-free.
+ */
 public final class ByteBudget {
     private final long limit;
     private final AtomicLong used = new AtomicLong();
 
-    /** A budget of {@code limit} bytes. */
+    /** Creates a budget of {@code limit} bytes. */
     public ByteBudget(long limit) {
         this.limit = limit;
     }
 
-    /** Takes {@code bytes} from the budget; false, and nothing taken, when less is left. */
+    /** Reserves {@code bytes}. Returns false, and reserves nothing, when the budget has less left. */
     public boolean tryReserve(long bytes) {
         while (true) {
             long now = used.get();
@@ -27,12 +30,12 @@ public final class ByteBudget {
         }
     }
 
-    /** Gives back what {@link #tryReserve(long)} took. */
+    /** Returns bytes that {@link #tryReserve(long)} has reserved. */
     public void release(long bytes) {
         used.addAndGet(-bytes);
     }
 
-    /** Bytes taken at present. */
+    /** The bytes that are reserved now. */
     public long used() {
         return used.get();
     }

@@ -4,7 +4,7 @@ package io.nereid.tensor;
 
 import org.jspecify.annotations.Nullable;
 
-/** The element types of the Open Inference Protocol, under their wire names. Immutable. */
+/** The element types of the Open Inference Protocol; the constants' names are the protocol's names. Immutable. */
 public enum DataType {
     BOOL(1),
     UINT8(1),
@@ -30,12 +30,12 @@ public enum DataType {
         this.size = size;
     }
 
-    /** Bytes per element, or -1 for {@link #BYTES}. */
+    /** Bytes per element; -1 for {@link #BYTES}. */
     public int size() {
         return size;
     }
 
-    /** Whether every element has the same number of bytes: all but {@link #BYTES}. */
+    /** Whether every element has the same number of bytes, which is true of all types except {@link #BYTES}. */
     public boolean isFixedSize() {
         return size > 0;
     }
@@ -50,7 +50,7 @@ public enum DataType {
         return ordinal() >= FP16.ordinal() && ordinal() <= FP64.ordinal();
     }
 
-    /** The type of this wire name ({@code FP32}), or null when there is none. */
+    /** Returns the type with this protocol name ({@code FP32}), or null for an unknown name. */
     public static @Nullable DataType ofWireName(String name) {
         for (DataType type : VALUES) {
             if (type.name().equals(name)) {

@@ -11,13 +11,13 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * A reference-counted stretch of direct memory. It starts with one count, owned by whoever made it; it is freed, or given
- * back to its foreign owner, when the count reaches zero. Counting is thread-safe; the bytes are not guarded.
+ * A reference-counted region of direct memory. The creator owns the first reference; the memory is freed, or returned
+ * to its foreign owner, when the count reaches zero. Counting is thread-safe; access to the bytes is not synchronised.
  *
- * <p>Pooled regions start on a 64-byte boundary and hold whatever was there before: overwrite them fully.
+ * <p>Pooled regions start on a 64-byte boundary. Their content is undefined at first: overwrite them completely.
  */
 public final class MemoryRegion {
-    /** The size of a cache line and the widest alignment an engine asks for. */
+    /** The size of a cache line, and the widest alignment that an inference library asks for. */
     public static final int ALIGNMENT = 64;
 
     private static final MemoryRegion EMPTY = new MemoryRegion(Unpooled.EMPTY_BUFFER);
@@ -28,19 +28,19 @@ public final class MemoryRegion {
         this.buf = buf;
     }
 
-    /** A pooled, 64-byte aligned region of exactly {@code size} bytes (0 gives the shared empty region). */
+    /** Allocates a pooled, 64-byte aligned region of exactly {@code size} bytes; 0 returns the shared empty region. */
     public static MemoryRegion allocate(int size) {
         return size == 0
                 ? EMPTY
                 : new MemoryRegion(Pool.ALLOCATOR.directBuffer(size, size).writerIndex(size));
     }
 
-    /** The region of no bytes; its count is never used up. */
+    /** The region of zero bytes, which is never freed. */
     public static MemoryRegion empty() {
         return EMPTY;
     }
 
-    /** A region that takes over one count of the readable bytes of {@code buf}, which must be direct. */
+    /** Wraps the readable bytes of {@code buf}, which must be direct, and takes over one reference on it. */
     public static MemoryRegion ofByteBuf(ByteBuf buf) {
         if (!buf.isReadable()) {
             buf.release();
@@ -49,7 +49,7 @@ public final class MemoryRegion {
         return new MemoryRegion(buf.readerIndex() == 0 ? buf : buf.slice());
     }
 
-    /** A pooled copy of {@code length} bytes of {@code bytes}. */
+    /** Copies {@code length} bytes of {@code bytes} to a new pooled region. */
     public static MemoryRegion copyOf(byte[] bytes, int offset, int length) {
         MemoryRegion region = allocate(length);
         if (length > 0) {
@@ -59,10 +59,10 @@ public final class MemoryRegion {
     }
 
     /**
-     * A region over memory of a foreign owner.
+     * Wraps memory of another owner.
      *
-     * @param memory a direct buffer; all of it is used, whatever its position
-     * @param onFree run once, on the thread that drops the last count; must not throw
+     * @param memory a direct buffer; all of it is used, regardless of its position
+     * @param onFree runs once, on the thread that releases the last reference; must not throw
      */
     public static MemoryRegion ofForeign(ByteBuffer memory, Runnable onFree) {
         if (memory.capacity() == 0) {
@@ -77,12 +77,12 @@ public final class MemoryRegion {
         return buf.writerIndex() - buf.readerIndex();
     }
 
-    /** The address of the first byte; valid while the caller holds a count. */
+    /** The address of the first byte; valid while the caller holds a reference. */
     public long address() {
         return buf.memoryAddress() + buf.readerIndex();
     }
 
-    /** A fresh little-endian view of {@code length} bytes at {@code offset}; it holds no count. */
+    /** Returns a new little-endian view of {@code length} bytes at {@code offset}; it holds no reference. */
     public ByteBuffer nio(int offset, int length) {
         return buf.nioBuffer(buf.readerIndex() + offset, length).order(ByteOrder.LITTLE_ENDIAN);
     }
@@ -119,7 +119,7 @@ public final class MemoryRegion {
         buf.setIntLE(buf.readerIndex() + offset, value);
     }
 
-    /** Fills the region with zero bytes. */
+    /** Fills the region with zeros. */
     public MemoryRegion zero() {
         if (size() > 0) {
             buf.setZero(buf.readerIndex(), size());
@@ -127,23 +127,23 @@ public final class MemoryRegion {
         return this;
     }
 
-    /** Adds a count, to be dropped by {@link #release()}. */
+    /** Adds a reference, to be dropped by {@link #release()}. */
     public MemoryRegion retain() {
         buf.retain();
         return this;
     }
 
-    /** Drops a count; true when it was the last one. */
+    /** Drops a reference; returns true when it was the last one. */
     public boolean release() {
         return buf.release();
     }
 
-    /** The bytes as a Netty buffer with a count of its own; for {@code transport} only. */
+    /** Returns the bytes as a Netty buffer with a reference of its own; for {@code transport} only. */
     public ByteBuf toByteBuf(int offset, int length) {
         return buf.retainedSlice(buf.readerIndex() + offset, length);
     }
 
-    /** Bytes of pooled direct memory in use by the process, caches included. */
+    /** The bytes of pooled direct memory that the process has reserved, thread caches included. */
     public static long pooledBytes() {
         return Pool.ALLOCATOR.metric().usedDirectMemory();
     }
@@ -153,11 +153,11 @@ public final class MemoryRegion {
         return Pool.ALLOCATOR;
     }
 
-    /** Held apart so that the pool is made on first use. */
+    /** Holder class: the pool is created on first use. */
     private static final class Pool {
         /**
-         * Chunks of 8 KiB << 11 = 16 MiB. With Netty's 4 MiB a batch of images (4.8 MB) would bypass the pool, and the
-         * page faults of fresh memory for each request would cost more than everything else.
+         * Chunks of {@code 8 KiB << 11} = 16 MiB. With Netty's default of 4 MiB a batch of images (4.8 MB) would
+         * bypass the pool, and the page faults of fresh memory for each request would cost more than everything else.
          */
         private static final int CHUNK_ORDER = 11;
 

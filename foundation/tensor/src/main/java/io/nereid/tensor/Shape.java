@@ -5,7 +5,10 @@ package io.nereid.tensor;
 import io.nereid.base.ServingException;
 import java.util.Arrays;
 
-/** The dimensions of a tensor, outermost first; in a specification -1 stands for any size. Immutable. */
+/**
+ * The dimensions of a tensor, outermost first. In a specification -1 stands for any size; the shape of a tensor is
+ * concrete. Immutable.
+ */
 public final class Shape {
     /** The shape of a single value. */
     public static final Shape SCALAR = new Shape(new long[0]);
@@ -17,7 +20,7 @@ public final class Shape {
     }
 
     /**
-     * A shape of these dimensions, each ≥ 0, or -1 for any size.
+     * Creates a shape from its dimensions, each ≥ 0, or -1 for any size.
      *
      * @throws ServingException INVALID_ARGUMENT for a dimension below -1
      */
@@ -46,7 +49,7 @@ public final class Shape {
         return dims.clone();
     }
 
-    /** Whether some dimension is -1. */
+    /** Whether at least one dimension is -1. */
     public boolean isDynamic() {
         for (long d : dims) {
             if (d < 0) {
@@ -57,9 +60,9 @@ public final class Shape {
     }
 
     /**
-     * Number of elements of a concrete shape; 1 for a scalar.
+     * The number of elements of a concrete shape; 1 for a scalar.
      *
-     * @throws ServingException INVALID_ARGUMENT when a dimension is -1 or the product does not fit 63 bits
+     * @throws ServingException INVALID_ARGUMENT when a dimension is -1 or the product exceeds 63 bits
      */
     public long elementCount() {
         long n = 1;
@@ -78,9 +81,9 @@ public final class Shape {
     }
 
     /**
-     * Bytes of a tensor of this shape and a fixed-size type.
+     * The size in bytes of a tensor of this shape and a fixed-size type.
      *
-     * @throws ServingException INVALID_ARGUMENT as {@link #elementCount()}, or when the bytes do not fit 63 bits
+     * @throws ServingException INVALID_ARGUMENT as {@link #elementCount()}, or when the size exceeds 63 bits
      */
     public long byteSize(DataType type) {
         long n = elementCount();
@@ -92,7 +95,10 @@ public final class Shape {
         return bytes;
     }
 
-    /** Whether a concrete shape satisfies this specification: same rank, and equal where this is not -1. */
+    /**
+     * Whether a concrete shape matches this specification: the ranks are equal, and so are all dimensions that are not
+     * -1.
+     */
     public boolean accepts(Shape concrete) {
         if (concrete.dims.length != dims.length) {
             return false;
@@ -105,7 +111,7 @@ public final class Shape {
         return true;
     }
 
-    /** This shape with {@code size} as the outermost dimension's value. Rank must be ≥ 1. */
+    /** Returns this shape with another outermost dimension. The rank must be ≥ 1. */
     public Shape withFirst(long size) {
         if (dims[0] == size) {
             return this;
@@ -115,7 +121,7 @@ public final class Shape {
         return new Shape(copy);
     }
 
-    /** This shape with {@code size} put before the outermost dimension. */
+    /** Returns this shape with {@code size} inserted before the outermost dimension. */
     public Shape prepend(long size) {
         long[] copy = new long[dims.length + 1];
         copy[0] = size;
@@ -123,12 +129,12 @@ public final class Shape {
         return new Shape(copy);
     }
 
-    /** This shape without its outermost dimension. Rank must be ≥ 1. */
+    /** Returns this shape without its outermost dimension. The rank must be ≥ 1. */
     public Shape withoutFirst() {
         return dims.length == 1 ? SCALAR : new Shape(Arrays.copyOfRange(dims, 1, dims.length));
     }
 
-    /** Whether all dimensions but the outermost are equal. Both ranks must be ≥ 1. */
+    /** Whether all dimensions except the outermost are equal. Both ranks must be ≥ 1. */
     public boolean sameBeyondFirst(Shape other) {
         return Arrays.equals(dims, 1, dims.length, other.dims, 1, other.dims.length);
     }
@@ -143,7 +149,7 @@ public final class Shape {
         return Arrays.hashCode(dims);
     }
 
-    /** As clients write it: {@code [1,16]}. */
+    /** The notation of clients: {@code [1,16]}. */
     @Override
     public String toString() {
         StringBuilder b = new StringBuilder("[");

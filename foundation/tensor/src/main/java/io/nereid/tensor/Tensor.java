@@ -6,8 +6,18 @@ import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
 
 /**
- * A named, typed, shaped view of row-major little-endian bytes in a {@link MemoryRegion}. It owns one count of its region
- * until {@link #close()}; {@link #retain()} makes a second owner. Immutable but for that count; closing twice is an error.
+ * A named, typed and shaped view of row-major little-endian bytes in a {@link MemoryRegion}. A BYTES tensor holds for
+ * each element a 4-byte length and the bytes.
+ *
+ * <p>Ownership: a tensor owns one reference on its region until {@link #close}; {@link #retain} creates a second owner
+ * that must be closed as well. Closing a tensor twice is an error. Immutable except for that reference; access to the
+ * bytes is not synchronised.
+ *
+ * <pre>{@code
+ * try (Tensor t = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1, 2))) {
+ *     t.buffer().putFloat(1.5f).putFloat(2.5f);
+ * }
+ * }</pre>
  */
 public final class Tensor implements AutoCloseable {
     private final String name;
@@ -27,8 +37,8 @@ public final class Tensor implements AutoCloseable {
     }
 
     /**
-     * A tensor over {@code byteLength} bytes of {@code region} at {@code offset}; takes over one count of the region.
-     * For a fixed-size type the caller has checked that the bytes match the shape.
+     * Creates a tensor over {@code byteLength} bytes of {@code region} at {@code offset}. Takes over one reference on
+     * the region. The caller has checked that the bytes match the shape of a fixed-size type.
      */
     public static Tensor over(
             String name, DataType dataType, Shape shape, MemoryRegion region, int offset, int byteLength) {
@@ -36,9 +46,10 @@ public final class Tensor implements AutoCloseable {
     }
 
     /**
-     * A tensor of a fixed-size type in a new pooled region whose bytes the caller must write.
+     * Allocates a tensor of a fixed-size type in a new pooled region. The bytes are uninitialised: the caller must
+     * write all of them.
      *
-     * @throws ServingException INVALID_ARGUMENT when the shape is not concrete or takes 2 GiB or more
+     * @throws ServingException INVALID_ARGUMENT when the shape is not concrete or needs 2 GiB or more
      */
     public static Tensor allocate(String name, DataType dataType, Shape shape) {
         long bytes = shape.byteSize(dataType);
@@ -54,7 +65,7 @@ public final class Tensor implements AutoCloseable {
         return name;
     }
 
-    /** Type of the elements. */
+    /** The type of the elements. */
     public DataType dataType() {
         return dataType;
     }
@@ -69,7 +80,7 @@ public final class Tensor implements AutoCloseable {
         return region;
     }
 
-    /** Where the bytes start in the region. */
+    /** The position of the first byte in the region. */
     public int offset() {
         return offset;
     }
@@ -84,30 +95,41 @@ public final class Tensor implements AutoCloseable {
         return region.address() + offset;
     }
 
-    /** A fresh little-endian view of the bytes, position 0; it holds no count. */
+    /**
+     * Returns a new little-endian view of the bytes at position 0. It holds no reference, so it is valid only while
+     * the tensor is open.
+     */
     public ByteBuffer buffer() {
         return region.nio(offset, byteLength);
     }
 
-    /** The same bytes under another owner, with a count of its own. */
+    /** Returns a second tensor over the same bytes, with a reference of its own. */
     public Tensor retain() {
         region.retain();
         return new Tensor(name, dataType, shape, region, offset, byteLength);
     }
 
-    /** The same bytes under another name and shape, with a count of its own. Element counts must be equal. */
+    /**
+     * Returns the same bytes under another name and shape, with a reference of its own. The element counts must be
+     * equal.
+     */
     public Tensor retainAs(String newName, Shape newShape) {
         region.retain();
         return new Tensor(newName, dataType, newShape, region, offset, byteLength);
     }
 
-    /** Part of the bytes under another shape, with a count of its own; {@code from} is relative to this tensor. */
+    /**
+     * Returns a part of the bytes under another shape, with a reference of its own.
+     *
+     * @param from the first byte, relative to this tensor
+     * @param length number of bytes
+     */
     public Tensor retainSlice(Shape newShape, int from, int length) {
         region.retain();
         return new Tensor(name, dataType, newShape, region, offset + from, length);
     }
 
-    /** Gives up this owner's count. */
+    /** Releases this tensor's reference. */
     @Override
     public void close() {
         region.release();

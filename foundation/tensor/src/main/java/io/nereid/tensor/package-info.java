@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Bytes and who frees them: data types, shapes, tensors, memory regions, the byte budget. */
+/** Tensors and the memory that holds them: data types, shapes, reference-counted regions, the byte budget. */
 @NullMarked
 package io.nereid.tensor;
 

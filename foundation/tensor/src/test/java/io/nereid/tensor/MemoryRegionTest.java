@@ -80,7 +80,7 @@ class MemoryRegionTest {
     }
 
     @Test
-    void aTensorOfTwoGigabytesIsRefused() {
+    void aTensorOfTwoGigabytesIsRejected() {
         assertThatThrownBy(() -> Tensor.allocate("x", DataType.FP32, Shape.of(1L << 29)))
                 .hasMessageContaining("takes 2147483648 bytes (expected: < 2 GiB)");
     }

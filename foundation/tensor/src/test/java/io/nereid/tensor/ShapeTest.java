@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 
 class ShapeTest {
     @Test
-    void sizesThatDoNotFitAreRefusedNotWrapped() {
+    void sizesThatOverflowAreRejected() {
         assertThat(Shape.of(2, 3, 4).elementCount()).isEqualTo(24);
         assertThat(Shape.SCALAR.elementCount()).isEqualTo(1);
         assertThat(Shape.of(0, Long.MAX_VALUE).elementCount()).isZero();

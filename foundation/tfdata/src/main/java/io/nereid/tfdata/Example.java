@@ -12,10 +12,18 @@ import java.util.Objects;
 /**
  * A {@code tensorflow.Example}: features by name. Immutable.
  *
+ * <pre>{@code
+ * Example example = new Example(Map.of("age", Feature.ofLongs(42), "name", Feature.ofTexts("Ann")));
+ * }</pre>
+ *
  * @param features by name, in the order of the message
  */
 public record Example(Map<String, Feature> features) {
-    /** The example of a message. */
+    /**
+     * Parses a serialized example.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a malformed message
+     */
     public static Example parse(byte[] message) {
         ProtobufReader wire = new ProtobufReader();
         wire.reset(TensorProtoCodec.view(message));
@@ -23,9 +31,9 @@ public record Example(Map<String, Feature> features) {
     }
 
     /**
-     * Reads the message that the reader's range holds.
+     * Parses the message in the reader's range.
      *
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT when it is none
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a malformed message
      */
     public static Example read(ProtobufReader wire, StringInterner names) {
         Map<String, Feature> features = new LinkedHashMap<>();
@@ -69,14 +77,14 @@ public record Example(Map<String, Feature> features) {
         }
     }
 
-    /** This example with those features of {@code context} that it has not itself. */
+    /** Returns this example with those features of {@code context} that it does not define itself. */
     public Example within(Example context) {
         Map<String, Feature> all = new LinkedHashMap<>(context.features);
         all.putAll(features);
         return new Example(all);
     }
 
-    /** The message. */
+    /** Serializes the example. */
     public byte[] toBytes() {
         ProtobufWriter out = new ProtobufWriter();
         int list = out.begin(1);

@@ -10,8 +10,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The examples of one request, with what they share: {@code tensorflow.serving.Input}. Kept as messages; read when somebody
- * asks. Immutable, as long as nobody writes to its arrays.
+ * The examples of one request and the context that they share: {@code tensorflow.serving.Input}. Holds the serialized
+ * messages and parses them on demand. Immutable, provided that the arrays are not changed.
  */
 public final class ExampleList {
     private final List<byte[]> messages;
@@ -22,13 +22,17 @@ public final class ExampleList {
         this.context = context;
     }
 
-    /** Examples made here. */
+    /**
+     * Serializes examples.
+     *
+     * @param context features that all examples share; null for none
+     */
     public static ExampleList of(List<Example> examples, @Nullable Example context) {
         return new ExampleList(
                 examples.stream().map(Example::toBytes).toList(), context == null ? null : context.toBytes());
     }
 
-    /** Reads the {@code Input} that the reader's range holds. */
+    /** Parses the {@code Input} message in the reader's range. */
     public static ExampleList read(ProtobufReader wire) {
         List<byte[]> messages = new ArrayList<>();
         byte[] context = null;
@@ -40,7 +44,7 @@ public final class ExampleList {
                 continue;
             }
             if (kind != tag) {
-                // A choice of two: what came last counts.
+                // a oneof: the last field replaces the earlier one
                 messages.clear();
                 context = null;
                 kind = tag;
@@ -79,12 +83,15 @@ public final class ExampleList {
         return messages.size();
     }
 
-    /** The {@code i}-th example as a message that a TensorFlow graph parses: the context's, and the example's behind it. */
+    /**
+     * The {@code i}-th example as a serialized {@code tensorflow.Example}: the context's bytes followed by the
+     * example's, because concatenated protobuf messages merge.
+     */
     public byte[] message(int i) {
         return context == null ? messages.get(i) : join(context, messages.get(i));
     }
 
-    /** All examples, with the context's features where they have none of the same name. */
+    /** Parses all examples. Each one contains the context's features that it does not define itself. */
     public List<Example> all() {
         ProtobufReader wire = new ProtobufReader();
         StringInterner names = new StringInterner();
@@ -102,7 +109,7 @@ public final class ExampleList {
         return all;
     }
 
-    /** Writes this as an {@code Input} field. */
+    /** Writes this list as an {@code Input} field. */
     public void write(ProtobufWriter out, int field) {
         int input = out.begin(field);
         int list = out.begin(context == null ? 1 : 2);

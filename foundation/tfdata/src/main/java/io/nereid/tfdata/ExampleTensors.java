@@ -15,18 +15,18 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Turns examples into the inputs of a signature. A signature to classify or regress whose one input takes strings gets the
- * examples as messages, as TensorFlow's graphs parse them. Every other signature gets, for each input, the feature of its
- * name; or, when it has one numeric input of two dimensions and the model knows its columns' names ({@code feature_names}),
- * the features of these names side by side. Immutable.
+ * Converts examples to the inputs of a signature. A signature for classification or regression with a single BYTES
+ * input gets the serialized examples, which TensorFlow's graphs parse themselves. Every other signature gets, for each
+ * input, the feature of the same name. When it has one numeric input of two dimensions and the model names its columns
+ * ({@code feature_names}), the features of these names become the columns of that input. Stateless.
  */
 public final class ExampleTensors {
-    /** The property of a model that names its columns, separated by commas. */
+    /** The model property that names the columns, separated by commas. */
     public static final String COLUMNS = "feature_names";
 
     private ExampleTensors() {}
 
-    /** Whether a signature takes examples as they are. */
+    /** Whether a signature takes serialized examples. */
     public static boolean takesMessages(Signature signature) {
         return signature.inputs().size() == 1
                 && signature.inputs().get(0).dataType() == DataType.BYTES
@@ -35,11 +35,12 @@ public final class ExampleTensors {
     }
 
     /**
-     * The inputs, which the caller owns; the first dimension is the number of examples.
+     * Creates the inputs, which the caller owns. Their first dimension is the number of examples.
      *
-     * @param properties the model's
-     * @throws ServingException INVALID_ARGUMENT when there are no examples, or when one lacks a feature or has one that
-     *     does not fit, naming example and feature
+     * @param signature the signature to call
+     * @param properties the properties of the model
+     * @throws ServingException INVALID_ARGUMENT without examples, or for an example that lacks a feature or has an
+     *     unsuitable one; the message names the example and the feature
      */
     public static List<Tensor> of(Signature signature, ExampleList examples, Map<String, String> properties) {
         if (examples.size() == 0) {
@@ -198,7 +199,7 @@ public final class ExampleTensors {
                 + " values (expected: " + expected + ")");
     }
 
-    /** The shape of {@code n} examples with {@code size} values each, under what the model says of the input. */
+    /** The shape of {@code n} examples with {@code size} values each, according to the model's specification. */
     private static Shape shape(TensorSpec spec, int n, int size) {
         int rank = spec.shape().rank();
         if (rank == 0) {

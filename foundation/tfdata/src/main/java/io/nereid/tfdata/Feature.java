@@ -10,11 +10,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** One feature of an example: a list of byte strings, of floats or of 64-bit integers. Immutable, as long as nobody writes to its arrays. */
+/**
+ * One feature of an example: a list of byte strings, floats or 64-bit integers. Immutable, provided that the arrays
+ * are not changed.
+ */
 public final class Feature {
-    /** What a feature holds; the number is the field's on the wire. */
+    /** The type of the values; the ordinal equals the field number in the protobuf message. */
     public enum Kind {
-        /** Nothing was said. */
+        /** No list is set. */
         NONE,
         BYTES,
         FLOAT,
@@ -43,7 +46,7 @@ public final class Feature {
         return new Feature(Kind.BYTES, values.toArray(NO_BYTES), NO_FLOATS, NO_LONGS);
     }
 
-    /** Texts, as UTF-8. */
+    /** Strings, encoded as UTF-8. */
     public static Feature ofTexts(String... values) {
         return ofBytes(Arrays.stream(values)
                 .map(v -> v.getBytes(StandardCharsets.UTF_8))
@@ -60,7 +63,7 @@ public final class Feature {
         return new Feature(Kind.INT64, NO_BYTES, NO_FLOATS, values.clone());
     }
 
-    /** What the values are. */
+    /** The type of the values. */
     public Kind kind() {
         return kind;
     }
@@ -85,12 +88,12 @@ public final class Feature {
         return longs[i];
     }
 
-    /** The {@code i}-th number, be it float or integer. */
+    /** The {@code i}-th number, a float or an integer. */
     double numberAt(int i) {
         return kind == Kind.FLOAT ? floats[i] : longs[i];
     }
 
-    /** Reads the message that the reader's range holds. */
+    /** Parses the message in the reader's range. */
     static Feature read(ProtobufReader wire) {
         Feature value = NONE;
         while (wire.hasMore()) {
@@ -108,7 +111,7 @@ public final class Feature {
         return value;
     }
 
-    /** The same list, said in two pieces. */
+    /** Concatenates two parts of the same list: protobuf merges a field that occurs twice. */
     private Feature and(Feature more) {
         byte[][] b = Arrays.copyOf(bytes, bytes.length + more.bytes.length);
         System.arraycopy(more.bytes, 0, b, bytes.length, more.bytes.length);
@@ -197,7 +200,7 @@ public final class Feature {
         return new Feature(Kind.INT64, NO_BYTES, NO_FLOATS, n == values.length ? values : Arrays.copyOf(values, n));
     }
 
-    /** Writes this as a message field. */
+    /** Writes this feature as a message field. */
     void write(ProtobufWriter out, int field) {
         int message = out.begin(field);
         if (kind != Kind.NONE) {

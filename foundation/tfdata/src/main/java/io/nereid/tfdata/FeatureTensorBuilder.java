@@ -7,7 +7,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 
-/** Puts the numbers of features into a tensor, one after the other. Confined to one thread. */
+/** Appends the numbers of features to a tensor. Confined to one thread. */
 final class FeatureTensorBuilder {
     private final DataType type;
     private final ByteBuffer out;

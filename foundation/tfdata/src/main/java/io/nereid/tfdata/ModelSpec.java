@@ -11,37 +11,38 @@ import io.nereid.spi.ModelRef;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which model, version and signature a message is about: {@code tensorflow.serving.ModelSpec}. Immutable.
+ * The model, version and signature that a message refers to: {@code tensorflow.serving.ModelSpec}. Immutable.
  *
- * @param name the model's name; may be empty, which is for the caller to refuse
- * @param version the version, or {@link ModelRef#ANY}
- * @param label the label instead of a version, or null
- * @param signature the signature's name, empty for the default one
+ * @param name the model's name; an empty name is allowed here, the caller rejects it
+ * @param version the version number, or {@link ModelRef#ANY}
+ * @param label the version label instead of a version number, or null
+ * @param signature the signature's name; empty for the default signature
  */
 public record ModelSpec(String name, long version, @Nullable String label, String signature) {
-    /** A model's highest version and its default signature. */
+    /** Refers to the highest version of a model and its default signature. */
     public static ModelSpec of(String name) {
         return new ModelSpec(name, ModelRef.ANY, null, "");
     }
 
-    /** One version. */
+    /** Refers to one version. */
     public static ModelSpec of(String name, long version, String signature) {
         return new ModelSpec(name, version, null, signature);
     }
 
-    /** What the engine is asked for. */
+    /** Converts this to the reference that the engine takes. */
     public ModelRef ref() {
         return new ModelRef(name, version, label);
     }
 
-    /** Reads the message that the reader's range holds. Of version and label, the one that came last counts. */
+    /** Parses the message in the reader's range. Of version and label, the last field wins (they are a oneof). */
     public static ModelSpec read(ProtobufReader wire, StringInterner names) {
         return read(wire, names, null);
     }
 
     /**
-     * As {@link #read(ProtobufReader, StringInterner)}, for a field that came before: what is not said now stays.
+     * As {@link #read(ProtobufReader, StringInterner)}, merged into an earlier occurrence of the field.
      *
+     * @param before the earlier value, or null
      * @throws ServingException NOT_FOUND for a version below 0
      */
     public static ModelSpec read(ProtobufReader wire, StringInterner names, @Nullable ModelSpec before) {
@@ -79,7 +80,7 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
             }
         }
         if (given < 0) {
-            // -1 is nobody's version, though here it stands for none being named
+            // versions are never negative; -1 would otherwise be taken for ModelRef.ANY
             throw ServingException.of(
                     ErrorCode.NOT_FOUND,
                     "Servable not found for request: Specific(" + name + ", " + given + ")",
@@ -88,7 +89,7 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
         return new ModelSpec(name, version, label, signature);
     }
 
-    /** Writes this as a message field. */
+    /** Writes this spec as a message field. */
     public void write(ProtobufWriter out, int field) {
         int message = out.begin(field);
         out.textField(1, name);

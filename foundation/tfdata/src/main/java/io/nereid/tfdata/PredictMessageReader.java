@@ -15,8 +15,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads {@code PredictRequest} and {@code PredictResponse} from their bytes; contents become views of the message where they
- * can. Confined to one thread, which uses it for one message after the other.
+ * Reads {@code PredictRequest} and {@code PredictResponse} messages. Tensors become views of the message where
+ * possible. First {@code scanRequest} or {@code scanResponse} locates the parts, then {@link #tensors} converts them,
+ * so that the caller can decide by {@link #bytesToConvert} on which thread to convert. Confined to one thread, which
+ * reuses the reader for many messages.
  */
 public final class PredictMessageReader {
     private static final int MAX_TENSORS = 4096;
@@ -31,20 +33,20 @@ public final class PredictMessageReader {
     private long bytesToConvert;
     private MemoryRegion message = MemoryRegion.empty();
 
-    /** A reader that uses these tools. */
+    /** Creates a reader that shares the given wire reader and string cache. */
     public PredictMessageReader(ProtobufReader wire, StringInterner names) {
         this.wire = wire;
         this.names = names;
         this.protos = new TensorProtoCodec(wire);
     }
 
-    /** Looks through a {@code PredictRequest}, which the caller keeps until {@link #tensors} is done. */
+    /** Scans a {@code PredictRequest}. The caller keeps the region alive until {@link #tensors} has returned. */
     public void scanRequest(MemoryRegion region) {
         wire.reset(region.nio(0, region.size()));
         scan(region, 1, 2, 3);
     }
 
-    /** Looks through a {@code PredictResponse}, as {@link #scanRequest}. */
+    /** Scans a {@code PredictResponse}, as {@link #scanRequest}. */
     public void scanResponse(MemoryRegion region) {
         wire.reset(region.nio(0, region.size()));
         scan(region, 2, 1, -1);
@@ -109,12 +111,12 @@ public final class PredictMessageReader {
                 bounds = Arrays.copyOf(bounds, bounds.length * 2);
             }
         }
-        // As in every map: what came last counts.
+        // as for every protobuf map, the last entry of a key wins
         bounds[2 * at] = from;
         bounds[2 * at + 1] = to;
     }
 
-    /** The model asked for; null when the message does not say. */
+    /** The requested model; null when the message has no model spec. */
     public @Nullable ModelSpec spec() {
         return spec;
     }
@@ -124,20 +126,20 @@ public final class PredictMessageReader {
         return tensorNames;
     }
 
-    /** The outputs asked for, a list that belongs to the caller; empty for all. */
+    /** The requested outputs, in a list that the caller owns; empty for all outputs. */
     public List<RequestedOutput> filter() {
         return filter;
     }
 
-    /** Bytes that {@link #tensors} converts one by one, which takes time. */
+    /** Bytes that {@link #tensors} has to convert one by one, an estimate of its cost. */
     public long bytesToConvert() {
         return bytesToConvert;
     }
 
     /**
-     * The tensors of the message last scanned, in its order; the caller owns them.
+     * Returns the tensors of the message that was scanned last, in its order; the caller owns them.
      *
-     * @throws ServingException INVALID_ARGUMENT, naming the tensor
+     * @throws ServingException INVALID_ARGUMENT for a malformed tensor; the message contains its name
      */
     public List<Tensor> tensors() {
         ArrayList<Tensor> tensors = new ArrayList<>(tensorNames.size());
@@ -157,7 +159,7 @@ public final class PredictMessageReader {
         }
     }
 
-    /** Lets go of the message. */
+    /** Drops the reference to the message. */
     public void clear() {
         message = MemoryRegion.empty();
         wire.clear();

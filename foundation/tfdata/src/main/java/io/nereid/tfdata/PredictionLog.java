@@ -20,15 +20,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One logged call: {@code tensorflow.serving.PredictionLog}, which is also a record of a warm-up file. Immutable, as long as
- * nobody writes to its arrays.
+ * A logged call: {@code tensorflow.serving.PredictionLog}, which is also the record format of warm-up files.
+ * Immutable, provided that the arrays are not changed.
  *
- * @param kind which call it was
- * @param model what the log's own head says of the model; null when it says nothing
- * @param samplingRate the share of calls that were logged; 0 when it is not said
- * @param timestampSecs when, in seconds of the Unix epoch; 0 when it is not said
- * @param request the call's request, a message of the kind's type
- * @param response the answer, likewise; null when only the request was logged
+ * @param kind the type of the call
+ * @param model the model spec of the log's metadata; null when it is missing
+ * @param samplingRate the fraction of calls that were logged; 0 when it is missing
+ * @param timestampSecs the time of the call in seconds of the Unix epoch; 0 when it is missing
+ * @param request the serialized request message, of the type that {@code kind} defines
+ * @param response the serialized response message; null when only the request was logged
  */
 @SuppressWarnings("ArrayRecordComponent")
 public record PredictionLog(
@@ -40,9 +40,9 @@ public record PredictionLog(
         byte @Nullable [] response) {
     private static final byte[] NOTHING = {};
 
-    /** Which call was logged; a kind's number is its field's on the wire. */
+    /** The type of the logged call. */
     public enum Kind {
-        /** None: a record without a call. */
+        /** A record without a call. */
         NONE(0, ""),
         CLASSIFY(2, "classify_log"),
         REGRESS(3, "regress_log"),
@@ -59,7 +59,7 @@ public record PredictionLog(
             this.fieldName = fieldName;
         }
 
-        /** The name of the field that holds it. */
+        /** The name of the protobuf field that holds the call. */
         public String fieldName() {
             return fieldName;
         }
@@ -70,9 +70,9 @@ public record PredictionLog(
     }
 
     /**
-     * The log of a message.
+     * Parses a serialized log.
      *
-     * @throws ServingException INVALID_ARGUMENT when it is none
+     * @throws ServingException INVALID_ARGUMENT for a malformed message
      */
     public static PredictionLog parse(byte[] message) {
         ProtobufReader wire = new ProtobufReader();
@@ -146,7 +146,7 @@ public record PredictionLog(
         return bytes;
     }
 
-    /** The message. */
+    /** Serializes the log. */
     public byte[] toBytes() {
         ProtobufWriter out = new ProtobufWriter();
         if (model != null) {
@@ -178,13 +178,13 @@ public record PredictionLog(
     }
 
     /**
-     * Writes the log of a Predict call; tensors stay with the caller.
+     * Writes the log of a Predict call. The caller keeps the tensors.
      *
-     * @param out gets the message behind what it holds
-     * @param asked what the client asked for
-     * @param answered the version and signature that answered
-     * @param filter the outputs asked for; empty for all
-     * @param outputs null when there was no answer
+     * @param out the message is appended to it
+     * @param asked the model spec of the client's request
+     * @param answered the version and signature that responded
+     * @param filter the requested outputs; empty for all outputs
+     * @param outputs null when the call had no response
      */
     public static void writePredict(
             ProtobufWriter out,
@@ -205,11 +205,12 @@ public record PredictionLog(
     }
 
     /**
-     * What to ask a model to do what was logged: one request, or one for each task of a multi-inference. Which model was
-     * logged does not matter, only the signature. The caller owns the requests' inputs.
+     * Creates the requests that repeat the logged call on a model: one request, or one for each task of a
+     * multi-inference. The logged model name is ignored, the signature is used. The caller owns the requests' inputs.
      *
-     * @throws ServingException INVALID_ARGUMENT when the message is none, or does not fit the model; UNIMPLEMENTED for kinds
-     *     that cannot be run ("Unsupported log_type for warmup: …"); nothing was made then
+     * @param metadata the model to call
+     * @throws ServingException INVALID_ARGUMENT when the message is malformed or does not fit the model; UNIMPLEMENTED
+     *     for kinds that cannot be repeated ("Unsupported log_type for warmup: …"). No tensor is left open then
      */
     public List<InferenceRequest> requests(ModelMetadata metadata) {
         return switch (kind) {
@@ -311,7 +312,7 @@ public record PredictionLog(
         return spec == null ? "" : spec.signature();
     }
 
-    /** The outputs of a logged Predict answer, which the caller owns; empty for every other log. */
+    /** Returns the outputs of a logged Predict response, which the caller owns; empty for every other log. */
     public List<Tensor> outputs() {
         if (kind != Kind.PREDICT || response == null) {
             return List.of();

@@ -14,12 +14,21 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Reads and writes {@code tensorflow.TensorProto}. Contents that lie in the message as a tensor has them (tensor_content; packed
- * floats and doubles) become views of it; everything else is converted. Confined to one thread, which uses it for one message
- * after the other.
+ * Reads and writes {@code tensorflow.TensorProto}. Content that the message stores in the layout of a tensor
+ * (tensor_content, and packed floats and doubles) becomes a view of the message without a copy; everything else is
+ * converted. Reading takes two passes: the first records the byte ranges of the values, the second copies them into a
+ * tensor of known size. Confined to one thread, which reuses the codec for many messages.
+ *
+ * <pre>{@code
+ * Tensor t = TensorProtoCodec.parse("x", protoBytes);          // the caller closes the tensor
+ * byte[] bytes = TensorProtoCodec.toBytes(t, true);            // as tensor_content
+ * }</pre>
  */
 public final class TensorProtoCodec {
-    /** Bytes that the tensors of one message may take beyond what it carries, for lists that repeat their last value. */
+    /**
+     * Limit of the bytes that the tensors of one message may need beyond the message's own size. A TensorProto may
+     * omit trailing values, which then repeat the last one, so a small message could otherwise demand a huge tensor.
+     */
     public static final long EXPANSION_LIMIT = 64L << 20;
 
     private static final int MAX_RANK = 254;
@@ -37,17 +46,17 @@ public final class TensorProtoCodec {
     private int otherField;
     private long expansionLeft = EXPANSION_LIMIT;
 
-    /** Reads from messages that {@code wire} stands in. */
+    /** Creates a codec that reads from {@code wire}. */
     public TensorProtoCodec(ProtobufReader wire) {
         this.wire = wire;
     }
 
-    /** A new message begins: its tensors may be expanded again. */
+    /** Begins a new message and resets the expansion budget. */
     public void begin() {
         expansionLeft = EXPANSION_LIMIT;
     }
 
-    /** The tensor of a whole message of its own. */
+    /** Parses a whole message as a tensor, which the caller owns. */
     public static Tensor parse(String name, byte[] message) {
         MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
         try {
@@ -60,8 +69,8 @@ public final class TensorProtoCodec {
     }
 
     /**
-     * Bytes that {@link #read} would have to convert one by one in the message that the reader's range holds; an estimate, made
-     * without looking into the contents. The range is left as it was.
+     * Estimates the bytes that {@link #read} would convert one by one in the message in the reader's range, without
+     * reading the values. The reader's position is not changed.
      */
     public long bytesToConvert() {
         int from = wire.position();
@@ -82,12 +91,12 @@ public final class TensorProtoCodec {
     }
 
     /**
-     * Reads the message that the reader's range holds, up to its end.
+     * Parses the message in the reader's range, up to its end.
      *
-     * @param name the tensor's name from then on
-     * @param region what the reader reads: its bytes are those of the reader's buffer, from the beginning
+     * @param name the name of the returned tensor
+     * @param region the region that the reader's buffer views, from its first byte
      * @return a tensor that the caller owns
-     * @throws ServingException INVALID_ARGUMENT, naming the tensor, for what is no tensor or of no type served
+     * @throws ServingException INVALID_ARGUMENT, with the tensor's name, for a malformed tensor or an unsupported type
      */
     public Tensor read(String name, MemoryRegion region) {
         rank = 0;
@@ -133,7 +142,7 @@ public final class TensorProtoCodec {
     }
 
     private void addSpan(int tag, int start, int from, int to) {
-        // Neighbours of one field and wire type make one span, so that a list that is not packed takes no more room.
+        // adjacent fields of one number and wire type form one span, so that an unpacked list needs only one entry
         if (spanCount > 0 && spans[spanCount * 3 - 3] == tag && spans[spanCount * 3 - 1] == start) {
             spans[spanCount * 3 - 1] = to;
             return;
@@ -248,7 +257,7 @@ public final class TensorProtoCodec {
         if (count == elements && used == 1 && count > 0 && (field == 5 || field == 6)) {
             int bytes = (int) (elements * type.size());
             if ((spans[0] & 7) == ProtobufReader.BYTES && spans[2] - spans[1] == bytes + varintSize(bytes)) {
-                // One packed list: its bytes are the tensor's.
+                // a single packed list of floats or doubles has the layout of the tensor: return a view
                 return Tensor.over(name, type, shape, region.retain(), spans[2] - bytes, bytes);
             }
         }
@@ -299,7 +308,7 @@ public final class TensorProtoCodec {
         }
     }
 
-    /** Bytes that are not in the message; refused before anything is allocated when they are too many. */
+    /** Returns the bytes needed for repeated values. Rejects too many before anything is allocated. */
     private long expansion(String name, Shape shape, long elements, long each) {
         if (elements == 0) {
             return 0;
@@ -330,7 +339,7 @@ public final class TensorProtoCodec {
                                 };
     }
 
-    /** The field that holds the values of a type. */
+    /** The TensorProto field that holds the values of a type. */
     static int field(DataType type) {
         return switch (type) {
             case FP32 -> 5;
@@ -367,7 +376,8 @@ public final class TensorProtoCodec {
     /**
      * Writes a tensor as a message field.
      *
-     * @param content whether as tensor_content, else in the field of its type; strings always go there
+     * @param content whether to write tensor_content instead of the field of the type; strings are never written as
+     *     tensor_content
      */
     public static void write(ProtobufWriter out, int field, Tensor tensor, boolean content) {
         int message = out.begin(field);
@@ -380,10 +390,10 @@ public final class TensorProtoCodec {
     }
 
     /**
-     * Writes the inside of a message, all but the tensor's own bytes where these can stand as they are: then they are to be put
-     * in at the end, by whoever sends the message.
+     * Writes the content of a message except for the tensor's own bytes where these can be sent unchanged; the sender
+     * appends them at the end.
      *
-     * @return how many bytes are to be put in: all of the tensor's, or none
+     * @return how many bytes the sender must append: all of the tensor's, or 0
      */
     public static int writeHead(ProtobufWriter out, Tensor tensor, boolean content) {
         DataType type = tensor.dataType();
@@ -407,7 +417,7 @@ public final class TensorProtoCodec {
         return 0;
     }
 
-    /** Writes a shape as a message field; an unknown size is -1. */
+    /** Writes a shape as a message field; -1 stands for an unknown size. */
     public static void writeShape(ProtobufWriter out, int field, Shape shape) {
         int message = out.begin(field);
         for (int i = 0; i < shape.rank(); i++) {
@@ -420,7 +430,7 @@ public final class TensorProtoCodec {
         out.end(message);
     }
 
-    /** A tensor's message. */
+    /** Serializes a tensor. */
     public static byte[] toBytes(Tensor tensor, boolean content) {
         ProtobufWriter out = new ProtobufWriter();
         int rest = writeHead(out, tensor, content);
@@ -429,7 +439,7 @@ public final class TensorProtoCodec {
         return bytes;
     }
 
-    /** A little-endian view of an array, for a reader. */
+    /** A little-endian view of an array, for a {@link ProtobufReader}. */
     static ByteBuffer view(byte[] bytes) {
         return ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }

@@ -12,8 +12,9 @@ import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 
 /**
- * The values of a tensor, between the lists of a message and a tensor's bytes. A stretch of the message is either one or more
- * packed lists of one field, or single values of it, with the tags in between. Confined to one thread.
+ * Converts values between the repeated fields of a TensorProto and the bytes of a tensor. A span of the message is
+ * either a sequence of packed lists of one field, or a sequence of its single values, including the tags between them.
+ * Confined to one thread.
  */
 final class TensorProtoValues {
     private String name = "";
@@ -24,7 +25,7 @@ final class TensorProtoValues {
     private int at;
     private int lastTextLength;
 
-    /** How many values the stretch that the reader's range holds has; the first tag is already read. */
+    /** Counts the values of the span in the reader's range, whose first tag has been read. */
     long count(String tensor, ProtobufReader wire, int tag) {
         name = tensor;
         int field = tag >>> 3;
@@ -69,7 +70,7 @@ final class TensorProtoValues {
         return n;
     }
 
-    /** {@code before} and the bytes of the strings of a stretch. */
+    /** Returns {@code before} plus the bytes of the strings of a span. */
     long textBytes(String tensor, ProtobufReader wire, int from, int to, long before) {
         name = tensor;
         long bytes = before;
@@ -91,7 +92,7 @@ final class TensorProtoValues {
         return lastTextLength;
     }
 
-    /** What is copied from now on goes into a tensor, from its beginning. */
+    /** Sets the tensor to which {@link #copy} writes, from its beginning. */
     void into(Tensor tensor, MemoryRegion message) {
         name = tensor.name();
         type = tensor.dataType();
@@ -101,7 +102,7 @@ final class TensorProtoValues {
         at = 0;
     }
 
-    /** Copies the values of a stretch. */
+    /** Copies the values of a span. */
     void copy(ProtobufReader wire, int tag) {
         boolean first = true;
         while (first || wire.hasMore()) {
@@ -159,13 +160,13 @@ final class TensorProtoValues {
         return value;
     }
 
-    /** Fills the tensor's end: with the last value, or with zeros where there is none. */
+    /** Fills the rest of the tensor with the last value, or with zeros when no value was given. */
     void repeat(long times, boolean zeros) {
         int length = out.limit();
         if (times > 0 && zeros) {
             target.zero();
         } else if (times > 0) {
-            // Each step copies all there is of the repeated value so far.
+            // each step copies everything filled so far, so the number of steps is logarithmic
             int value = at - (type.isFixedSize() ? type.size() : 4 + lastTextLength);
             while (at < length) {
                 int more = Math.min(at - value, length - at);
@@ -178,7 +179,7 @@ final class TensorProtoValues {
         out = ByteBuffer.allocate(0);
     }
 
-    /** A tensor of strings from tensor_content: the lengths of all as varints, then their bytes. */
+    /** Parses strings from tensor_content: the lengths of all strings as varints, followed by their bytes. */
     Tensor contentStrings(String tensor, Shape shape, MemoryRegion region, int from, int length) {
         long count = shape.elementCount();
         if (count > length) {

@@ -6,7 +6,7 @@ import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import org.jspecify.annotations.Nullable;
 
-/** TensorFlow's element types, with their numbers on the wire. Immutable. */
+/** TensorFlow's element types with their numbers in {@code tensorflow.DataType}. Immutable. */
 public enum TfDataType {
     FLOAT(1, DataType.FP32),
     DOUBLE(2, DataType.FP64),
@@ -61,27 +61,27 @@ public enum TfDataType {
         return number;
     }
 
-    /** As JSON and text formats write it: {@code DT_FLOAT}. */
+    /** The name in JSON and text formats: {@code DT_FLOAT}. */
     public String protoName() {
         return "DT_" + name();
     }
 
-    /** The same type here; null when there is none. */
+    /** The corresponding type of the Open Inference Protocol; null when it has none. */
     public @Nullable DataType dataType() {
         return dataType;
     }
 
-    /** TensorFlow's type of ours; every type has one. */
+    /** The TensorFlow type that corresponds to {@code type}; every type has one. */
     public static TfDataType of(DataType type) {
         return BY_TYPE[type.ordinal()];
     }
 
-    /** The type of a number; null for a number without a meaning. */
+    /** The type with this number; null for an unknown number. */
     public static @Nullable TfDataType ofNumber(long number) {
         return number > 0 && number < BY_NUMBER.length ? BY_NUMBER[(int) number] : null;
     }
 
-    /** The type of a name such as {@code DT_FLOAT}; null when there is none. */
+    /** The type with a name such as {@code DT_FLOAT}; null for an unknown name. */
     public static @Nullable TfDataType ofName(String name) {
         for (TfDataType type : values()) {
             if (name.startsWith("DT_")
@@ -97,10 +97,10 @@ public enum TfDataType {
     }
 
     /**
-     * Our type of a number.
+     * The corresponding type of the Open Inference Protocol for a number of {@code tensorflow.DataType}.
      *
-     * @param tensor the tensor's name, for the message
-     * @throws ServingException INVALID_ARGUMENT when there is none
+     * @param tensor the tensor's name, for the error message
+     * @throws ServingException INVALID_ARGUMENT for an unknown number or an unsupported type
      */
     public static DataType dataType(long number, String tensor) {
         TfDataType type = ofNumber(number);

@@ -22,8 +22,15 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Files of TFRecords: for each record its length (8 bytes), a masked CRC-32C of the length, the bytes, and a masked CRC-32C of
- * these; everything little-endian. Immutable.
+ * TFRecord files: a sequence of records, each with its length (8 bytes), a masked CRC-32C of the length, the bytes,
+ * and a masked CRC-32C of the bytes, all little-endian. Stateless.
+ *
+ * <pre>{@code
+ * try (TfRecordFile.Writer out = new TfRecordFile.Writer(file)) {
+ *     out.write(record);
+ * }
+ * List<byte[]> records = TfRecordFile.readAll(file, 1_000);
+ * }</pre>
  */
 public final class TfRecordFile {
     private static final int MASK = 0xA282EAD8;
@@ -31,10 +38,10 @@ public final class TfRecordFile {
     private TfRecordFile() {}
 
     /**
-     * All records of a file.
+     * Reads all records of a file.
      *
-     * @param most more records than this are an error
-     * @throws ServingException INVALID_ARGUMENT for too many records; else as {@link Reader#next}
+     * @param most the highest number of records that is accepted
+     * @throws ServingException INVALID_ARGUMENT for more records; otherwise as {@link Reader#next}
      */
     public static List<byte[]> readAll(Path file, int most) {
         List<byte[]> records = new ArrayList<>();
@@ -69,7 +76,7 @@ public final class TfRecordFile {
         /**
          * Opens a file.
          *
-         * @throws ServingException NOT_FOUND when there is none that can be read
+         * @throws ServingException NOT_FOUND when the file does not exist or cannot be read
          */
         public Reader(Path file) {
             where = file.toString();
@@ -82,9 +89,10 @@ public final class TfRecordFile {
         }
 
         /**
-         * The next record; null at the end.
+         * Reads the next record; null at the end of the file.
          *
-         * @throws ServingException DATA_LOSS when the file is cut off or damaged, naming the record and the byte
+         * @throws ServingException DATA_LOSS for a truncated or damaged file; the message names the record and the
+         *     byte
          */
         public byte @Nullable [] next() {
             try {
@@ -146,12 +154,12 @@ public final class TfRecordFile {
         private final ByteBuffer fields = ByteBuffer.wrap(head).order(ByteOrder.LITTLE_ENDIAN);
         private long bytes;
 
-        /** Writes to a file, by default a new one. */
+        /** Opens a file; without options it is created or truncated. */
         public Writer(Path file, OpenOption... options) throws IOException {
             this(Files.newOutputStream(file, options));
         }
 
-        /** Writes to a stream, which is closed with this. */
+        /** Writes to a stream, which {@link #close} closes. */
         public Writer(OutputStream out) {
             this.out = new BufferedOutputStream(out, 1 << 16);
         }
@@ -161,7 +169,7 @@ public final class TfRecordFile {
             write(record, 0, record.length);
         }
 
-        /** Appends a record of some bytes of an array. */
+        /** Appends a record from a part of an array. */
         public void write(byte[] array, int offset, int length) throws IOException {
             fields.putLong(0, length);
             fields.putInt(8, masked(crc, head, 0, 8));
@@ -172,7 +180,7 @@ public final class TfRecordFile {
             bytes += length + 16L;
         }
 
-        /** Bytes written so far. */
+        /** The number of bytes written so far. */
         public long bytes() {
             return bytes;
         }

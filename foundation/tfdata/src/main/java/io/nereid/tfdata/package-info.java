@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** TensorFlow's data formats without TensorFlow: tensors, examples, prediction logs, record files. */
+/** TensorFlow's data formats without TensorFlow: TensorProto, Example, PredictionLog, TFRecord files. */
 @NullMarked
 package io.nereid.tfdata;
 

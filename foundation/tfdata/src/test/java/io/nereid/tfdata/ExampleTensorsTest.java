@@ -35,7 +35,7 @@ class ExampleTensorsTest {
         return ExampleTensors.of(signature, ExampleList.of(List.of(examples), null), Map.of());
     }
 
-    private static void refused(Signature signature, String text, Example... examples) {
+    private static void rejected(Signature signature, String text, Example... examples) {
         assertThatThrownBy(() -> of(signature, examples))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining(text)
@@ -112,25 +112,25 @@ class ExampleTensorsTest {
     void whatDoesNotFitIsNamed() {
         Signature one = predict(spec("x", DataType.INT8, -1));
         assertThatThrownBy(() -> of(one)).hasMessage("Input is empty.");
-        refused(
+        rejected(
                 one,
                 "example 1 has no feature 'x'",
                 example("x", Feature.ofLongs(1)),
                 example("y", Feature.ofLongs(1)));
-        refused(one, "value 128 of feature 'x' of example 0 does not fit", example("x", Feature.ofLongs(128)));
-        refused(one, "is a list of floats, which an input of INT8 does not take", example("x", Feature.ofFloats(1)));
-        refused(one, "has 2 values (expected: as many as shape [] takes)", example("x", Feature.ofLongs(1, 2)));
+        rejected(one, "value 128 of feature 'x' of example 0 does not fit", example("x", Feature.ofLongs(128)));
+        rejected(one, "is a list of floats, which an input of INT8 does not take", example("x", Feature.ofFloats(1)));
+        rejected(one, "has 2 values (expected: as many as shape [] takes)", example("x", Feature.ofLongs(1, 2)));
         Signature rows = predict(spec("x", DataType.FP32, -1, -1));
-        refused(
+        rejected(
                 rows,
                 "feature 'x' of example 1 has 1 values (expected: 2, as in example 0)",
                 example("x", Feature.ofLongs(1, 2)),
                 example("x", Feature.ofLongs(1)));
-        refused(
+        rejected(
                 predict(spec("x", DataType.BYTES, -1)),
                 "which an input of BYTES does not take",
                 example("x", Feature.ofLongs(1)));
-        refused(
+        rejected(
                 predict(spec("x", DataType.FP32, -1, -1, -1)),
                 "more than one dimension",
                 example("x", Feature.ofLongs(1)));

@@ -10,7 +10,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 
-/** TensorFlow's own bytes, as {@code make_fixtures.py} wrote them. Immutable. */
+/** Bytes serialized by TensorFlow, as {@code make_fixtures.py} wrote them. Immutable. */
 final class Fixtures {
     private Fixtures() {}
 

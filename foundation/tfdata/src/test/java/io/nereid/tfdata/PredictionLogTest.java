@@ -148,7 +148,7 @@ class PredictionLogTest {
     }
 
     @Test
-    void aCutOrDamagedFileSaysWhereAndNeverGivesWrongBytes() throws IOException {
+    void aTruncatedOrDamagedFileFailsWithItsPositionAndNeverReturnsWrongBytes() throws IOException {
         Path file = folder.resolve("records");
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         try (TfRecordFile.Writer writer = new TfRecordFile.Writer(out)) {

@@ -47,7 +47,7 @@ class TensorProtoCodecTest {
         }
     }
 
-    private static void refused(String message, String part) {
+    private static void rejected(String message, String part) {
         assertThatThrownBy(() -> TensorProtoCodec.parse("x", hex(message)))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining(part)
@@ -137,32 +137,32 @@ class TensorProtoCodecTest {
 
     @Test
     void typesThatAreNotServedAreNamed() {
-        refused("0808 1200", "tensor 'x' has dtype DT_COMPLEX64");
-        refused("0814 1200", "DT_RESOURCE");
-        refused("0865 1200", "DT_FLOAT_REF");
-        refused("1200 2d00000000", "DT_INVALID");
-        refused("08e807 1200", "number 1000");
-        refused("081d 1200", "DT_INT4");
+        rejected("0808 1200", "tensor 'x' has dtype DT_COMPLEX64");
+        rejected("0814 1200", "DT_RESOURCE");
+        rejected("0865 1200", "DT_FLOAT_REF");
+        rejected("1200 2d00000000", "DT_INVALID");
+        rejected("08e807 1200", "number 1000");
+        rejected("081d 1200", "DT_INT4");
     }
 
     @Test
-    void shapesThatCannotBeAreRefused() {
-        refused("0801 1202 1801", "unknown rank");
-        refused("0801 120d 120b08ffffffffffffffffff01", "dimension -1");
-        refused("0801 1218 120a08ffffffffffffffff7f 120a08ffffffffffffffff7f", "more elements than fit");
-        refused("0801 1204 12020802 2a0c000000000000000000000000", "has 3 values in float_val");
-        refused("0801 1204 12020802 220400000000", "4 bytes of tensor_content");
-        refused("0801 1204 12020802 3a0101", "has its values in int_val (expected: in float_val or tensor_content)");
-        refused("0804 1200 3a02ac02", "value 300 of tensor 'x' does not fit DT_UINT8");
-        refused("0807 1204 12020802 2203050161", "that are not the 2 strings");
+    void invalidShapesAreRejected() {
+        rejected("0801 1202 1801", "unknown rank");
+        rejected("0801 120d 120b08ffffffffffffffffff01", "dimension -1");
+        rejected("0801 1218 120a08ffffffffffffffff7f 120a08ffffffffffffffff7f", "more elements than fit");
+        rejected("0801 1204 12020802 2a0c000000000000000000000000", "has 3 values in float_val");
+        rejected("0801 1204 12020802 220400000000", "4 bytes of tensor_content");
+        rejected("0801 1204 12020802 3a0101", "has its values in int_val (expected: in float_val or tensor_content)");
+        rejected("0804 1200 3a02ac02", "value 300 of tensor 'x' does not fit DT_UINT8");
+        rejected("0807 1204 12020802 2203050161", "that are not the 2 strings");
     }
 
     @Test
     void aFewBytesCannotAskForMuchMemory() {
         long before = MemoryRegion.pooledBytes();
-        refused("0801 1208 1206 0880808080 08 2a0400000000", "gives too few values");
-        refused("0801 1208 1206 0880808080 08", "gives too few values");
-        refused("0807 1208 1206 0880808080 08 420161", "gives too few values");
+        rejected("0801 1208 1206 0880808080 08 2a0400000000", "gives too few values");
+        rejected("0801 1208 1206 0880808080 08", "gives too few values");
+        rejected("0807 1208 1206 0880808080 08 420161", "gives too few values");
         assertThat(MemoryRegion.pooledBytes()).isEqualTo(before);
         // 128 Ki floats each, of which all but one are repeated: 128 of them come to just below the limit.
         byte[] message = hex("0801 1206 1204 08808008 2a040000803f");
@@ -226,7 +226,7 @@ class TensorProtoCodecTest {
     }
 
     @Test
-    void brokenMessagesAreRefusedWithoutALeakOrAnyOtherException() {
+    void malformedMessagesAreRejectedWithoutALeakOrAnyOtherException() {
         Random random = new Random(11);
         List<byte[]> seeds = List.copyOf(Fixtures.all().values());
         int refusals = 0;

@@ -7,8 +7,20 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
 /**
- * Reads the protobuf wire format from a buffer, by absolute positions and without copies. The caller sets the range and is
- * stopped at its end. Confined to one thread.
+ * Reads the protobuf wire format from a buffer, by absolute positions and without copies. Reads fail at the end of the
+ * current range, which the caller sets with {@link #range} or {@link #enter}. Confined to one thread.
+ *
+ * <pre>{@code
+ * reader.reset(region.nio(0, region.size()));
+ * while (reader.hasMore()) {
+ *     int tag = reader.readTag();
+ *     if (tag == (1 << 3 | ProtobufReader.VARINT)) {
+ *         version = reader.readVarint();
+ *     } else {
+ *         reader.skipField(tag);
+ *     }
+ * }
+ * }</pre>
  */
 public final class ProtobufReader {
     public static final int VARINT = 0;
@@ -25,14 +37,14 @@ public final class ProtobufReader {
     private int position;
     private int end;
 
-    /** Stands at the start of a little-endian buffer. */
+    /** Begins at the start of a little-endian buffer. */
     public void reset(ByteBuffer message) {
         buffer = message;
         position = 0;
         end = message.limit();
     }
 
-    /** Lets go of the buffer. */
+    /** Drops the reference to the buffer. */
     public void clear() {
         reset(NOTHING);
     }
@@ -49,7 +61,7 @@ public final class ProtobufReader {
         return end;
     }
 
-    /** Goes on at {@code from} and stops at {@code to}. */
+    /** Continues at {@code from} and stops at {@code to}. */
     public void range(int from, int to) {
         position = from;
         end = to;
@@ -63,11 +75,11 @@ public final class ProtobufReader {
         return ServingException.invalidArgument("malformed protobuf message: " + what + " at byte " + at);
     }
 
-    /** The next field's number and wire type, as on the wire. */
+    /** Reads a tag: the field number shifted left by 3, plus the wire type. */
     public int readTag() {
         int at = position;
         long tag = readVarint();
-        // Like every parser, take the low 32 bits of an overlong tag.
+        // as the parsers of the protobuf project do, take the low 32 bits of an overlong tag
         int t = (int) tag;
         if (t >>> 3 == 0) {
             throw malformed("field number 0", at);
@@ -112,11 +124,14 @@ public final class ProtobufReader {
         }
     }
 
-    /** The length of the bytes that begin at {@link #position()} once this returns; they are all there. */
+    /**
+     * Reads the length of the bytes that begin at {@link #position()} when this method returns. All of them are within
+     * the range.
+     */
     public int readLength() {
         int at = position;
         long length = readVarint();
-        // Lengths are 32-bit; a parser that truncates would read another message than we do.
+        // lengths have 32 bits; a parser that truncates a longer one would read another message than this one does
         if (length < 0 || length > end - position) {
             throw malformed(
                     "a length of " + Long.toUnsignedString(length) + " bytes where " + (end - position) + " are left",
@@ -125,7 +140,7 @@ public final class ProtobufReader {
         return (int) length;
     }
 
-    /** Goes into the message or packed list that comes next, length first; what is returned goes to {@link #leave(int)}. */
+    /** Enters the next nested message or packed list. The returned value must be passed to {@link #leave(int)}. */
     public int enter() {
         int length = readLength();
         int outer = end;
@@ -133,13 +148,13 @@ public final class ProtobufReader {
         return outer;
     }
 
-    /** Stands behind what was entered, wherever in it reading stopped. */
+    /** Moves behind the message that was entered, regardless of where reading stopped in it. */
     public void leave(int outer) {
         position = end;
         end = outer;
     }
 
-    /** Passes over bytes. */
+    /** Skips bytes. */
     public void skip(int bytes) {
         position += bytes;
     }
@@ -151,7 +166,7 @@ public final class ProtobufReader {
         return text;
     }
 
-    /** Passes over the value of a field that is not known, or whose wire type does not fit. */
+    /** Skips the value of an unknown field, or of one with an unexpected wire type. */
     public void skipField(int tag) {
         skipField(tag, 0);
     }

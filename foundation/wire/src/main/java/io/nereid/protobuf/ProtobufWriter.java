@@ -5,11 +5,24 @@ package io.nereid.protobuf;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** Writes the protobuf wire format into a growing array. Confined to one thread. */
+/**
+ * Writes the protobuf wire format into a growing array that is reused. Confined to one thread.
+ *
+ * <pre>{@code
+ * ProtobufWriter w = new ProtobufWriter();
+ * w.reset(1 << 20);
+ * w.textField(1, "iris");
+ * int mark = w.begin(2);                             // a nested message
+ * w.varintField(1, 3);
+ * w.end(mark);
+ * byte[] message = w.toByteArray();
+ * }</pre>
+ */
 public final class ProtobufWriter {
     private byte[] bytes = new byte[1024];
     private int length;
 
+    /** Clears the message; an array of more than {@code keep} bytes is replaced by a small one. */
     public void reset(int keep) {
         if (bytes.length > keep) {
             bytes = new byte[1024];
@@ -17,7 +30,7 @@ public final class ProtobufWriter {
         length = 0;
     }
 
-    /** The array; valid until the next write. */
+    /** The internal array; valid until the next write. */
     public byte[] array() {
         return bytes;
     }
@@ -79,17 +92,19 @@ public final class ProtobufWriter {
         length += 4;
     }
 
-    /** A text; nothing at all when it is empty. */
+    /** Writes a string field; omits it when the string is empty, as proto3 does. */
     public void textField(int field, String text) {
         if (!text.isEmpty()) {
             presentTextField(field, text);
         }
     }
 
-    /** A text, the empty one too. */
+    /** Writes a string field, also an empty one. */
     public void presentTextField(int field, String text) {
         int n = text.length();
         varint(tag(field, ProtobufReader.BYTES));
+        // short ASCII, the usual case, is written without an intermediate array: its length takes one byte
+        // short ASCII, the usual case, is written without an intermediate array: its length takes one byte
         if (n < 128) {
             ensure(1 + n);
             int at = length + 1;
@@ -111,25 +126,25 @@ public final class ProtobufWriter {
         length += utf8.length;
     }
 
-    /** Field and length of bytes that follow. */
+    /** Writes the tag and the length of a bytes field; the caller writes the bytes. */
     public void bytesHeader(int field, int size) {
         varint(tag(field, ProtobufReader.BYTES));
         varint(size);
     }
 
-    /** Bytes as a field, the empty ones too. */
+    /** Writes a bytes field, also an empty one. */
     public void bytesField(int field, byte[] value) {
         bytesHeader(field, value.length);
         int at = room(value.length);
         System.arraycopy(value, 0, bytes, at, value.length);
     }
 
-    /** A copy of what was written. */
+    /** Returns a copy of the message. */
     public byte[] toByteArray() {
         return Arrays.copyOf(bytes, length);
     }
 
-    /** Makes room for {@code size} bytes at the end and returns where they begin. */
+    /** Appends {@code size} uninitialised bytes and returns the position of the first one; the caller fills them in. */
     public int room(int size) {
         ensure(size);
         int at = length;
@@ -137,21 +152,24 @@ public final class ProtobufWriter {
         return at;
     }
 
-    /** Begins a message or a packed list; its mark goes to {@link #end(int)}. */
+    /** Begins a nested message or a packed list. The returned mark must be passed to {@link #end(int)}. */
     public int begin(int field) {
         varint(tag(field, ProtobufReader.BYTES));
         ensure(1);
         return length++;
     }
 
-    /** Ends what began at {@code mark}: its length is put before it. */
+    /**
+     * Ends the nested message that began at {@code mark} and writes its length. One byte was reserved for the length;
+     * the content is shifted when the length needs more.
+     */
     public void end(int mark) {
         end(mark, 0);
     }
 
     /**
-     * As {@link #end(int)}, for a message whose last {@code more} bytes are not written here but put in behind by whoever
-     * sends it.
+     * As {@link #end(int)}, for a message whose last {@code more} bytes are not written here but appended by the
+     * sender.
      */
     public void end(int mark, int more) {
         int size = length - mark - 1;

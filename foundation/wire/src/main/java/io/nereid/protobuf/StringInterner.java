@@ -10,8 +10,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Makes strings of UTF-8 and hands out the same string again for the short names that come with every request, which
- * saves the garbage and the computing of hashes. Confined to one thread.
+ * Decodes UTF-8 and returns the same string instance again for short names that occur in every request, which saves
+ * garbage and the computation of hash codes. A direct-mapped cache of {@value #SLOTS} strings: a name replaces another
+ * one with the same slot. Confined to one thread.
  */
 public final class StringInterner {
     private static final int SLOTS = 128;
@@ -21,16 +22,16 @@ public final class StringInterner {
     private final String[] values = new String[SLOTS];
     private byte[] scratch = new byte[256];
 
-    /** An empty cache. */
+    /** Creates an empty cache. */
     public StringInterner() {
         Arrays.fill(keys, new byte[0]);
         Arrays.fill(values, "");
     }
 
     /**
-     * The text of {@code length} bytes of a buffer.
+     * Decodes {@code length} bytes of a buffer.
      *
-     * @throws ServingException INVALID_ARGUMENT when they are not UTF-8
+     * @throws ServingException INVALID_ARGUMENT when they are not valid UTF-8
      */
     public String text(ByteBuffer buffer, int from, int length) {
         if (length == 0) {

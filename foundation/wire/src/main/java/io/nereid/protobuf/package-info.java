@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Protocol buffers as bytes, read and written by hand where every request passes. */
+/**
+ * The protobuf wire format: a hand-written reader and writer for the request path, without generated classes and
+ * without copies.
+ */
 @NullMarked
 package io.nereid.protobuf;
 

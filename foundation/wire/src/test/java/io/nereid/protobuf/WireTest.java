@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-/** The writer against the reader, and the reader against whatever else may come. */
+/** The writer against the reader, and the reader against malformed input. */
 class WireTest {
     private static final long SEED = 20260131;
 
@@ -37,7 +37,7 @@ class WireTest {
         return bytes;
     }
 
-    private static void refuses(byte[] message, String part) {
+    private static void rejects(byte[] message, String part) {
         assertThatThrownBy(() -> {
                     ProtobufReader wire = reader(message);
                     while (wire.hasMore()) {
@@ -125,7 +125,7 @@ class WireTest {
     }
 
     @Test
-    void aMessageMayEndInBytesThatSomebodyElseSends() {
+    void aMessageMayEndInBytesThatTheSenderAppends() {
         ProtobufWriter out = new ProtobufWriter();
         int message = out.begin(1);
         out.bytesHeader(2, 300);
@@ -149,18 +149,18 @@ class WireTest {
     }
 
     @Test
-    void whatIsBrokenIsRefusedWithItsPlace() {
-        refuses(bytes(0x00, 0x01), "field number 0 at byte 0");
-        refuses(bytes(0x08), "ends inside a number at byte 1");
-        refuses(bytes(0x08, 0x01, 0x0D, 1, 2, 3), "ends inside a value at byte 3");
-        refuses(bytes(0x09, 1, 2, 3, 4, 5, 6, 7), "ends inside a value");
-        refuses(bytes(0x0A, 0x05, 1, 2), "a length of 5 bytes where 2 are left");
-        refuses(bytes(0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01), "18446744073709551615");
-        refuses(bytes(0x0A, 0x82, 0x80, 0x80, 0x80, 0x10, 1, 2), "a length of 4294967298 bytes");
-        refuses(bytes(0x0E), "wire type 6");
-        refuses(bytes(0x0C), "wire type 4");
-        refuses(bytes(0x0B, 0x10, 0x01), "ends inside a number");
-        refuses(bytes(0x0B, 0x14), "wire type 4");
+    void malformedMessagesAreRejectedWithTheirPosition() {
+        rejects(bytes(0x00, 0x01), "field number 0 at byte 0");
+        rejects(bytes(0x08), "ends inside a number at byte 1");
+        rejects(bytes(0x08, 0x01, 0x0D, 1, 2, 3), "ends inside a value at byte 3");
+        rejects(bytes(0x09, 1, 2, 3, 4, 5, 6, 7), "ends inside a value");
+        rejects(bytes(0x0A, 0x05, 1, 2), "a length of 5 bytes where 2 are left");
+        rejects(bytes(0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01), "18446744073709551615");
+        rejects(bytes(0x0A, 0x82, 0x80, 0x80, 0x80, 0x10, 1, 2), "a length of 4294967298 bytes");
+        rejects(bytes(0x0E), "wire type 6");
+        rejects(bytes(0x0C), "wire type 4");
+        rejects(bytes(0x0B, 0x10, 0x01), "ends inside a number");
+        rejects(bytes(0x0B, 0x14), "wire type 4");
     }
 
     @Test
@@ -173,7 +173,7 @@ class WireTest {
         assertThat(wire.hasMore()).isFalse();
         byte[] hostile = new byte[1 << 20];
         Arrays.fill(hostile, (byte) 0x0B);
-        refuses(hostile, "groups nested too deeply");
+        rejects(hostile, "groups nested too deeply");
     }
 
     @Test
@@ -202,7 +202,7 @@ class WireTest {
     }
 
     @Test
-    void anythingAtAllIsReadOrRefusedAndNothingElse() {
+    void randomBytesAreReadOrRejectedWithoutOtherErrors() {
         SplittableRandom random = new SplittableRandom(SEED);
         ProtobufWriter out = new ProtobufWriter();
         int message = out.begin(1);

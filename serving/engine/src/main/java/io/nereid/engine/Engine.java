@@ -51,13 +51,38 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The whole server without a network: a repository of models, their lifecycle, their queues and their backends behind the
- * two doors {@link InferenceEngine} and {@link ModelControl}. Embeddable in any JVM. Thread-safe.
+ * An embeddable model server without a network: model repositories, the lifecycle of versions, request queues and
+ * backends behind the two interfaces {@link InferenceEngine} and {@link ModelControl}. The server application puts
+ * protocols in front of this class; an application can also embed it directly. Thread-safe.
+ *
+ * <p>The engine owns its threads, the models and its sources, and frees them in {@link #close}. It does not own the
+ * backends. A request's inputs belong to the engine from {@link #infer} on; the outputs of a response belong to the
+ * sink, which closes the response. Tensor shapes include the batch dimension where the model is batched.
  *
  * <pre>{@code
+ * List<Backend> backends = ServiceLoader.load(Backend.class).stream().map(ServiceLoader.Provider::get).toList();
  * try (Engine engine = new Engine(EngineOptions.of(Path.of("models")), backends, Clock.system())) {
- *     engine.start().toCompletableFuture().join();
- *     engine.infer(request, sink);
+ *     engine.start().toCompletableFuture().join();               // until every model is available or has failed
+ *
+ *     Tensor input = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1, 4));
+ *     input.buffer().putFloat(5.1f).putFloat(3.5f).putFloat(1.4f).putFloat(0.2f);
+ *     CompletableFuture<InferenceResponse> done = new CompletableFuture<>();
+ *     engine.infer(
+ *             new InferenceRequest(
+ *                     ModelRef.latest("iris"), "", List.of(input), List.of(), Map.of(), Long.MAX_VALUE,
+ *                     Clock.system().nanos()),
+ *             new ResponseSink() {
+ *                 public void next(InferenceResponse response, boolean last) {
+ *                     done.complete(response);
+ *                 }
+ *
+ *                 public void fail(ServingException e) {
+ *                     done.completeExceptionally(e);             // e.code() is NOT_FOUND, INVALID_ARGUMENT, ...
+ *                 }
+ *             });
+ *     try (InferenceResponse response = done.join()) {
+ *         float score = response.outputs().get(0).buffer().getFloat();
+ *     }
  * }
  * }</pre>
  */
@@ -78,7 +103,15 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private volatile boolean started;
     private volatile boolean draining;
 
-    /** Builds the object graph; nothing runs before {@link #start}. Each backend's name must be unique. */
+    /**
+     * Creates the components; nothing runs before {@link #start}.
+     *
+     * @param options the settings
+     * @param backends the available backends, each with a unique name
+     * @param clock the time source
+     * @throws ServingException INVALID_ARGUMENT for an invalid response cache or host policy, FAILED_PRECONDITION for
+     *     a host policy that this machine does not support
+     */
     public Engine(EngineOptions options, List<Backend> backends, Clock clock) {
         this.backends = List.copyOf(backends);
         this.options = options;
@@ -102,7 +135,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         this.sources = new ModelSources(options, backends, new Loaders(), servables, manager, clock);
     }
 
-    /** Makes the loaders of stored versions. */
+    /** Creates the loaders of stored versions. */
     private final class Loaders implements LoaderFactory {
         @Override
         public Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint) {
@@ -128,14 +161,17 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         }
     }
 
-    /** A backend's settings; those under no name are every backend's. */
+    /**
+     * The settings of a backend: those under the empty name apply to every backend, those under its own name override
+     * them.
+     */
     private Map<String, String> settings(String backend) {
         Map<String, String> settings = new HashMap<>(options.backendSettings().getOrDefault("", Map.of()));
         settings.putAll(options.backendSettings().getOrDefault(backend, Map.of()));
         return settings;
     }
 
-    /** The models of this engine, as its ensembles find them. */
+    /** Gives ensembles access to the models of this engine. */
     private final class Members implements ComposingModels {
         @Override
         public Call infer(InferenceRequest request, ResponseSink sink) {
@@ -153,7 +189,10 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         }
     }
 
-    /** Starts all sources and loads their models. Completes when each has become available or has failed. */
+    /**
+     * Starts all sources and loads their models. Completes when each model is available or has failed; the stage
+     * itself never fails.
+     */
     public CompletionStage<Void> start() {
         sources.start();
         CompletableFuture<Void> settled = new CompletableFuture<>();
@@ -165,14 +204,17 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     /**
-     * Calls {@code listener} with the list of models at the start, and with every new one that has been put in force, on
-     * the thread that does that; to be called before {@link #start}.
+     * Registers a listener for the model list: called with the initial list and with every new list once it is in
+     * effect, on the thread that applies it. Must be called before {@link #start}.
      */
     public void onConfigured(Consumer<List<ServedModel>> listener) {
         sources.served().onConfigured(listener);
     }
 
-    /** Calls {@code listener} with every step of every version, on the decision thread; it must return at once. */
+    /**
+     * Registers a listener for every state transition of every version. Called on the manager's thread, so it must
+     * return at once.
+     */
     public void onState(Consumer<ServableState> listener) {
         manager.listen(listener);
     }
@@ -193,7 +235,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         return submit((EngineServable) handle.servable(), handle, request, sink, clock);
     }
 
-    /** Validates and submits; owns {@code handle} and the request from here on. */
+    /**
+     * Validates a request and submits it to a servable. Owns {@code handle} and the request from here on. Steps: adapt
+     * shapes and tabular inputs to the model, validate, start the trace, then look up the response cache and queue the
+     * job. A validation error is reported through the job as well, so that statistics and traces contain rejected
+     * requests.
+     */
     public static Call submit(
             EngineServable servable, AutoCloseable handle, InferenceRequest asIs, ResponseSink to, Clock clock) {
         InferenceRequest request = asIs;
@@ -256,7 +303,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         return job;
     }
 
-    /** The request with its inputs in the model's order. */
+    /** Returns the request with its inputs in the model's order. */
     private static InferenceRequest prepared(InferenceRequest request, List<Tensor> inputs) {
         return inputs == request.inputs() ? request : request.with(inputs, request.outputs());
     }
@@ -293,7 +340,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         try (ServableHandle handle = manager.acquire(model)) {
             return !(handle.servable() instanceof EngineServable servable) || servable.ready();
         } catch (ServingException e) {
-            // It went in between.
+            // the version was unloaded after the first check
             return false;
         }
     }
@@ -325,13 +372,13 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         return sources.served().configure(models, dryRun);
     }
 
-    /** The figures of all models in Prometheus' text format. */
+    /** Returns the metrics of all models in the Prometheus text format 0.0.4. */
     public String metrics() {
         return new PrometheusWriter(servables.shown(), options.metrics())
                 .write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
     }
 
-    /** Requests that wait to be run, by model; models whose versions do not serve are not in it. */
+    /** Returns the number of queued requests by model, for models with an available version. */
     public Map<String, Long> waiting() {
         Map<String, Long> waiting = new TreeMap<>();
         for (EngineServable servable : servables.shown()) {
@@ -341,11 +388,11 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     /**
-     * Figures of the versions that answer.
+     * Returns the statistics of the available versions.
      *
-     * @param model one model, or null for all
-     * @param version one version, or -1 for all
-     * @throws ServingException INVALID_ARGUMENT for a model or version that does not answer
+     * @param model one model, or null for all models
+     * @param version one version, or -1 for all versions
+     * @throws ServingException INVALID_ARGUMENT for a model or version that is not available
      */
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         List<ModelStatisticsSnapshot> reports = new ArrayList<>();
@@ -376,12 +423,18 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         }
     }
 
-    /** Turns readiness false; requests are still served. */
+    /**
+     * Makes {@link #ready()} return false while requests are still served, so that load balancers stop sending
+     * requests before {@link #close}.
+     */
     public void beginDrain() {
         draining = true;
     }
 
-    /** Ends everything: no new requests, waits for those under way up to {@code limit}, unloads. */
+    /**
+     * Shuts the engine down: accepts no new requests, waits up to {@code limit} for the requests in flight, then
+     * unloads all models.
+     */
     public void close(Duration limit) {
         draining = true;
         sources.close();

@@ -30,9 +30,9 @@ import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the figures in Prometheus' text format 0.0.4, under the names that Triton's dashboards use, with histograms of
- * our own beside them. Written by hand because the client libraries append {@code _total} to a counter's name, which
- * those dashboards do not know. Confined to one thread.
+ * Writes the metrics in the Prometheus text format 0.0.4, under the names that Triton's dashboards use, plus
+ * histograms under Nereid's own names. Hand-written because the Prometheus client libraries append {@code _total} to
+ * the names of counters, which Triton's dashboards do not expect. Confined to one thread.
  */
 public final class PrometheusWriter {
     private final StringBuilder page = new StringBuilder(4096);
@@ -44,7 +44,7 @@ public final class PrometheusWriter {
         this.options = options;
     }
 
-    /** The page of servables alone. */
+    /** Writes the metrics of the servables, the cache and the host. */
     public String write(HostMetrics host, Map<String, Long> cache) {
         write(cache);
         host(host);
@@ -52,23 +52,23 @@ public final class PrometheusWriter {
     }
 
     /**
-     * The whole page.
+     * Writes all metrics.
      *
-     * @param reserved bytes that models hold, by the manager's books
-     * @param limit most of them; 0 for none
+     * @param reserved the bytes that the lifecycle manager has reserved for models
+     * @param limit the limit of these bytes; 0 for none
      */
     String write(HostMetrics host, Map<String, Long> cache, ShadowTraffic labelled, long reserved, long limit) {
         write(cache);
-        family("nereid_memory_reserved_bytes", "gauge", "Memory booked for models, loading ones by their estimate");
+        family("nereid_memory_reserved_bytes", "gauge", "Memory reserved for models, for loading ones by estimate");
         sample("nereid_memory_reserved_bytes", "", reserved);
-        family("nereid_memory_limit_bytes", "gauge", "Most memory that models may take; 0 for no limit");
+        family("nereid_memory_limit_bytes", "gauge", "Limit of the memory reserved for models; 0 for no limit");
         sample("nereid_memory_limit_bytes", "", limit);
         labelled(
                 "nereid_label_requests_total",
                 "Requests by label, and copies of them for shadows",
                 labelled.requests());
         labelled(
-                "nereid_shadow_dropped_total", "Copies for shadows that were not answered in time", labelled.dropped());
+                "nereid_shadow_dropped_total", "Copies for shadows that were dropped or timed out", labelled.dropped());
         host(host);
         return page.toString();
     }
@@ -158,7 +158,7 @@ public final class PrometheusWriter {
         if (!options.summaryLatencies()) {
             return;
         }
-        // What the cache answers would pull the time of the others down.
+        // cache hits would lower the summary of the computed requests
         summary("nv_inference_request_summary_us", "Request time", s -> s.request, s -> !s.cached());
         summary("nv_inference_queue_summary_us", "Queuing time", s -> s.queue, s -> true);
         summary("nv_inference_compute_input_summary_us", "Compute input time", s -> s.computeInput, s -> true);
@@ -185,7 +185,7 @@ public final class PrometheusWriter {
         }
         new TreeMap<>(figures).forEach((name, value) -> {
             String full = "nereid_cache_" + name.replaceAll("[^a-zA-Z0-9_]", "_");
-            family(full, "gauge", "Of the response cache: " + name.replace('\n', ' '));
+            family(full, "gauge", "Response cache: " + name.replace('\n', ' '));
             sample(full, "", value);
         });
     }
@@ -193,13 +193,13 @@ public final class PrometheusWriter {
     private void own() {
         gauge(
                 "nereid_inference_in_flight",
-                "Requests accepted and not yet answered",
+                "Requests accepted and not yet completed",
                 s -> s.statistics().inFlight());
         gauge(
                 "nereid_model_memory_bytes",
-                "Memory held by a model, by its backend's estimate",
+                "Memory held by a model, as estimated by its backend",
                 s -> Math.max(0, s.memoryBytes()));
-        family("nereid_batch_cut", "counter", "Why batches ended where they did");
+        family("nereid_batch_cut", "counter", "Number of batches by the reason why they were closed");
         for (EngineServable servable : servables) {
             for (BatchCut cut : BatchCut.values()) {
                 sample(
@@ -208,22 +208,25 @@ public final class PrometheusWriter {
                         servable.statistics().cuts[cut.ordinal()].sum());
             }
         }
-        histogram("nereid_request_duration_seconds", "From arrival to answer", s -> s.request);
-        histogram("nereid_queue_duration_seconds", "Waiting for an instance", s -> s.queue);
-        histogram("nereid_compute_duration_seconds", "Running in the backend", s -> s.compute);
+        histogram("nereid_request_duration_seconds", "Time from arrival to response", s -> s.request);
+        histogram("nereid_queue_duration_seconds", "Time in the queue", s -> s.queue);
+        histogram("nereid_compute_duration_seconds", "Time of the run in the backend", s -> s.compute);
         family("nereid_batch_size", "histogram", "Rows per execution");
         for (EngineServable servable : servables) {
             batchSizes(labels(servable), servable.statistics().batches);
         }
     }
 
-    /** Figures of the models' own: one family of a name, whichever models have it, and one sample of the same labels. */
+    /**
+     * Writes the metrics that models report themselves: one family per name for all models, and one sample per set of
+     * labels.
+     */
     private void ofModels() {
         Map<String, List<ModelMetric>> families = new TreeMap<>();
         for (EngineServable servable : servables) {
             for (ModelMetric metric : servable.metrics()) {
                 List<ModelMetric> same = families.computeIfAbsent(metric.name(), name -> new ArrayList<>());
-                // What is of another kind elsewhere cannot stand under the same name.
+                // a metric family has one type: skip metrics of the same name and another type
                 if (same.isEmpty() || same.get(0).kind() == metric.kind()) {
                     same.add(metric);
                 }
@@ -249,7 +252,7 @@ public final class PrometheusWriter {
         });
     }
 
-    /** Of the same labels: counts add up, and of gauges the last one counts. */
+    /** Merges two samples with equal labels: counters and histograms are added, of gauges the last one is kept. */
     private static Sample sum(ModelMetric.Kind kind, Sample a, Sample b) {
         if (kind == ModelMetric.Kind.GAUGE || !Arrays.equals(a.bounds(), b.bounds())) {
             return b;
@@ -409,7 +412,7 @@ public final class PrometheusWriter {
         Set<String> names = new HashSet<>();
         servable.config().metricTags().forEach((tag, value) -> {
             String name = "_" + tag.replaceAll("[^a-zA-Z0-9_]", "_");
-            // Two tags may become one label, which may be given once.
+            // two tags may map to the same label name, which must be unique
             if (names.add(name)) {
                 labels.append(',')
                         .append(name)

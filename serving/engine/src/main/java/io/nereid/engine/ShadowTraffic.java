@@ -27,18 +27,19 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Requests by label: counts them, and gives some of them to a second version too, whose answers are thrown away. What is
- * copied is the right to read the inputs. A copy never delays its original: it is submitted after it, on a thread of its
- * own, and dropped when too many copies are under way or the second version's queue is full. Thread-safe.
+ * Counts the requests that name a version label, and sends copies of some of them to a shadow version, whose responses
+ * are discarded. A copy shares the memory of the original's inputs. It never delays the original: it is submitted
+ * afterwards, on a thread of its own, and it is dropped when too many copies are in flight or the shadow version's
+ * queue is full. Thread-safe.
  */
 final class ShadowTraffic implements AutoCloseable {
-    /** Most copies under way at once: each holds its inputs. */
+    /** The most copies in flight; each one keeps its inputs in memory. */
     static final int LIMIT = 256;
 
     /**
-     * What requests are counted by.
+     * The labels of a counter.
      *
-     * @param shadow whether these are copies
+     * @param shadow whether the counted requests are copies
      */
     record Key(String model, String label, long version, boolean shadow) implements Comparable<Key> {
         @Override
@@ -62,16 +63,17 @@ final class ShadowTraffic implements AutoCloseable {
         this.clock = clock;
     }
 
-    /** Submits a request that names a label, and perhaps a copy; owns the handle and the request. */
+    /** Submits a request that names a label, and perhaps a copy of it. Owns the handle and the request. */
     Call submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
         EngineServable servable = (EngineServable) handle.servable();
         count(requests, request.model(), servable, false);
-        // A sequence would come in pieces.
+        // only some requests of a sequence would be copied, which the shadow version could not process
         ServableHandle second = request.options().sequence() == null ? manager.shadow(request.model()) : null;
         if (second == null) {
             return Engine.submit(servable, handle, request, sink, clock);
         }
         EngineServable shadow = (EngineServable) second.servable();
+        // retain the inputs before the original is submitted, because its end may free them
         InferenceRequest copy = underWay.incrementAndGet() > LIMIT ? null : copy(request);
         Call call = Engine.submit(servable, handle, request, sink, clock);
         if (copy == null) {
@@ -126,7 +128,7 @@ final class ShadowTraffic implements AutoCloseable {
                             case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED ->
                                 count(dropped, copy.model(), shadow, true);
                             default -> {
-                                // In the figures of the version.
+                                // counted as a failure of the version itself
                             }
                         }
                     }
@@ -147,17 +149,17 @@ final class ShadowTraffic implements AutoCloseable {
                 .increment();
     }
 
-    /** Requests so far. */
+    /** The number of requests so far. */
     Map<Key, LongAdder> requests() {
         return new TreeMap<>(requests);
     }
 
-    /** Copies that were not answered, for want of room. */
+    /** The number of copies that were not processed for lack of capacity. */
     Map<Key, LongAdder> dropped() {
         return new TreeMap<>(dropped);
     }
 
-    /** No more copies. */
+    /** Stops the copying. */
     @Override
     public void close() {
         executor.shutdown();

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** The whole server without a network: resolves, validates, schedules and runs requests; embeddable in any JVM. */
+/**
+ * The inference engine without a network: {@link Engine} resolves, validates, schedules and runs requests. Embeddable
+ * in any JVM.
+ */
 @NullMarked
 package io.nereid.engine;
 

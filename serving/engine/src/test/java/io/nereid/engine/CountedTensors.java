@@ -15,7 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Makes tensors and knows how many of them have not been freed. Thread-safe. */
+/** Creates tensors and counts those that have not been freed. Thread-safe. */
 public final class CountedTensors {
     private final AtomicInteger made = new AtomicInteger();
     private final AtomicInteger freed = new AtomicInteger();

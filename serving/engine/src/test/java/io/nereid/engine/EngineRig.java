@@ -35,7 +35,7 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** An engine over puppets in a directory. Confined to the test, but for what the engine calls. */
+/** An engine over {@link PuppetBackend} models in a directory. Confined to the test, except for engine callbacks. */
 public final class EngineRig implements AutoCloseable {
     final Path root;
     public final PuppetBackend backend = new PuppetBackend();
@@ -55,7 +55,7 @@ public final class EngineRig implements AutoCloseable {
                 .scratch(Files.createDirectories(root.resolve("scratch")));
     }
 
-    /** The engine, made at the first call. */
+    /** The engine, created at the first call. */
     public Engine engine() {
         Engine e = engine;
         if (e == null) {
@@ -104,7 +104,7 @@ public final class EngineRig implements AutoCloseable {
         return get(engine().configure(List.of(models), false));
     }
 
-    /** The refusal of a whole list. */
+    /** The error that rejects a whole list. */
     public ServingException refused(ServedModel... models) throws Exception {
         return failure(engine().configure(List.of(models), false));
     }
@@ -132,7 +132,7 @@ public final class EngineRig implements AutoCloseable {
         return t;
     }
 
-    /** Asks for one row of zeros: the answer is the version's number. */
+    /** Infers one row of zeros; the output is the version's number. */
     public float ask(ModelRef model) throws Exception {
         return get(infer(model, "", floats("IN0", Shape.of(1, 1), 0)))[0];
     }
@@ -188,7 +188,7 @@ public final class EngineRig implements AutoCloseable {
         throw new AssertionError("a failure was expected");
     }
 
-    /** Waits until something that versions' steps lead to holds. */
+    /** Waits until a condition on the versions' states is true. */
     public void until(BooleanSupplier condition) throws Exception {
         CountDownLatch pause = new CountDownLatch(1);
         for (int i = 0; i < 2000 && !condition.getAsBoolean(); i++) {

@@ -49,7 +49,7 @@ class EngineTest {
     Path root;
 
     @Test
-    void everyModelOfTheRepositoryAnswersAndABrokenOneDelaysNobody() throws Exception {
+    void everyModelOfTheRepositoryIsServedAndABrokenOneDoesNotDelayTheOthers() throws Exception {
         model("good", "fine");
         model("bad", "broken weights");
         try (Engine engine = engine(RepositorySource.Mode.NONE)) {
@@ -59,7 +59,7 @@ class EngineTest {
                     .extracting(m -> m.model() + " " + m.versions().get(0).phase())
                     .containsExactly("bad FAILED", "good AVAILABLE");
             assertThat(engine.index().get(0).versions().get(0).reason()).contains("broken weights");
-            assertThat(engine.ready()).as("a model without an answer").isFalse();
+            assertThat(engine.ready()).as("a model that is not available").isFalse();
             assertThat(engine.ready(ModelRef.latest("good"))).isTrue();
             assertThat(engine.ready(ModelRef.latest("bad"))).isFalse();
             assertThatThrownBy(() -> engine.ready(ModelRef.latest("none")))
@@ -78,7 +78,7 @@ class EngineTest {
             join(engine.start());
             assertThat(engine.index()).extracting(m -> m.model() + m.versions()).containsExactly("m[]");
             assertThat(engine.ready())
-                    .as("nothing is wanted, so nothing is missing")
+                    .as("no model is aspired, so none is missing")
                     .isTrue();
             join(engine.load("m"));
             assertThat(infer(engine, "m").get(5, TimeUnit.SECONDS)).hasSize(3);
@@ -131,7 +131,7 @@ class EngineTest {
     }
 
     @Test
-    void statisticsAreToldOfVersionsThatAnswer() throws Exception {
+    void statisticsCoverAvailableVersionsOnly() throws Exception {
         model("m", "fine");
         model("other", "fine");
         try (Engine engine = engine(RepositorySource.Mode.EXPLICIT)) {
@@ -232,7 +232,7 @@ class EngineTest {
         throw new AssertionError("answered, but a failure was expected");
     }
 
-    /** Loads any file, unless it says that it is broken. */
+    /** Loads any file, unless its content is "broken". */
     private static final class FileBackend implements Backend {
         @Override
         public String name() {

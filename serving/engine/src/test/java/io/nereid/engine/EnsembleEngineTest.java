@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Ensembles and the response cache in the whole engine, over models that add the number in their file. */
+/** Ensembles and the response cache in the engine, with models that add the number in their file. */
 class EnsembleEngineTest {
     private static final List<TensorSpec> IN = List.of(new TensorSpec("IN0", DataType.FP32, Shape.of(2)));
     private static final List<TensorSpec> OUT = List.of(new TensorSpec("OUT0", DataType.FP32, Shape.of(2)));
@@ -203,7 +203,7 @@ class EnsembleEngineTest {
         Files.writeString(root.resolve(name).resolve("config.pbtxt"), text.append("]}\n"));
     }
 
-    /** The first value, or class, of the answer, or the text of the failure. */
+    /** The first value or class of the response, or the message of the failure. */
     private static String infer(Engine engine, String model, float value, int classes) throws Exception {
         boolean ensemble = model.equals("e");
         Tensor in = Tensor.allocate(ensemble ? "X" : "IN0", DataType.FP32, Shape.of(1, 2));

@@ -5,7 +5,7 @@ package io.nereid.engine;
 import io.nereid.base.Clock;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A clock that the test moves. Thread-safe. */
+/** A clock that the test advances. Thread-safe. */
 public final class FakeClock implements Clock {
     public static final long START_MILLIS = 1_700_000_000_000L;
 

@@ -16,7 +16,7 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A job as a batch gets it, which keeps what it is given. Confined to the test's thread. */
+/** A job that keeps its result for the test. Confined to the test's thread. */
 public final class FakeJob implements InferenceJob, Reschedulable {
     private final InferenceRequest request;
     private final int rows;
@@ -43,7 +43,7 @@ public final class FakeJob implements InferenceJob, Reschedulable {
                 0);
     }
 
-    /** The answer, to be looked at and then closed. */
+    /** The response, which the test closes. */
     public void answered(Consumer<List<Tensor>> check) {
         List<Tensor> answer = outputs;
         if (answer == null) {

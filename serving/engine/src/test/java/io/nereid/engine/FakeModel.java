@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
-/** A backend model whose runs are a function of the test. Thread-safe. */
+/** A backend model whose run is a function of the test. Thread-safe. */
 public final class FakeModel implements BackendModel {
     public final AtomicInteger runs = new AtomicInteger();
     public final AtomicInteger cancels = new AtomicInteger();
@@ -42,7 +42,7 @@ public final class FakeModel implements BackendModel {
         };
     }
 
-    /** A model that takes requests. */
+    /** A model that takes single requests. */
     public FakeModel(ModelConfig config, Consumer<List<ModelRequest>> requests) {
         this.config = config;
         this.traits = new ModelTraits(1, false, false, true);

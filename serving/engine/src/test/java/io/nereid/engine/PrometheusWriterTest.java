@@ -100,7 +100,7 @@ class PrometheusWriterTest {
         }
         assertThat(cuts).isEqualTo(1);
         assertThat(samples.keySet())
-                .as("what was not asked for")
+                .as("metrics that are not enabled")
                 .noneMatch(s -> s.contains("summary")
                         || s.contains("first_response")
                         || s.contains("nv_cache")
@@ -162,7 +162,7 @@ class PrometheusWriterTest {
     }
 
     @Test
-    void cacheFiguresAreShownForModelsWithOneOnly() throws Exception {
+    void cacheMetricsAreShownOnlyForModelsWithACache() throws Exception {
         MetricsOptions options = MetricsOptions.DEFAULT.with("summary_latencies", "true");
         ModelServable with =
                 used(options, config("with").toBuilder().responseCache(true).build());
@@ -186,7 +186,7 @@ class PrometheusWriterTest {
                 .containsEntry("nv_inference_count" + labels, 2.0);
         assertThat(samples.keySet())
                 .noneMatch(s -> s.startsWith("nv_cache") && s.contains("without"))
-                .as("hits would pull it down")
+                .as("cache hits would lower it")
                 .noneMatch(s -> s.startsWith("nv_inference_request_summary") && s.contains("\"with\""));
         with.unload();
         without.unload();
@@ -196,7 +196,7 @@ class PrometheusWriterTest {
     void theMachineIsReadFromProc() throws IOException {
         HostMetrics host = new HostMetrics(proc);
         assertThat(parse(new PrometheusWriter(List.of(), MetricsOptions.DEFAULT).write(host, Map.of())))
-                .as("where there is no such place, nothing is said")
+                .as("no metric where /proc is missing")
                 .isEmpty();
         stat("cpu  100 0 100 800 0 0 0 0 0 0");
         Files.writeString(proc.resolve("meminfo"), "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable:  400 kB\n");
@@ -214,15 +214,15 @@ class PrometheusWriterTest {
     }
 
     @Test
-    void settingsThatCannotBeAreRefused() {
-        refused("latencies", "true", "metrics setting 'latencies' is unknown");
-        refused("counter_latencies", "yes", "metrics setting 'counter_latencies' is 'yes'");
-        refused("summary_quantiles", "0.5:0.05,2:0.1", "metrics setting 'summary_quantiles' has '2:0.1'");
-        refused("summary_quantiles", "half", "metrics setting 'summary_quantiles' has 'half'");
-        refused("summary_quantiles", "0.1:0.1:0.1", "metrics setting 'summary_quantiles' has '0.1:0.1:0.1'");
+    void invalidSettingsAreRejected() {
+        rejected("latencies", "true", "metrics setting 'latencies' is unknown");
+        rejected("counter_latencies", "yes", "metrics setting 'counter_latencies' is 'yes'");
+        rejected("summary_quantiles", "0.5:0.05,2:0.1", "metrics setting 'summary_quantiles' has '2:0.1'");
+        rejected("summary_quantiles", "half", "metrics setting 'summary_quantiles' has 'half'");
+        rejected("summary_quantiles", "0.1:0.1:0.1", "metrics setting 'summary_quantiles' has '0.1:0.1:0.1'");
     }
 
-    private static void refused(String name, String value, String text) {
+    private static void rejected(String name, String value, String text) {
         assertThatThrownBy(() -> MetricsOptions.DEFAULT.with(name, value))
                 .hasMessageStartingWith(text)
                 .isInstanceOfSatisfying(
@@ -233,7 +233,7 @@ class PrometheusWriterTest {
         Files.writeString(proc.resolve("stat"), line + "\ncpu0 1 1 1 1\n");
     }
 
-    /** A version that counts by itself. */
+    /** A version with statistics of its own. */
     private static EngineServable counting(String name, ModelMetric... metrics) {
         return new EngineServable(new ServableId(name, 1), config(name)) {
             @Override
@@ -262,7 +262,7 @@ class PrometheusWriterTest {
     }
 
     @Test
-    void figuresOfTheModelsOwnStandBesideOurs() {
+    void metricsOfTheModelsAreWrittenToo() {
         Map<String, String> quoted = Map.of("kind", "a \"quoted\"\none");
         ModelMetric asked = new ModelMetric(
                 "asked_total", Kind.COUNTER, "Asked\nfor", List.of(new Sample(Map.of("what", "x"), 2.5)));
@@ -326,7 +326,7 @@ class PrometheusWriterTest {
                         1);
     }
 
-    /** The samples by name and labels, of a page that keeps the rules of the format. */
+    /** The samples by name and labels. Checks the rules of the format. */
     private static Map<String, Double> parse(String page) {
         assertThat(page.isEmpty() || page.endsWith("\n")).isTrue();
         Map<String, Double> samples = new LinkedHashMap<>();
@@ -338,7 +338,7 @@ class PrometheusWriterTest {
             Matcher head = HEAD.matcher(line);
             if (head.matches()) {
                 if (head.group(1).equals("HELP")) {
-                    assertThat(helped).as("a family is told once").doesNotContain(head.group(2));
+                    assertThat(helped).as("a family occurs once").doesNotContain(head.group(2));
                     helped.add(head.group(2));
                     finished.add(family);
                     family = head.group(2);
@@ -352,7 +352,7 @@ class PrometheusWriterTest {
             Matcher sample = SAMPLE.matcher(line);
             assertThat(sample.matches()).as(line).isTrue();
             String name = sample.group(1);
-            assertThat(finished).as("samples stand with their family").doesNotContain(name);
+            assertThat(finished).as("samples follow their family").doesNotContain(name);
             boolean part = name.equals(family)
                     || (type.equals("histogram") && name.matches(family + "_(bucket|sum|count)"))
                     || (type.equals("summary") && name.matches(family + "_(sum|count)"));
@@ -362,11 +362,11 @@ class PrometheusWriterTest {
             Matcher label = Pattern.compile("([a-zA-Z_][a-zA-Z0-9_]*)=\"").matcher(labels);
             while (label.find()) {
                 assertThat(names.add(label.group(1)))
-                        .as("a label is given once: " + line)
+                        .as("a label occurs once: " + line)
                         .isTrue();
             }
             Double before = samples.put(name + labels, Double.valueOf(sample.group(5)));
-            assertThat(before).as("a sample is given once: " + line).isNull();
+            assertThat(before).as("a sample occurs once: " + line).isNull();
         }
         return samples;
     }

@@ -30,15 +30,16 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Loads files {@code model.puppet}. Words in them say what happens: {@code broken} fails to load, {@code slow} waits for
- * {@link #open} while loading, {@code stuck} while running, {@code failing} fails every run, {@code signatures} adds
- * {@code plus_ten} and {@code classify}, {@code two} has two instances, {@code unwilling} says that it is not ready. Thread-safe.
+ * A backend for {@code model.puppet} files. Words in a file define its behaviour: {@code broken} fails to load,
+ * {@code slow} waits for {@link #open} while loading, {@code stuck} while running, {@code failing} fails every run,
+ * {@code signatures} adds {@code plus_ten} and {@code classify}, {@code two} has two instances, {@code unwilling} is
+ * never ready. Thread-safe.
  */
 public final class PuppetBackend implements Backend {
     private static final List<TensorSpec> IN = List.of(new TensorSpec("IN0", DataType.FP32, Shape.of(-1)));
     private static final List<TensorSpec> OUT = List.of(new TensorSpec("OUT0", DataType.FP32, Shape.of(-1)));
 
-    /** What ran, as {@code model/version signature[instance] rows}. */
+    /** The runs, as {@code model/version signature[instance] rows}. */
     public final List<String> runs = new CopyOnWriteArrayList<>();
 
     final Map<String, AtomicInteger> loads = new ConcurrentHashMap<>();
@@ -46,7 +47,7 @@ public final class PuppetBackend implements Backend {
     public final AtomicInteger open = new AtomicInteger();
     private final Map<String, CountDownLatch> gates = new ConcurrentHashMap<>();
 
-    /** Lets what waits at {@code <model>/<version>} go on. */
+    /** Releases the runs and loads that wait at {@code <model>/<version>}. */
     public void open(String version) {
         gate(version).countDown();
     }

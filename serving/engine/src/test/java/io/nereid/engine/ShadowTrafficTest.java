@@ -33,7 +33,7 @@ class ShadowTrafficTest {
     @AfterEach
     void everyModelIsClosed() {
         rig.close();
-        assertThat(rig.backend.open).as("no handle was kept").hasValue(0);
+        assertThat(rig.backend.open).as("no handle is open").hasValue(0);
     }
 
     @Test
@@ -60,7 +60,7 @@ class ShadowTrafficTest {
     }
 
     @Test
-    void aShadowThatFailsFailsNobody() throws Exception {
+    void aFailingShadowDoesNotFailItsOriginal() throws Exception {
         start("failing");
         assertThat(rig.ask(STABLE)).isEqualTo(1);
         rig.until(() -> rig.engine().statistics("m", 2).get(0).failure().count() == 1);
@@ -68,7 +68,7 @@ class ShadowTrafficTest {
     }
 
     @Test
-    void aShadowThatIsStuckDelaysNobodyAndItsCopiesAreDroppedWhenItsQueueIsFull() throws Exception {
+    void aStuckShadowDoesNotDelayOriginalsAndItsCopiesAreDroppedWhenItsQueueIsFull() throws Exception {
         rig.options.maxQueueSize(3);
         start("stuck");
         for (int i = 0; i < 20; i++) {

@@ -53,7 +53,7 @@ class SignatureTest {
                 .containsExactly(6);
         assertThat(rig.backend.runs).containsExactly("m/1 plus_ten[0] 1", "m/1 [0] 1", "m/1 [0] 1");
         assertThat(rig.engine().statistics("m", 1).get(0).success().count())
-                .as("all signatures count for the version")
+                .as("the version counts the requests of all signatures")
                 .isEqualTo(3);
     }
 
@@ -65,7 +65,7 @@ class SignatureTest {
         assertThat(EngineRig.get(rig.infer(MODEL, "", ten, EngineRig.floats("X", Shape.of(1, 2), 1, 2))))
                 .containsExactly(12, 13);
         assertThat(EngineRig.get(rig.infer(MODEL, "serving_default", ten, EngineRig.floats("IN0", Shape.of(1, 1), 5))))
-                .as("the name counts")
+                .as("the signature name is part of the cache key")
                 .containsExactly(6);
         assertThat(EngineRig.get(
                         rig.infer(MODEL, "", Map.of("other", true), EngineRig.floats("IN0", Shape.of(1, 1), 1))))
@@ -87,7 +87,7 @@ class SignatureTest {
     }
 
     @Test
-    void aSignatureThatTheModelDoesNotHaveIsRefusedInTheKnownWords() throws Exception {
+    void anUnknownSignatureFailsWithTensorFlowServingsMessage() throws Exception {
         rig.stored("m", 1, "signatures");
         rig.stored("plain", 1, "");
         rig.start();
@@ -99,7 +99,7 @@ class SignatureTest {
                 rig.infer(ModelRef.latest("plain"), "other", EngineRig.floats("IN0", Shape.of(1, 1), 1)));
         assertThat(plain.remedy()).isEqualTo("model 'plain' has [serving_default]");
         assertThat(rig.engine().statistics("m", 1).get(0).failure().count())
-                .as("a request that was refused has failed")
+                .as("a rejected request is counted as failed")
                 .isEqualTo(1);
     }
 

@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * list of numbers for each row. The model's metadata are not known. Thread-safe: immutable.
  *
  * <pre>{@code
- * InferenceEngine model = new RemoteModel("iris", (target, body) -> gateway.call("default", "iris", target, body));
+ * InferenceEngine model = new RemoteModel("iris", (target, body) -> client.post(target, body));
  * ExplainCodec codec = new ExplainCodec(model, pool, clock, ExplainSettings.none());
  * }</pre>
  */
@@ -185,12 +185,12 @@ public final class RemoteModel implements InferenceEngine {
             case 504 -> ErrorCode.DEADLINE_EXCEEDED;
             default -> status < 500 ? ErrorCode.FAILED_PRECONDITION : ErrorCode.INTERNAL;
         };
-        String said = new String(body, StandardCharsets.UTF_8).strip();
-        said = said.length() > SHOWN ? said.substring(0, SHOWN) + "…" : said;
+        String text = new String(body, StandardCharsets.UTF_8).strip();
+        text = text.length() > SHOWN ? text.substring(0, SHOWN) + "…" : text;
         return ServingException.of(
                 code,
                 "model '" + model + "' answered a prediction for the explanation with status " + status
-                        + (said.isEmpty() ? "" : ": " + said),
+                        + (text.isEmpty() ? "" : ": " + text),
                 status == 404 || status == 405
                         ? "the explainer calls a model in a process with /v1/models/" + model
                                 + ":predict, which must be served"

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Why a model answers as it does: Shapley values, local surrogates, permutations, counterfactuals. */
+/** Explanations of predictions: SHAP values, LIME, permutation importance and counterfactuals. */
 @NullMarked
 package io.nereid.explain;
 

@@ -29,7 +29,7 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** Functions as models, answering at once unless they are held. Confined to a test. */
+/** Serves functions as models; responds at once unless it is held. Confined to a test. */
 public final class FunctionEngine implements InferenceEngine, Clock {
     private final Map<String, ModelMetadata> models = new HashMap<>();
     private final Map<String, UnaryOperator<double[]>> functions = new HashMap<>();
@@ -69,7 +69,7 @@ public final class FunctionEngine implements InferenceEngine, Clock {
         return this;
     }
 
-    /** The same with SHAP values of its own. */
+    /** The same model with SHAP values of its own. */
     public FunctionEngine explaining(String name, Shape shape, UnaryOperator<double[]> own) {
         ModelMetadata m = metadata(ModelRef.latest(name));
         Map<String, Signature> signatures = new HashMap<>(m.signatures());
@@ -88,7 +88,7 @@ public final class FunctionEngine implements InferenceEngine, Clock {
         return this;
     }
 
-    /** What a codec with these settings answers. */
+    /** The response of a codec with these settings. */
     public Exchange ask(ExplainSettings settings, String route, String body, String... parameters) {
         Exchange exchange = new Exchange(body, parameters);
         for (HttpRoute r : new ExplainCodec(this, Runnable::run, this, settings).httpRoutes()) {

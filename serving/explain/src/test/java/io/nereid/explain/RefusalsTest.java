@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What cannot be answered says so, with what was wrong and what is needed; nothing costs more than it may. */
+/** Invalid requests are rejected with the cause and a remedy, and limits hold. */
 class RefusalsTest {
     private static FunctionEngine engine() {
         return new FunctionEngine()
@@ -108,19 +108,19 @@ class RefusalsTest {
                     + " | 400 | did you mean age?",
                 "one | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':1,'background':[[1,2]]}}"
                         + " | 400 | give limits",
-                "texts | {'instances':['a']} | 400 | its input 't' takes texts",
+                "texts | {'instances':['a']} | 400 | its input 't' takes strings",
                 "image | {'instances':[[1,2]]} | 400 | its input 'i' is of shape [-1,8,8]",
                 "labels | {'instances':[[1,2]]} | 400 | are texts",
                 "none | {'instances':[[1,2]]} | 404 | Model with name none does not exist.",
             })
-    void badRequestsAreToldWhatIsWrong(String model, String body, int status, String text) {
+    void badRequestsAreRejectedWithTheCause(String model, String body, int status, String text) {
         Exchange x = engine().ask(model, body.replace('\'', '"'));
         assertThat(x.text()).startsWith("{\"error\":").contains(text.replace("\"", "\\\""));
         assertThat(x.status()).isEqualTo(status);
     }
 
     @Test
-    void oneRequestMakesNoMorePredictionsThanItMay() {
+    void theLimitOfPredictionsHolds() {
         FunctionEngine engine = engine();
         ExplainSettings settings =
                 ExplainSettings.of("shap", Map.of("max-predictions", "10", "max_instances", "3"), List.of());
@@ -139,7 +139,7 @@ class RefusalsTest {
     }
 
     @Test
-    void timeThatIsUpEndsTheExplanation() {
+    void theTimeLimitEndsTheExplanation() {
         FunctionEngine engine = engine();
         engine.step = 20_000_000;
         Exchange x = engine.ask(
@@ -150,7 +150,7 @@ class RefusalsTest {
     }
 
     @Test
-    void aModelsFaultIsTheAnswers() {
+    void anErrorOfTheModelIsReturned() {
         FunctionEngine engine = engine();
         engine.failure = ServingException.of(ErrorCode.RESOURCE_EXHAUSTED, "the queue is full");
         Exchange x = engine.ask("m", "{\"instances\":[[1,2]],\"parameters\":{\"background\":[[0,0]]}}");
@@ -159,7 +159,7 @@ class RefusalsTest {
     }
 
     @Test
-    void aClientThatLeavesEndsWhatIsUnderWay() {
+    void cancellationEndsTheCallsInFlight() {
         FunctionEngine engine = engine();
         engine.hold = true;
         Exchange x = engine.ask("m", "{\"instances\":[[1,2]],\"parameters\":{\"background\":[[0,0]]}}");

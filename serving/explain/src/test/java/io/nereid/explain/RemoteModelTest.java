@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Models that are asked over JSON are explained as others are, and what cannot be explained is told. */
+/** Remote models are explained like local ones, and responses that cannot be explained are reported. */
 class RemoteModelTest {
     private final List<String> targets = new ArrayList<>();
     private final List<MemoryRegion> answers = new ArrayList<>();
@@ -94,26 +94,26 @@ class RemoteModelTest {
             value = {
                 "200 | nonsense | 400 | is not JSON",
                 "200 | {} | 400 | has no 'predictions'",
-                "200 | {'predictions':3} | 400 | no list",
+                "200 | {'predictions':3} | 400 | not a list",
                 "200 | {'predictions':[1,2,3]} | 400 | has 3 predictions for 1 rows",
                 "200 | {'predictions':['a']} | 400 | that are not numbers",
                 "200 | {'predictions':[{'label':1}]} | 400 | that are not numbers",
                 "200 | {'predictions':[null]} | 400 | null",
-                "404 | {'error':'nobody'} | 400 | status 404: {'error':'nobody'} (the explainer asks",
+                "404 | {'error':'nobody'} | 400 | status 404: {'error':'nobody'} (the explainer calls",
                 "500 | {'error':'boom'} | 500 | status 500: {'error':'boom'}",
                 "503 | | 503 | status 503",
                 "429 | slow | 429 | status 429: slow",
             })
-    void answersThatCannotBeExplainedAreTold(int status, String body, int told, String text) {
+    void responsesThatCannotBeExplainedAreReported(int status, String body, int expected, String text) {
         Exchange x = ask(
                 rows -> answer(status, body == null ? "" : body.replace('\'', '"')),
                 "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]]}}");
-        assertThat(x.status()).as(x.text()).isEqualTo(told);
+        assertThat(x.status()).as(x.text()).isEqualTo(expected);
         assertThat(x.text().replace("\\\"", "'")).contains(text);
     }
 
     @Test
-    void whatCannotBeReachedIsToldAsItIs() {
+    void connectionErrorsAreReportedUnchanged() {
         Exchange x = ask(
                 rows -> CompletableFuture.failedStage(
                         ServingException.wrap(ErrorCode.UNAVAILABLE, "no process answers", new ConnectException())),
@@ -123,7 +123,7 @@ class RemoteModelTest {
     }
 
     @Test
-    void anAnswerThatNeverComesIsGivenUp() throws InterruptedException {
+    void aMissingResponseTimesOut() throws InterruptedException {
         CompletableFuture<Answer> never = new CompletableFuture<>();
         Exchange x =
                 ask(rows -> never, "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]],\"timeout_ms\":50}}");
@@ -135,7 +135,7 @@ class RemoteModelTest {
     }
 
     @Test
-    void aClientThatGoesEndsIt() {
+    void cancellationEndsThePrediction() {
         Exchange x =
                 ask(rows -> new CompletableFuture<>(), "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]]}}");
         assertThat(x.answered()).isFalse();
@@ -144,7 +144,7 @@ class RemoteModelTest {
     }
 
     @Test
-    void otherNamesAndVersionsAreNotThere() {
+    void otherNamesAndVersionsAreNotFound() {
         assertThat(ask(this::linear, "{\"instances\":[[1,2,3]]}", "other").status())
                 .isEqualTo(404);
         assertThat(ask(this::linear, "{\"instances\":[[1,2,3]]}", "own", "1").status())

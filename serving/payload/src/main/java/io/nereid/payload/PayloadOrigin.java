@@ -5,15 +5,15 @@ package io.nereid.payload;
 import java.util.Map;
 
 /**
- * What an event says of where it comes from. Immutable.
+ * The service that events come from. Immutable.
  *
- * @param namespace the service's
+ * @param namespace the service's namespace
  * @param service the InferenceService's name
  * @param component {@code predictor}, {@code transformer} or {@code explainer}
- * @param revision the name of what runs; tells the figures of two revisions apart
+ * @param revision the revision's name; a label of the metrics
  * @param endpoint which endpoint of the service it is; empty for the only one
- * @param source the event's source
- * @param annotations the service's, of which the logger's specification selects some
+ * @param source the CloudEvent's source
+ * @param annotations the service's annotations, of which the logger's specification selects some
  */
 public record PayloadOrigin(
         String namespace,

@@ -15,26 +15,26 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a logger is to do: the {@code logger} of an InferenceService and the annotations whose names begin with
+ * The settings of a logger: the field {@code logger} of an InferenceService, and the annotations whose names begin with
  * {@code nereid.io/logger-}. Immutable.
  *
- * @param url where events go
+ * @param url where events are sent
  * @param requests whether requests are logged
- * @param responses whether answers are logged
- * @param metadataHeaders request headers that events repeat, as written in the specification
- * @param metadataAnnotations annotations that events repeat
+ * @param responses whether responses are logged
+ * @param metadataHeaders request headers that events include, as written in the specification
+ * @param metadataAnnotations annotations that events include
  * @param storage where and how objects are written
- * @param format of objects
- * @param marshallerUrl what makes an object of events in the place of {@code format}; null for nothing
+ * @param format the format of objects
+ * @param marshallerUrl the service that encodes objects instead of {@code format}; null for none
  * @param strategy when events are sent
  * @param batchSize most events in an object
  * @param batchInterval how long the first event of an object waits for others
- * @param samplingRate how many of the requests are logged, from 0 to 1
- * @param redact paths and headers that do not leave, as written; empty for none
- * @param queueEvents most events that wait or are under way
- * @param queueBytes most bytes of bodies that wait or are under way
- * @param retries how often an event is sent again
- * @param warnings what has no effect
+ * @param samplingRate the share of requests that are logged, from 0 to 1
+ * @param redact paths and headers that are redacted, as written; empty for none
+ * @param queueEvents most events that are queued or being sent
+ * @param queueBytes most bytes of bodies that are queued or being sent
+ * @param retries most retries for an event
+ * @param warnings settings that have no effect
  */
 public record PayloadSettings(
         String url,
@@ -54,10 +54,10 @@ public record PayloadSettings(
         long queueBytes,
         int retries,
         List<String> warnings) {
-    /** Where events go that are given no other place. */
+    /** The receiver of events when no URL is given, as in KServe. */
     public static final String DEFAULT_URL = "http://default-broker";
 
-    /** How the names of annotations begin that say more than the specification can. */
+    /** The prefix of the annotations for settings that the specification does not have. */
     public static final String ANNOTATION = "nereid.io/logger-";
 
     private static final Set<String> FIELDS = Set.of(
@@ -76,32 +76,32 @@ public record PayloadSettings(
 
     /** When events are sent. */
     public enum Strategy {
-        /** Each at once. */
+        /** Each event at once. */
         IMMEDIATE,
-        /** When there are enough. */
+        /** When a batch is full. */
         SIZE,
-        /** When there are enough, or the first has waited long enough. */
+        /** When a batch is full, or its first event has waited for the interval. */
         TIMED
     }
 
     /**
      * The {@code storage} of a logger. Immutable.
      *
-     * @param path goes into every key
+     * @param path a part of every key
      * @param key the entry of the secret with credentials; null for none
-     * @param serviceAccount whose secrets may be used; null for the namespace's default
-     * @param parameters those that are not the logger's own, for the store
+     * @param serviceAccount the service account whose secrets may be used; null for the namespace's default
+     * @param parameters the parameters for the store, without the logger's own
      */
     public record Storage(
             String path, @Nullable String key, @Nullable String serviceAccount, Map<String, String> parameters) {}
 
     /**
-     * Reads and checks all of it.
+     * Reads and validates the settings.
      *
-     * @param url where to; empty for {@link #DEFAULT_URL}
+     * @param url the receiver; empty for {@link #DEFAULT_URL}
      * @param mode {@code all}, {@code request} or {@code response}; empty for all
      * @param specification the rest of the {@code logger}
-     * @param annotations the service's
+     * @param annotations the service's annotations
      * @throws ServingException INVALID_ARGUMENT that names the setting
      */
     public static PayloadSettings read(
@@ -236,7 +236,7 @@ public record PayloadSettings(
                 return rate;
             }
         } catch (NumberFormatException e) {
-            // told below
+            // reported below
         }
         throw ServingException.invalidArgument(
                 "a logger's sampling rate is '" + text + "' (expected: a number from 0 to 1)", "0.1 logs every tenth");
@@ -272,7 +272,7 @@ public record PayloadSettings(
                 return value;
             }
         } catch (NumberFormatException e) {
-            // told below
+            // reported below
         }
         throw ServingException.invalidArgument(
                 what + " is '" + text + "' (expected: a whole number from " + least + " to " + most + ")");

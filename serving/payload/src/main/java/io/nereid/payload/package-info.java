@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Requests and answers as CloudEvents, to HTTP sinks and to files. */
+/**
+ * The payload logger: sends requests and responses as CloudEvents to HTTP receivers, directories and object stores,
+ * like KServe's inference logger.
+ */
 @NullMarked
 package io.nereid.payload;
 

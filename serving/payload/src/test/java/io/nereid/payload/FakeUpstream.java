@@ -21,7 +21,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Keeps what it is sent, and answers as told; 200 when told nothing. Thread-safe. */
+/** Records requests and responds with the configured statuses, 200 by default. Thread-safe. */
 final class FakeUpstream implements UpstreamClient {
     private final BlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
     private final BlockingQueue<CompletionStage<Answer>> answers = new LinkedBlockingQueue<>();

@@ -36,7 +36,7 @@ class RedactionTest {
     }
 
     @Test
-    void aBodyThatCannotBeSearchedDoesNotLeave() {
+    void aBodyThatCannotBeParsedIsNotSent() {
         assertThat(clean("$.a", "{\"a\":1")).isEqualTo("withheld");
         assertThat(clean("$.a", "{\"a\":1} {\"a\":2}")).isEqualTo("withheld");
         assertThat(clean("$.a.b", "{\"a\":{\"b\":1},\"a\":{}}")).isEqualTo("withheld");

@@ -21,27 +21,29 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The base paths of a list, and which of them may have changed. A directory's time of change tells whether anything was
- * put into it or removed, which is the one question that has to be asked of each model again and again. What it does not
- * tell, changes of files inside of a version, shows when the model has its turn to be read in full. Guarded by the
- * source's lock.
+ * The base paths of a model list, and which of them may have changed. A quick scan reads only the modification time of
+ * each base path, which changes when a version directory is added or removed. It does not change with files inside of a
+ * version, so every model is also read in full once in 256 scans. Guarded by the source's lock.
  */
 final class BasePaths {
-    /** Looks after which every model has been read in full at least once. */
+    /** Number of scans within which every model is read in full at least once. */
     static final int ROUND = 256;
 
-    /** A time that is younger may stand for two changes, of which only one was seen. */
+    /**
+     * Resolution of modification times, at worst. A younger time may stand for two changes, of which only one was seen,
+     * so it is not remembered and the next scan reads the model again.
+     */
     private static final long TICK_MILLIS = 2_000;
 
     private static final String CONFIG = "config.pbtxt";
-    private static final Glance NOTHING = new Glance(Long.MIN_VALUE, null, 0);
+    private static final Scan NOTHING = new Scan(Long.MIN_VALUE, null, 0);
 
     private final Clock clock;
     private final Map<String, Item> items = new TreeMap<>();
     private List<Item> order = List.of();
     private Found found = new Found(Map.of(), Set.of(), Set.of());
     private int turn;
-    private long glances;
+    private long scans;
 
     BasePaths(Clock clock) {
         this.clock = clock;
@@ -53,9 +55,9 @@ final class BasePaths {
         final ModelEntry entry;
         boolean configured;
 
-        /** What the latest look saw; null where the next one is to read the model in full. */
+        /** Result of the latest scan; null if the next one must read the model in full. */
         @Nullable
-        Glance seen;
+        Scan seen;
 
         Item(ServedModel served) {
             this.served = served;
@@ -64,15 +66,15 @@ final class BasePaths {
     }
 
     /**
-     * What is cheap to know of a model.
+     * The result of a quick scan of a model.
      *
-     * @param modified when its base path was changed, in nanoseconds
-     * @param key tells its base path from another one that takes its place; null where there is no such thing
-     * @param configModified when its configuration was changed, likewise; 0 where there is none
+     * @param modified modification time of its base path, in nanoseconds
+     * @param key the file key (inode) of its base path, which changes if the directory is replaced; null if unsupported
+     * @param configModified modification time of its configuration; 0 without one
      */
-    private record Glance(long modified, @Nullable Object key, long configModified) {}
+    private record Scan(long modified, @Nullable Object key, long configModified) {}
 
-    /** Replaces the list; what is known of models of which it says the same stays known. */
+    /** Replaces the list; unchanged models keep their scan results. */
     void replace(List<ServedModel> models) {
         Map<String, Item> before = new TreeMap<>(items);
         items.clear();
@@ -104,16 +106,16 @@ final class BasePaths {
         return order.size();
     }
 
-    long glances() {
-        return glances;
+    long scans() {
+        return scans;
     }
 
-    /** Models that are read in full at every look, whatever their times of change. */
+    /** Number of models that each scan reads in full in turn. */
     int turns() {
         return (order.size() + ROUND - 1) / ROUND;
     }
 
-    /** Models that may have changed, and those whose turn it is. */
+    /** Scans all base paths; returns the models that may have changed and those to be read in turn. */
     List<String> changed() {
         Set<String> due = new HashSet<>();
         for (int i = turns(); i > 0; i--) {
@@ -129,7 +131,7 @@ final class BasePaths {
         return changed;
     }
 
-    /** To be called before models are read in full, so that a change during the reading is seen afterwards. */
+    /** Call before models are read in full, so that the next scan detects a change during the read. */
     void noteAll(Iterable<String> names) {
         for (String name : names) {
             Item item = items.get(name);
@@ -139,7 +141,7 @@ final class BasePaths {
         }
     }
 
-    /** To be called when a model has been read in full. */
+    /** Call after a model was read in full. */
     void read(StoredModel model) {
         Item item = items.get(model.entry().name());
         if (item == null) {
@@ -152,11 +154,11 @@ final class BasePaths {
         }
     }
 
-    /** Looks at a model's times of change; whether they differ from those seen before. */
+    /** Scans a model; returns whether it differs from the last scan. */
     private boolean note(Item item) {
-        Glance glance = glance(item);
-        boolean same = glance.equals(item.seen);
-        item.seen = young(glance.modified) || young(glance.configModified) ? null : glance;
+        Scan scan = scan(item);
+        boolean same = scan.equals(item.seen);
+        item.seen = young(scan.modified) || young(scan.configModified) ? null : scan;
         return !same;
     }
 
@@ -164,14 +166,14 @@ final class BasePaths {
         return Math.abs(clock.millis() - TimeUnit.NANOSECONDS.toMillis(nanos)) < TICK_MILLIS;
     }
 
-    private Glance glance(Item item) {
+    private Scan scan(Item item) {
         BasicFileAttributes base = attributes(item.entry.directory());
         if (base == null) {
             return NOTHING;
         }
         BasicFileAttributes config =
                 item.configured ? attributes(item.entry.directory().resolve(CONFIG)) : null;
-        return new Glance(nanos(base), base.fileKey(), config == null ? 0 : nanos(config));
+        return new Scan(nanos(base), base.fileKey(), config == null ? 0 : nanos(config));
     }
 
     private static long nanos(BasicFileAttributes attributes) {
@@ -179,7 +181,7 @@ final class BasePaths {
     }
 
     private @Nullable BasicFileAttributes attributes(Path path) {
-        glances++;
+        scans++;
         try {
             return Files.readAttributes(path, BasicFileAttributes.class);
         } catch (IOException e) {

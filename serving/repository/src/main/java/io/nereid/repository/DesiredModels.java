@@ -6,44 +6,47 @@ import io.nereid.repository.RepositorySource.Mode;
 import java.util.HashSet;
 import java.util.Set;
 
-/** Which models are wanted, and on whose account. Guarded by the source's lock. */
+/**
+ * The models to serve: by request, or as a member of a requested ensemble. In the other modes than EXPLICIT, all models
+ * that were not unloaded by request. Guarded by the source's lock.
+ */
 final class DesiredModels {
     private final boolean explicit;
-    private final Set<String> asked = new HashSet<>();
-    private final Set<String> needed = new HashSet<>();
+    private final Set<String> requested = new HashSet<>();
+    private final Set<String> asMember = new HashSet<>();
     private final Set<String> unloaded = new HashSet<>();
 
     DesiredModels(Mode mode) {
         this.explicit = mode == Mode.EXPLICIT;
     }
 
-    boolean wants(String name) {
-        return explicit ? asked.contains(name) || needed.contains(name) : !unloaded.contains(name);
+    boolean contains(String name) {
+        return explicit ? requested.contains(name) || asMember.contains(name) : !unloaded.contains(name);
     }
 
-    /** Somebody asked for a model by its name. */
-    void ask(String name) {
+    /** Records a request for a model. */
+    void request(String name) {
         unloaded.remove(name);
-        needed.remove(name);
-        asked.add(name);
+        asMember.remove(name);
+        requested.add(name);
     }
 
-    /** An ensemble is made of a model. */
-    void need(String name) {
-        if (!wants(name)) {
+    /** Records that a requested ensemble has the model as a member. */
+    void requestAsMember(String name) {
+        if (!contains(name)) {
             unloaded.remove(name);
-            needed.add(name);
+            asMember.add(name);
         }
     }
 
-    void drop(String name) {
-        asked.remove(name);
-        needed.remove(name);
+    void unload(String name) {
+        requested.remove(name);
+        asMember.remove(name);
         unloaded.add(name);
     }
 
-    /** Whether a model is wanted only because an ensemble is made of it. */
-    boolean onlyNeeded(String name) {
-        return needed.contains(name);
+    /** Whether a model is served only as a member of an ensemble. */
+    boolean onlyAsMember(String name) {
+        return asMember.contains(name);
     }
 }

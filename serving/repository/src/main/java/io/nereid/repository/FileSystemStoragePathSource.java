@@ -43,40 +43,48 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Models of a {@linkplain ModelServerConfig list}, each with a base path that holds a directory for each version,
- * {@code <base_path>/<integer>/…}, named by a whole number from 0, with leading zeros ({@code 00000123} is version 123) or
- * without. What is not a number is passed over. A {@code config.pbtxt} in the base path is honoured as in a repository,
- * except for its {@code name}, and for its {@code version_policy} where the list has one; without one the backend is
- * found by the files of the highest wanted version.
+ * The source for TensorFlow Serving's {@linkplain ModelServerConfig model list}. Each model has a base path with a
+ * directory for each version, {@code <base_path>/<integer>/…}, named by a whole number from 0, with leading zeros
+ * ({@code 00000123} is version 123) or without. Other names are ignored. A {@code config.pbtxt} in the base path is
+ * honoured as in a repository, except for its {@code name}, and for its {@code version_policy} if the list has one.
+ * Without {@code config.pbtxt}, the backend is found by the files of the highest aspired version.
  *
- * <p>Rules of watching:
+ * <p>Rules of polling:
  *
  * <ul>
- *   <li>A model that changed is taken up when two reads at least a settle time apart saw the same files, so that a
- *       half-copied version is not loaded. At the start, and for a new list, files older than that are taken at once.
- *   <li>A model whose base path cannot be read, or whose configuration became wrong, keeps what it serves; the problem is
- *       logged and listed. It never affects another model.
- *   <li>A model of which suddenly nothing is found is unloaded only after a number of looks in a row that agree, or
- *       never.
- *   <li>A look asks for the time of change of each base path, and of its {@code config.pbtxt} where there is one. A model
- *       is read in full when that differs, was less than two seconds ago, when it has not settled yet, and by turns, so
- *       that 256 looks see every change of a file in place.
- *   <li>When a look takes more than 0.5 % of the poll interval the next one is put off until it does not, by up to a
- *       minute; a line of the log says so when that is much. Looking at ten thousand models stays below 1 % of a processor so.
+ *   <li>A changed model is accepted when two reads at least a settle time apart saw the same files, so that a
+ *       half-copied version is not loaded. At the start, and for a new list, files older than that are accepted at
+ *       once.
+ *   <li>A model whose base path cannot be read, or whose configuration became invalid, keeps serving its loaded
+ *       versions; the problem is logged and listed. It never affects another model.
+ *   <li>A model whose versions suddenly vanished is unloaded only after a number of polls in a row with the same
+ *       result, or never.
+ *   <li>A poll is a quick scan: it reads the modification time of each base path, and of its {@code config.pbtxt} if
+ *       there is one. A model is read in full when a time differs or is less than two seconds old, while the model
+ *       settles, and in turn, so that 256 polls detect every file that changed in place.
+ *   <li>When a poll takes more than 0.5 % of the poll interval, the next one is delayed until it does not, by up to a
+ *       minute; a large delay is logged. So polling ten thousand models uses less than 1 % of a processor.
  * </ul>
  *
- * <p>Together with other sources it is started behind a {@link SourceArbiter}. Thread-safe: one lock guards reading and
- * emitting.
+ * <pre>{@code
+ * List<ServedModel> models = ModelServerConfig.read(Path.of("/models/models.config"));
+ * var source = new FileSystemStoragePathSource(models, backends, loaders, Options.DEFAULT, Clock.system());
+ * source.start(target);                 // emits the aspired versions, and polls from now on
+ * source.configure(changedModels);      // HandleReloadConfigRequest
+ * }</pre>
+ *
+ * <p>Together with other sources it is started through a {@link SourceArbiter}. Thread-safe: one lock guards reading
+ * and emitting.
  */
 public final class FileSystemStoragePathSource implements Source {
     /**
      * Settings. Immutable.
      *
-     * @param pollInterval time between two looks at the base paths; zero looks once, at the start
-     * @param settle how long files must have been unchanged to count as completely written; zero takes them as they are
-     * @param confirmations looks in a row that must find nothing before a model that serves is unloaded; at least 1
-     * @param alwaysPresent whether a model that serves is never unloaded because nothing of it is found, and one of
-     *     which nothing is found is refused
+     * @param pollInterval time between two polls of the base paths; zero reads them once, at the start
+     * @param settle how long files must have been unchanged to count as completely written; zero accepts them at once
+     * @param confirmations polls in a row that must find no versions before a served model is unloaded; at least 1
+     * @param alwaysPresent whether a served model is never unloaded because its versions vanished, and
+     *     {@link #start} and a new list fail for a model without versions
      * @param failIfZeroVersionsAtStartup whether {@link #start} fails when a model has no versions
      */
     public record Options(
@@ -85,11 +93,11 @@ public final class FileSystemStoragePathSource implements Source {
             int confirmations,
             boolean alwaysPresent,
             boolean failIfZeroVersionsAtStartup) {
-        /** A look every second, half-copied versions not being loaded. */
+        /** Polls every second, with a settle time of one second. */
         public static final Options DEFAULT =
                 new Options(Duration.ofSeconds(1), Duration.ofSeconds(1), 3, false, false);
 
-        /** Refuses what cannot be, with INVALID_ARGUMENT. */
+        /** Validates the settings; throws INVALID_ARGUMENT. */
         public Options {
             if (pollInterval.isNegative() || settle.isNegative() || confirmations < 1) {
                 throw ServingException.invalidArgument(
@@ -113,36 +121,38 @@ public final class FileSystemStoragePathSource implements Source {
             return new Options(pollInterval, settle, newConfirmations, alwaysPresent, failIfZeroVersionsAtStartup);
         }
 
-        /** These settings, unloading for lack of files or not. */
+        /** These settings with or without {@code alwaysPresent}. */
         public Options withAlwaysPresent(boolean newAlwaysPresent) {
             return new Options(pollInterval, settle, confirmations, newAlwaysPresent, failIfZeroVersionsAtStartup);
         }
 
-        /** These settings, starting without versions or not. */
+        /** These settings with or without {@code failIfZeroVersionsAtStartup}. */
         public Options withFailIfZeroVersionsAtStartup(boolean fail) {
             return new Options(pollInterval, settle, confirmations, alwaysPresent, fail);
         }
     }
 
     /**
-     * What looking has cost so far. Immutable.
+     * Statistics of polling. Immutable.
      *
-     * @param looks looks at the whole list
-     * @param glances times that a base path's time of change was asked for
-     * @param reads models that were read in full
-     * @param interval time between two looks, as it is now
+     * @param polls polls of the whole list
+     * @param scans quick scans: modification times read
+     * @param reads models read in full
+     * @param interval current time between two polls
      */
-    public record Polling(long looks, long glances, long reads, Duration interval) {}
+    public record PollStatistics(long polls, long scans, long reads, Duration interval) {}
 
     private static final Logger LOG = LoggerFactory.getLogger(FileSystemStoragePathSource.class);
 
-    /** Looking takes up to one part in so many of the time, so that with all that it entails it stays below 1 %. */
+    /**
+     * Polling may take 1/200 of the time (0.5 %), so that with its indirect costs it stays below 1 % of a processor.
+     */
     private static final int SHARE = 200;
 
-    /** Looks so many times rarer than asked for are told of. */
-    private static final int NOTABLE = 4;
+    /** An interval this many times longer than configured is logged. */
+    private static final int LOGGED_FACTOR = 4;
 
-    private static final Duration LONGEST_STRETCH = Duration.ofMinutes(1);
+    private static final Duration MAX_INTERVAL = Duration.ofMinutes(1);
 
     private final List<Backend> backends;
     private final RepositoryLayout layout;
@@ -152,28 +162,28 @@ public final class FileSystemStoragePathSource implements Source {
     private final CountDownLatch closed = new CountDownLatch(1);
     private final EnsembleMembership ensembles = new EnsembleMembership();
     private final AspiredVersionsEmitter emitter;
-    private final ModelPoller watch;
+    private final ModelPoller poller;
     private final BasePaths paths;
     private List<ServedModel> models;
     private boolean started;
-    private long looks;
+    private long pollCount;
     private long reads;
     private Duration interval;
     private @Nullable ScheduledExecutorService timer;
     private @Nullable Future<?> next;
 
-    /** When the timer's latest look at everything ended. */
-    private long looked;
+    /** End of the timer's latest complete poll, by the clock's nanoseconds. */
+    private long polledNanos;
 
     /**
-     * Reads nothing yet.
+     * Creates the source; {@link #start} reads the base paths.
      *
      * @param models the list
-     * @param backends what can run models; earlier ones win where several recognise the same files
-     * @param loaders makes the loader of every version emitted
+     * @param backends the available backends; earlier ones win where several recognise the same files
+     * @param loaders creates the loader of every emitted version
      * @param options settings
-     * @param clock tells how long files have been as they are
-     * @throws ServingException INVALID_ARGUMENT for a list that cannot be
+     * @param clock for the age of files and the settle time
+     * @throws ServingException INVALID_ARGUMENT for an invalid list
      */
     public FileSystemStoragePathSource(
             List<ServedModel> models, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
@@ -186,16 +196,16 @@ public final class FileSystemStoragePathSource implements Source {
         this.interval = options.pollInterval;
         this.emitter = new AspiredVersionsEmitter(loaders, ensembles);
         int confirmations = options.alwaysPresent ? Integer.MAX_VALUE : options.confirmations;
-        this.watch = new ModelPoller(layout, ensembles, emitter, options.settle, confirmations, clock);
+        this.poller = new ModelPoller(layout, ensembles, emitter, options.settle, confirmations, clock);
         this.paths = new BasePaths(clock);
     }
 
     /**
-     * Reads every base path and emits what is wanted; may wait once for the settle time when files are younger than that.
-     * A model that cannot be served is emitted with the reason. Called once.
+     * Reads every base path and emits the aspired versions. If files are younger than the settle time, waits once for
+     * that time. A model that cannot be served is emitted with its error. Called once.
      *
-     * @throws ServingException NOT_FOUND for a model without versions where the settings say so, nothing having been
-     *     emitted
+     * @throws ServingException NOT_FOUND for a model without versions, with {@code failIfZeroVersionsAtStartup};
+     *     nothing has been emitted then
      */
     @Override
     public void start(Target target) {
@@ -203,7 +213,7 @@ public final class FileSystemStoragePathSource implements Source {
         lock.lock();
         try {
             if (started) {
-                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the list of models is being watched already");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the model list source is started already");
             }
             paths.replace(models);
             Map<String, StoredModel> read = read(names(models));
@@ -212,15 +222,15 @@ public final class FileSystemStoragePathSource implements Source {
             }
             started = true;
             emitter.target(target);
-            young = takeUpAtStart(read, false);
+            young = acceptAtStart(read, false);
         } finally {
             lock.unlock();
         }
         if (!young.isEmpty() && !pause(options.settle)) {
             lock.lock();
             try {
-                young.removeIf(name -> watch.of(name).pending == null);
-                var unused = takeUpAtStart(read(young), true);
+                young.removeIf(name -> poller.of(name).pending == null);
+                var unused = acceptAtStart(read(young), true);
             } finally {
                 lock.unlock();
             }
@@ -229,7 +239,7 @@ public final class FileSystemStoragePathSource implements Source {
         try {
             if (closed.getCount() > 0) {
                 timer = Threads.timer("nereid-models");
-                looked = clock.nanos();
+                polledNanos = clock.nanos();
                 schedule();
             }
         } finally {
@@ -251,11 +261,11 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    /** Takes up what has been completely written; gives the names of the others. */
-    private List<String> takeUpAtStart(Map<String, StoredModel> read, boolean second) {
+    /** Accepts models that are completely written; returns the names of the others. */
+    private List<String> acceptAtStart(Map<String, StoredModel> read, boolean second) {
         List<String> young = new ArrayList<>();
         read.forEach((name, model) -> {
-            if (!watch.takeUpAtStart(model, second)) {
+            if (!poller.acceptAtStart(model, second)) {
                 young.add(name);
             }
         });
@@ -271,12 +281,12 @@ public final class FileSystemStoragePathSource implements Source {
 
     private Map<String, StoredModel> readNoted(Collection<String> names) {
         reads += names.size();
-        Map<String, StoredModel> read = watch.read(names, paths.found());
+        Map<String, StoredModel> read = poller.read(names, paths.found());
         read.values().forEach(paths::read);
         return read;
     }
 
-    /** The list in force. */
+    /** The model list in force. */
     public List<ServedModel> models() {
         lock.lock();
         try {
@@ -287,9 +297,10 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /**
-     * What {@link #configure} would do now; does nothing. Before {@link #start} every model counts as new.
+     * Returns the changes that {@link #configure} would make now, without making them. Before {@link #start} every
+     * model counts as new.
      *
-     * @throws ServingException what {@link #configure} would throw for the list
+     * @throws ServingException as {@link #configure} for the list
      */
     public List<ModelChange> plan(List<ServedModel> next) {
         lock.lock();
@@ -321,10 +332,10 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /**
-     * Replaces the list. Checked whole before anything changes. Models that are not in it any more are emitted without
-     * versions; new and changed ones are read now. Files that are still being written are taken up when they have
-     * settled, like those that a look finds; the versions to load that a change names include them. A changed model of
-     * which nothing can be served goes on with what it serves, and the change says why.
+     * Replaces the list. The whole list is validated before anything changes. Models that are no longer in it are
+     * emitted without versions; new and changed models are read now. Files that are still being written are accepted
+     * when they have settled, as during polling; the versions to load of a change include them. A changed model that
+     * cannot be served keeps its loaded versions, and its change has the error.
      *
      * @return a change for every model of the new list in its order, then for those removed
      * @throws ServingException INVALID_ARGUMENT for a list that cannot be, NOT_FOUND for a model without versions where
@@ -335,7 +346,7 @@ public final class FileSystemStoragePathSource implements Source {
         lock.lock();
         try {
             if (!started || closed.getCount() == 0) {
-                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the list of models is not being watched");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the model list source is not running");
             }
             ModelServerConfig.check(next, models, backends);
             ModelListDiff changes = ModelListDiff.of(next, models);
@@ -370,29 +381,29 @@ public final class FileSystemStoragePathSource implements Source {
 
     private ModelChange changed(ModelListDiff changes, StoredModel model) {
         String name = model.entry().name();
-        TrackedModel t = watch.of(name);
+        TrackedModel t = poller.of(name);
         Set<Long> before = served(name);
         t.missing = 0;
-        if (watch.takeUpAtStart(model, false)) {
+        if (poller.acceptAtStart(model, false)) {
             return changes.read(model, before, refusal(t.problems));
         }
         if (!t.serving) {
-            watch.takeUpWritten(model);
+            poller.acceptWritten(model);
         }
         return changes.read(model, before, null);
     }
 
     private void remove(String name) {
-        TrackedModel t = watch.find(name);
+        TrackedModel t = poller.find(name);
         if (t != null) {
-            watch.remove(name);
+            poller.remove(name);
             emitter.drop(t);
         }
     }
 
-    /** Versions that are served now, or on their way to it. */
+    /** Versions that are served or being loaded. */
     private Set<Long> served(String name) {
-        TrackedModel t = watch.find(name);
+        TrackedModel t = poller.find(name);
         Set<Long> versions = new TreeSet<>();
         if (t != null) {
             t.emitted.stream().filter(a -> a.loader() != null).forEach(a -> versions.add(a.id().version()));
@@ -405,27 +416,27 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /**
-     * Reads one model of the list now, in full, and emits what is there, even when nothing changed, so that what failed is
-     * tried once more where the manager was asked to.
+     * Reads one model of the list now, in full, and emits it even if it did not change, so that a failed load can be
+     * retried.
      *
-     * @return the versions emitted
+     * @return the emitted versions
      * @throws ServingException NOT_FOUND for a model that is not in the list, INVALID_ARGUMENT for one that cannot be
-     *     served as it is stored (what serves goes on), FAILED_PRECONDITION before {@link #start} and after {@link #close}
+     *     served (loaded versions keep serving), FAILED_PRECONDITION before {@link #start} and after {@link #close}
      */
     public List<ServableId> load(String model) {
         lock.lock();
         try {
             if (!started || closed.getCount() == 0) {
-                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the list of models is not being watched");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the model list source is not running");
             }
             StoredModel stored =
                     names(models).contains(model) ? read(Set.of(model)).get(model) : null;
             if (stored == null) {
                 throw ServingException.of(ErrorCode.NOT_FOUND, "model '" + model + "' is not in the list of models");
             }
-            TrackedModel t = watch.of(model);
+            TrackedModel t = poller.of(model);
             ServingException why =
-                    refusal(emitter.takeUp(stored, t, false, null).problems());
+                    refusal(emitter.accept(stored, t, false, null).problems());
             if (why != null) {
                 throw ServingException.invalidArgument(
                         "load failed for model '" + model + "': " + why.getMessage(), why.remedy());
@@ -437,55 +448,55 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    /** Looks at all models now, as the timer does. */
+    /** Polls all models now, as the timer does. */
     public void poll() {
         lock.lock();
         try {
             if (started && closed.getCount() > 0) {
-                look(false);
+                poll(false);
             }
         } finally {
             lock.unlock();
         }
     }
 
-    private void look(boolean onlyPending) {
+    private void poll(boolean onlyPending) {
         long began = clock.nanos();
         Set<String> open = new LinkedHashSet<>();
-        for (TrackedModel t : watch.all()) {
+        for (TrackedModel t : poller.all()) {
             if (onlyPending ? settling(t) : t.pending != null || t.missing > 0) {
                 open.add(t.name);
             }
         }
         if (onlyPending) {
-            look(readNoted(open));
+            poll(readNoted(open));
             return;
         }
-        looks++;
+        pollCount++;
         Set<String> toRead = new LinkedHashSet<>(paths.changed());
         toRead.addAll(open);
-        long glanced = clock.nanos();
-        look(readNoted(toRead));
-        // What is read because it changed is not what a look costs, and does not put the next one off.
+        long scanned = clock.nanos();
+        poll(readNoted(toRead));
+        // Reading changed models is not a regular cost of polling, so only the share of the models read in turn counts.
         double turns = toRead.isEmpty() ? 0 : Math.min(1.0, paths.turns() / (double) toRead.size());
-        stretch((long) (glanced - began + (clock.nanos() - glanced) * turns));
+        adjustInterval((long) (scanned - began + (clock.nanos() - scanned) * turns));
     }
 
-    /** Whether a model is looked at again before all are; one of which nothing is found has to wait for that. */
+    /** Whether a model is read again before the next complete poll. One without versions waits for complete polls. */
     private static boolean settling(TrackedModel t) {
         return t.pending != null && t.missing == 0;
     }
 
-    private void look(Map<String, StoredModel> read) {
+    private void poll(Map<String, StoredModel> read) {
         read.forEach((name, model) -> {
-            TrackedModel t = watch.of(name);
+            TrackedModel t = poller.of(name);
             boolean missed = t.missing > 0;
-            watch.look(model);
+            poller.poll(model);
             if (t.missing == 1 && !missed) {
                 LOG.warn(
                         options.alwaysPresent
                                 ? "Refusing to unload all versions for Servable: {}"
-                                : "model '{}' goes on serving until more looks have found nothing of it",
+                                : "model '{}' keeps serving until more polls have found no versions of it",
                         name);
             }
             if (t.missing > 0 || missed) {
@@ -495,53 +506,53 @@ public final class FileSystemStoragePathSource implements Source {
         emitter.flush();
     }
 
-    /** Puts the next look off when this one has cost more than its share. */
-    private void stretch(long nanos) {
+    /** Lengthens the poll interval when a poll exceeded its share of the time, and shortens it again. */
+    private void adjustInterval(long nanos) {
         Duration wanted = Duration.ofNanos(nanos).multipliedBy(SHARE);
-        Duration most = longer(LONGEST_STRETCH, options.pollInterval);
-        Duration stretched = longer(options.pollInterval, wanted.compareTo(most) > 0 ? most : wanted);
-        // A slow look or two is nothing to tell anybody about.
-        Duration notable = options.pollInterval.multipliedBy(NOTABLE);
+        Duration most = longer(MAX_INTERVAL, options.pollInterval);
+        Duration adjusted = longer(options.pollInterval, wanted.compareTo(most) > 0 ? most : wanted);
+        // Only a much longer interval is logged, not a single slow poll.
+        Duration notable = options.pollInterval.multipliedBy(LOGGED_FACTOR);
         boolean was = interval.compareTo(notable) > 0;
-        boolean is = stretched.compareTo(notable) > 0 && !options.pollInterval.isZero();
+        boolean is = adjusted.compareTo(notable) > 0 && !options.pollInterval.isZero();
         if (is && !was) {
             LOG.info(
-                    "a look at {} base paths takes {} ms, so the next one comes after {} ms instead of {} ms:"
-                            + " looking shall cost less than 1 % of a processor",
-                    paths.size(), nanos / 1_000_000, stretched.toMillis(), options.pollInterval.toMillis());
+                    "a poll of {} base paths takes {} ms, so the next one follows after {} ms instead of {} ms:"
+                            + " polling is limited to 1 % of a processor",
+                    paths.size(), nanos / 1_000_000, adjusted.toMillis(), options.pollInterval.toMillis());
         } else if (was && !is) {
-            LOG.info("a look at {} base paths comes every {} ms again", paths.size(), options.pollInterval.toMillis());
+            LOG.info("{} base paths are polled every {} ms again", paths.size(), options.pollInterval.toMillis());
         }
-        interval = options.pollInterval.isZero() ? options.pollInterval : stretched;
+        interval = options.pollInterval.isZero() ? options.pollInterval : adjusted;
     }
 
     private static Duration longer(Duration a, Duration b) {
         return a.compareTo(b) > 0 ? a : b;
     }
 
-    /** What the latest reads found wrong, in the order of the models' names. */
+    /** The problems that the latest reads found, in the order of the models' names. */
     public List<Problem> problems() {
         lock.lock();
         try {
             List<Problem> problems = new ArrayList<>();
-            watch.all().forEach(t -> problems.addAll(t.problems));
+            poller.all().forEach(t -> problems.addAll(t.problems));
             return List.copyOf(problems);
         } finally {
             lock.unlock();
         }
     }
 
-    /** What looking has cost so far. */
-    public Polling polling() {
+    /** Statistics of polling so far. */
+    public PollStatistics polling() {
         lock.lock();
         try {
-            return new Polling(looks, paths.glances(), reads, interval);
+            return new PollStatistics(pollCount, paths.scans(), reads, interval);
         } finally {
             lock.unlock();
         }
     }
 
-    /** Stops looking. What was emitted stays wanted. */
+    /** Stops polling. Emitted versions stay aspired. */
     @Override
     public void close() {
         closed.countDown();
@@ -555,7 +566,7 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    /** Waits; whether the source was closed meanwhile. */
+    /** Waits; returns whether the source was closed meanwhile. */
     private boolean pause(Duration time) {
         try {
             return closed.await(time.toNanos(), TimeUnit.NANOSECONDS);
@@ -565,19 +576,19 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    /** Sets the timer for the next look, anew where it was set already. */
+    /** Schedules the next poll, and cancels one that is already scheduled. */
     private void schedule() {
         if (next != null) {
             next.cancel(false);
             next = null;
         }
-        boolean pending = watch.all().stream().anyMatch(FileSystemStoragePathSource::settling);
+        boolean pending = poller.all().stream().anyMatch(FileSystemStoragePathSource::settling);
         boolean polls = !options.pollInterval.isZero();
         if (timer == null || (!pending && !polls)) {
             return;
         }
         Duration soon = longer(options.settle, Duration.ofMillis(10));
-        long left = interval.toNanos() - (clock.nanos() - looked);
+        long left = interval.toNanos() - (clock.nanos() - polledNanos);
         boolean early = pending && (!polls || soon.toNanos() < left);
         long delay = early ? soon.toNanos() : Math.max(0, left);
         next = timer.schedule(() -> tick(early), delay, TimeUnit.NANOSECONDS);
@@ -587,13 +598,13 @@ public final class FileSystemStoragePathSource implements Source {
         lock.lock();
         try {
             if (closed.getCount() > 0) {
-                look(onlyPending);
+                poll(onlyPending);
             }
         } catch (RuntimeException e) {
-            LOG.error("looking at the base paths failed; the next look is not affected", e);
+            LOG.error("polling the base paths failed; the next poll is not affected", e);
         } finally {
             if (!onlyPending) {
-                looked = clock.nanos();
+                polledNanos = clock.nanos();
             }
             if (closed.getCount() > 0) {
                 schedule();

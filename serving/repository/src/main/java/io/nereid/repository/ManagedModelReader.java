@@ -30,8 +30,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads what placed models are. A directory is one model when it has a configuration, one candidate for the model's file, or
- * directories of versions; else the directories in it are models. Immutable; reads the disk on every call.
+ * Reads the directories of managed models. A directory is one model if it has a configuration, a candidate for the
+ * model's file, or version directories; else the directories in it are models. Immutable; reads the disk on every call.
  */
 final class ManagedModelReader {
     private static final String CONFIG = "config.pbtxt";
@@ -45,7 +45,7 @@ final class ManagedModelReader {
         this.chooser = new BackendSelector(backends);
     }
 
-    /** The models that a placed model is, by their names in the engine; never empty. */
+    /** The models of a managed model, with their names in the engine; never empty. */
     List<StoredModel> read(PlacedModel placed) {
         Path directory = placed.directory();
         if (Files.isRegularFile(directory)) {
@@ -74,7 +74,7 @@ final class ManagedModelReader {
                 || children.stream().anyMatch(c -> isCandidate(placed, c))
                 || hasVersions(children);
         if (!alone) {
-            // As KServe's servers do, which take directories without a model's file for a repository.
+            // Like KServe's servers, treat a directory without a model's file as a repository.
             List<ModelEntry> entries = new ArrayList<>();
             for (Path child : children) {
                 if (Files.isDirectory(child)
@@ -141,7 +141,7 @@ final class ManagedModelReader {
         return stored.hasErrors() ? stored : configured(placed, stored);
     }
 
-    /** A model without configuration and without a word about its backend. */
+    /** Reads a model without a configuration and without a given backend or file. */
     private StoredModel unnamed(PlacedModel placed, ModelEntry entry) {
         StoredModel stored = layout.read(entry);
         if (stored.hasErrors() && entry.file() == null) {
@@ -197,7 +197,7 @@ final class ManagedModelReader {
         return layout.read(read, json(fields));
     }
 
-    /** The backend's own name, for a platform's. */
+    /** The name of the backend for a backend or platform name. */
     private String named(String backend) {
         Backend found = backend.isEmpty() ? null : chooser.named(backend);
         return found == null ? "" : found.name();
@@ -232,7 +232,7 @@ final class ManagedModelReader {
 
     // ---- candidates ----
 
-    /** The files in a directory that may be the model; a default file goes before those that only end like one. */
+    /** The files in a directory that may be the model; a backend's default file wins over files with its extension. */
     private List<String> candidates(PlacedModel placed, Path directory) {
         List<Path> children = RepositoryLayout.childrenOrNone(directory);
         List<Path> found = children.stream().filter(c -> isCandidate(placed, c)).toList();
@@ -246,7 +246,7 @@ final class ManagedModelReader {
             }
         }
         if (found.size() > 1) {
-            // Endings such as .json are common ones; what is surely no model does not count.
+            // Extensions such as .json are common, so files that no backend recognises are ignored.
             List<Path> recognised = found.stream()
                     .filter(f -> {
                         Backend backend = chooser.named(placed.backend());
@@ -328,7 +328,7 @@ final class ManagedModelReader {
 
     // ---- configuration ----
 
-    /** The stored configuration with what was said when the model was placed. */
+    /** Applies the managed model's settings to the stored configuration. */
     private static StoredModel configured(PlacedModel placed, StoredModel stored) {
         if (stored.isEnsemble()) {
             return stored;

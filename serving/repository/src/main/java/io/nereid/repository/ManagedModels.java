@@ -25,23 +25,29 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Models that somebody else has put on this machine and names one by one, whole set by whole set. They are read once, when
- * they are new or have changed; what becomes of their files afterwards is not watched.
+ * The source for models that a control plane manages: it downloads the files and places the complete set of models with
+ * {@link #place}. A model is read once, when it is new or its specification has changed; its files are not polled.
  *
- * <p>What a directory holds is found out as KServe's runtimes do:
+ * <pre>{@code
+ * ManagedModels source = new ManagedModels(backends);   // the engine sets the loaders and starts it
+ * source.place(List.of(PlacedModel.of("iris", Path.of("/cache/iris"))));
+ * }</pre>
+ *
+ * <p>The content of a directory is determined as KServe's runtimes do:
  *
  * <ul>
- *   <li>exactly one file that may be the model; of several, those that surely are none do not count, and what is left is
- *       refused with all names;
- *   <li>else directories whose names are whole numbers, each a version; the highest is served where no {@code config.pbtxt}
- *       says otherwise;
- *   <li>else directories with models in them, each served as {@code name/directory}. A {@linkplain PlacedModel#repository
- *       repository} is always read so, unless it is a single model's directory itself.
+ *   <li>exactly one file that may be the model. Of several, those that no backend recognises are ignored; if more than
+ *       one is left, the model is rejected with all names;
+ *   <li>else directories whose names are whole numbers, each a version; the highest is served unless
+ *       {@code config.pbtxt} has another version policy;
+ *   <li>else directories with models in them, each served as {@code name/directory}. A
+ *       {@linkplain PlacedModel#repository repository} is always read like this, unless it is a single model's
+ *       directory itself.
  * </ul>
  *
- * <p>A {@code config.pbtxt} is honoured, whatever name it gives. Steps of an ensemble name models of their own repository.
- * What cannot be served is emitted with the reason, under the placed model's own name. A model of which only the number of
- * instances changes is not loaded anew where its backend can help it.
+ * <p>A {@code config.pbtxt} is honoured, except for its name. Steps of an ensemble name models of their own repository.
+ * A model that cannot be served is emitted with its error, under the managed model's own name. If only the number of
+ * instances changes, the model is not reloaded, provided its backend supports that.
  *
  * <p>Thread-safe: one lock guards reading and emitting.
  */
@@ -49,22 +55,24 @@ public final class ManagedModels implements Source {
     private static final Logger LOG = LoggerFactory.getLogger(ManagedModels.class);
 
     /**
-     * One placed model. Immutable.
+     * One managed model. Immutable.
      *
-     * @param name its name in the engine; may hold slashes
-     * @param directory where its files lie; or a single file
-     * @param repository whether the directory holds a directory for each of several models, as Triton has them; each is served as
+     * @param name its name in the engine; may contain slashes
+     * @param directory the directory with its files, or a single file
+     * @param repository whether the directory is a Triton repository of several models; each is served as
      *     {@code name/directory}
-     * @param backend the backend or platform that must run it where no stored configuration says so; empty for whatever its
-     *     files are
-     * @param modelFile the file that is the model; empty for the only one of its kind
-     * @param parameters set in the model's configuration, stronger than what is stored
-     * @param instances how many run at once; multiplies what the stored configuration says. Another number reloads nothing
-     * @param batching how requests are joined where the stored configuration does not say it; null for not at all
-     * @param maxBatchSize most rows of a batch, where {@code batching} holds and the stored configuration says nothing; 0 for
-     *     what the backend finds
-     * @param config the whole configuration as JSON in Triton's words, in the place of a stored one; empty for that
-     * @param expectedFiles patterns of the files that may be the model, such as {@code *.joblib}; empty for the backend's own
+     * @param backend the backend or platform, unless a stored configuration names one; empty to determine it by the
+     *     files
+     * @param modelFile the name of the model's file; empty for the only one of its kind
+     * @param parameters override the parameters of the stored configuration
+     * @param instances number of instances; multiplies the counts of the stored configuration. A change does not reload
+     * @param batching dynamic batching, unless the stored configuration has it; null for no batching
+     * @param maxBatchSize maximum batch size with {@code batching}, unless the stored configuration has one; 0 for the
+     *     backend's
+     * @param config the whole configuration as JSON of Triton's ModelConfig, instead of a stored one; empty for the
+     *     stored one
+     * @param expectedFiles glob patterns of files that may be the model, such as {@code *.joblib}; empty for the
+     *     backend's default files
      */
     public record PlacedModel(
             String name,
@@ -78,13 +86,13 @@ public final class ManagedModels implements Source {
             int maxBatchSize,
             String config,
             List<String> expectedFiles) {
-        /** Keeps copies. */
+        /** Copies the collections. */
         public PlacedModel {
             parameters = Map.copyOf(parameters);
             expectedFiles = List.copyOf(expectedFiles);
         }
 
-        /** A model of which nothing is known but where it lies. */
+        /** A model with default settings. */
         public static PlacedModel of(String name, Path directory) {
             return new PlacedModel(name, directory, false, "", "", Map.of(), 1, null, 0, "", List.of());
         }
@@ -106,7 +114,7 @@ public final class ManagedModels implements Source {
         }
     }
 
-    /** A placed model and what was emitted for it, by name in the engine. */
+    /** A managed model and its emitted versions, by name in the engine. */
     private record Emitted(PlacedModel placed, Map<String, List<Aspired>> models) {}
 
     private final ManagedModelReader reader;
@@ -116,15 +124,15 @@ public final class ManagedModels implements Source {
     private @Nullable Target target;
 
     /**
-     * Serves nothing yet.
+     * Creates a source without models.
      *
-     * @param backends what can run models; earlier ones win where several recognise the same files
+     * @param backends the available backends; earlier ones win where several recognise the same files
      */
     public ManagedModels(List<Backend> backends) {
         this.reader = new ManagedModelReader(backends);
     }
 
-    /** Gives it what makes the loader of every version emitted; before {@link #start}. The engine does that. */
+    /** Sets the factory of loaders, before {@link #start}. Called by the engine. */
     public void loaders(LoaderFactory factory) {
         lock.lock();
         try {
@@ -134,13 +142,13 @@ public final class ManagedModels implements Source {
         }
     }
 
-    /** Begins to emit; nothing is placed before. */
+    /** Sets the target. {@link #place} works from now on. */
     @Override
     public void start(Target to) {
         lock.lock();
         try {
             if (loaders == null) {
-                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "nobody has said what makes loaders");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the factory of loaders is not set");
             }
             target = to;
         } finally {
@@ -149,11 +157,12 @@ public final class ManagedModels implements Source {
     }
 
     /**
-     * Serves these and no others. Reads the directories of those that are new or have changed; may take as long as that.
+     * Replaces the set of managed models. Reads the directories of new and changed models on the calling thread, and
+     * unloads the models that are not in the list.
      *
-     * @return the names in the engine by the name of each placed model: its own, or one for each model of a repository
-     * @throws ServingException FAILED_PRECONDITION before {@link #start} and after {@link #close}, INVALID_ARGUMENT when a name
-     *     comes twice; nothing has changed then
+     * @return the names in the engine by the name of each managed model: its own, or one for each model of a repository
+     * @throws ServingException FAILED_PRECONDITION before {@link #start} and after {@link #close}, INVALID_ARGUMENT for
+     *     a duplicate name; nothing has changed then
      */
     public Map<String, List<String>> place(List<PlacedModel> all) {
         lock.lock();
@@ -214,13 +223,13 @@ public final class ManagedModels implements Source {
         stored.forEach((name, model) -> {
             StoredModel checked = ensembles.checked(model, stored::containsKey);
             checked.problems().stream().filter(p -> !p.isError()).forEach(p -> LOG.info("model '{}': {}", name, p));
-            var unused = emitter.takeUp(checked, new TrackedModel(name), false, null);
+            var unused = emitter.accept(checked, new TrackedModel(name), false, null);
         });
         emitter.flush();
         return new Emitted(placed, models);
     }
 
-    /** Emits nothing any more; what was placed goes on until the engine ends. */
+    /** Stops emitting; models keep serving until the engine stops. */
     @Override
     public void close() {
         lock.lock();

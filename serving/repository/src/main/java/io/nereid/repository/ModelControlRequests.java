@@ -22,49 +22,49 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** Does what clients ask for: loads, with other configurations and files or without, and unloads. Guarded by the source's lock. */
+/** Executes load and unload requests of clients, with or without overrides. Guarded by the source's lock. */
 final class ModelControlRequests {
-    private final ModelPoller watch;
+    private final ModelPoller poller;
     private final EnsembleMembership ensembles;
     private final AspiredVersionsEmitter emitter;
-    private final DesiredModels wanted;
+    private final DesiredModels desired;
     private final Path scratchParent;
 
     ModelControlRequests(
-            ModelPoller watch,
+            ModelPoller poller,
             EnsembleMembership ensembles,
             AspiredVersionsEmitter emitter,
-            DesiredModels wanted,
+            DesiredModels desired,
             Path scratchParent) {
-        this.watch = watch;
+        this.poller = poller;
         this.ensembles = ensembles;
         this.emitter = emitter;
-        this.wanted = wanted;
+        this.desired = desired;
         this.scratchParent = scratchParent;
     }
 
-    /** Loads what is stored. */
+    /** Loads a stored model. */
     List<ServableId> load(String model, Found found) {
         List<ModelEntry> entries = found.models().get(model);
         if (entries == null) {
             throw found.notFound(model);
         }
-        wanted.ask(model);
-        TrackedModel t = watch.of(model);
+        desired.request(model);
+        TrackedModel t = poller.of(model);
         if (entries.size() > 1) {
             emitter.duplicate(entries, t);
             throw AspiredVersionsEmitter.duplicate(model, entries);
         }
         t.overridden = false;
-        Map<String, StoredModel> models = watch.readWithMembers(List.of(model), found);
+        Map<String, StoredModel> models = poller.readWithMembers(List.of(model), found);
         StoredModel stored = models.remove(model);
         if (stored == null) {
             throw found.notFound(model);
         }
-        return takeUp(stored, t, models, null);
+        return accept(stored, t, models, null);
     }
 
-    /** Loads with another configuration, and from other files if there are any. */
+    /** Loads a model with an overridden configuration, and with overridden files if there are any. */
     List<ServableId> load(String model, String config, Map<String, byte[]> files, Found found) {
         OverrideDirectory scratch =
                 files.isEmpty() ? null : OverrideDirectory.write(scratchParent, model, new TreeMap<>(files));
@@ -76,12 +76,12 @@ final class ModelControlRequests {
                 throw entries == null ? found.notFound(model) : AspiredVersionsEmitter.duplicate(model, entries);
             }
             checkOverride(entry, config);
-            StoredModel stored = watch.read(entry, config, found);
-            Map<String, StoredModel> members = watch.readWithMembers(ensembles.of(model), found);
+            StoredModel stored = poller.read(entry, config, found);
+            Map<String, StoredModel> members = poller.readWithMembers(ensembles.of(model), found);
             members.remove(model);
-            wanted.ask(model);
-            TrackedModel t = watch.of(model);
-            List<ServableId> versions = takeUp(stored, t, members, scratch);
+            desired.request(model);
+            TrackedModel t = poller.of(model);
+            List<ServableId> versions = accept(stored, t, members, scratch);
             t.overridden = true;
             kept = true;
             return versions;
@@ -102,28 +102,28 @@ final class ModelControlRequests {
         }
     }
 
-    private List<ServableId> takeUp(
+    private List<ServableId> accept(
             StoredModel stored, TrackedModel t, Map<String, StoredModel> members, @Nullable OverrideDirectory scratch) {
         boolean served = t.serving;
         members.forEach((name, member) -> {
-            wanted.need(name);
-            TrackedModel m = watch.of(name);
-            if (m.emitted.isEmpty() || !member.fingerprint().equals(m.takenUp)) {
-                var unused = emitter.takeUp(member, m, false, null);
+            desired.requestAsMember(name);
+            TrackedModel m = poller.of(name);
+            if (m.emitted.isEmpty() || !member.fingerprint().equals(m.accepted)) {
+                var unused = emitter.accept(member, m, false, null);
             }
         });
-        StoredModel model = emitter.takeUp(stored, t, false, scratch);
+        StoredModel model = emitter.accept(stored, t, false, scratch);
         if (!model.loadable()) {
             ServingException why = ProblemCollector.refusal(model.problems());
             throw ServingException.invalidArgument(
                     "load failed for model '" + t.name + "': " + why.getMessage()
-                            + (served ? "; what it served before goes on" : ""),
+                            + (served ? "; the versions loaded before keep serving" : ""),
                     why.remedy());
         }
         return t.emitted.stream().map(Aspired::id).toList();
     }
 
-    /** Unloads; {@code found} is what there is, if the model may not exist. */
+    /** Unloads a model; {@code found} is the scan result to check that it exists, or null if it is known to exist. */
     void unload(String model, boolean dependents, @Nullable Found found) {
         if (found != null && !found.has(model)) {
             throw ServingException.of(
@@ -132,10 +132,10 @@ final class ModelControlRequests {
         List<String> below = ensembles.membersFirst(ensembles.closure(model));
         drop(model);
         if (dependents) {
-            // From the top down, so that an inner ensemble no longer holds its members when they are looked at.
+            // Outer ensembles first, so that an inner ensemble no longer requires its members when they are checked.
             for (int i = below.size() - 1; i >= 0; i--) {
                 String name = below.get(i);
-                if (wanted.onlyNeeded(name) && ensembles.user(name, wantedNames()) == null) {
+                if (desired.onlyAsMember(name) && ensembles.user(name, desiredNames()) == null) {
                     drop(name);
                 }
             }
@@ -143,19 +143,19 @@ final class ModelControlRequests {
     }
 
     private void drop(String model) {
-        TrackedModel t = watch.of(model);
-        wanted.drop(model);
+        TrackedModel t = poller.of(model);
+        desired.unload(model);
         t.forget();
         boolean onlySent = t.scratch != null;
         emitter.drop(t);
         if (onlySent) {
-            watch.remove(model);
+            poller.remove(model);
         }
     }
 
-    private List<String> wantedNames() {
-        return watch.all().stream()
-                .filter(t -> wanted.wants(t.name) && !t.emitted.isEmpty())
+    private List<String> desiredNames() {
+        return poller.all().stream()
+                .filter(t -> desired.contains(t.name) && !t.emitted.isEmpty())
                 .map(t -> t.name)
                 .toList();
     }

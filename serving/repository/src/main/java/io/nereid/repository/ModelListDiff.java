@@ -19,7 +19,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a new list changes in the one in force. Immutable.
+ * The difference between a new model list and the one in force. Immutable.
  *
  * @param next models of the new list by name, in its order
  * @param before models of the list in force by name, in its order
@@ -35,7 +35,7 @@ record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> bef
         return byName;
     }
 
-    /** Models that have to be read: new ones, and those whose files or versions are others now. */
+    /** Models to read: new ones, and those with another base path or version policy. */
     Set<String> toRead() {
         Set<String> names = new LinkedHashSet<>();
         next.forEach((name, m) -> {
@@ -67,7 +67,7 @@ record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> bef
      * The change of a model that was read.
      *
      * @param served versions that were served before
-     * @param error why nothing is taken up; null when something is, or will be
+     * @param error why no version is accepted; null if versions are accepted now or later
      */
     ModelChange read(StoredModel model, Set<Long> served, @Nullable ServingException error) {
         String name = model.entry().name();
@@ -81,7 +81,7 @@ record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> bef
         TreeSet<Long> wanted = new TreeSet<>();
         List<Long> load = new ArrayList<>();
         ServingException bad = null;
-        for (Version v : model.wanted()) {
+        for (Version v : model.aspired()) {
             wanted.add(v.version());
             if (v.error() != null) {
                 bad = v.error();

@@ -36,56 +36,64 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Models stored in directories. A root may be
+ * A Triton model repository: models stored in directories, with {@code config.pbtxt}. A root may be
  * <ul>
  *   <li>a file of a kind that a backend knows ({@code my-model.onnx}): one model of that name, version 1;
- *   <li>a directory with a {@code config.pbtxt}, with a backend's default file ({@code model.onnx}), or with directories
- *       that are versions: one model, named by its configuration or else by the directory;
- *   <li>any other directory: a repository. Each directory in it that looks like a model is one, and so is each file of a
- *       kind that a backend knows. What starts with a dot is passed over.
+ *   <li>a directory with a {@code config.pbtxt}, with a backend's default file ({@code model.onnx}), or with
+ *       directories that are versions: one model, named by its configuration or else by the directory;
+ *   <li>any other directory: a repository. Each directory in it that looks like a model is one, and so is each file of
+ *       a kind that a backend knows. Names that start with a dot are ignored.
  * </ul>
  *
- * <p>A model's directory holds {@code config.pbtxt} if there is anything to configure, and a directory for each version,
- * named by a whole number from 1 without leading zeros. Without any of these the model's file may lie in the model's
- * directory itself and is version 1; an ensemble, and a backend that needs no file, need no version directory.
+ * <p>A model's directory holds {@code config.pbtxt} if there is anything to configure, and a directory for each
+ * version, named by a whole number from 1 without leading zeros. Without version directories, the model's file may lie
+ * in the model's directory itself and is version 1. An ensemble, and a model of a backend that needs no file, do not
+ * need a version directory.
  *
- * <p>Rules of watching:
+ * <p>Rules of polling:
  *
  * <ul>
- *   <li>A model that changed is taken up when two reads at least a settle time apart saw the same files and
- *       configuration, so that a half-copied version is not loaded. At the start, files older than the settle time are
- *       taken at once. {@link #load} takes what is there.
- *   <li>A model whose configuration became wrong keeps what it serves; the problem is logged and listed.
- *   <li>A root that cannot be read changes nothing. A root, or a model, that suddenly holds nothing at all is believed
- *       after three reads in a row.
- *   <li>A model found in two roots is served from neither, unless it was served before the second one came.
- *   <li>A model that was loaded with another configuration or other files than the stored ones is left alone until it is
- *       loaded again or unloaded.
+ *   <li>A changed model is accepted when two polls at least a settle time apart saw the same files and configuration,
+ *       so that a half-copied version is not loaded. At the start, files older than the settle time are accepted at
+ *       once. {@link #load} does not wait.
+ *   <li>A model whose configuration became invalid keeps serving its loaded versions; the problem is logged and listed.
+ *   <li>An unreadable root changes nothing. Models of a root that is suddenly empty, and models whose directory is
+ *       suddenly empty, are unloaded only after three polls in a row with the same result.
+ *   <li>A model found in two roots is served from neither, unless it was served before the second one appeared.
+ *   <li>A model that was loaded with an overridden configuration or files is not polled until it is loaded again
+ *       without an override, or unloaded.
  * </ul>
  *
- * Thread-safe: one lock guards reading and emitting.
+ * <pre>{@code
+ * RepositorySource source = new RepositorySource(
+ *         List.of(Path.of("/models")), backends, loaders, Options.DEFAULT.withMode(Mode.POLL), Clock.system());
+ * source.start(manager::aspire);     // emits the versions to serve
+ * source.load("resnet50");           // loads now, without waiting for a poll
+ * }</pre>
+ *
+ * <p>Thread-safe: one lock guards reading and emitting.
  */
 public final class RepositorySource implements Source {
-    /** When the repository is read. */
+    /** Triton's model control modes. */
     public enum Mode {
-        /** Everything once, at the start. */
+        /** Loads all models once, at the start. */
         NONE,
-        /** Everything at the start, and again every poll interval. */
+        /** Loads all models at the start, and polls for changes. */
         POLL,
-        /** At the start only the named models; later what {@link #load} asks for. */
+        /** Loads only the named models at the start; later models are loaded by {@link #load}. */
         EXPLICIT
     }
 
     /**
      * Settings. Immutable.
      *
-     * @param mode when the repository is read
-     * @param pollInterval time between two reads in {@link Mode#POLL}
-     * @param settle how long files must have been unchanged to count as completely written; zero takes them as they are
+     * @param mode the model control mode
+     * @param pollInterval time between two polls in {@link Mode#POLL}
+     * @param settle how long files must have been unchanged to count as completely written; zero accepts them at once
      * @param startModels models to load at the start in {@link Mode#EXPLICIT}; {@code *} alone stands for all
-     * @param configName a model's {@code configs/<configName>.pbtxt}, where there is one, replaces its
-     *     {@code config.pbtxt}; empty for none
-     * @param scratch where files are kept that come with a request to load
+     * @param configName a model's {@code configs/<configName>.pbtxt}, if it exists, replaces its {@code config.pbtxt};
+     *     empty for {@code config.pbtxt} only
+     * @param scratch the directory for files that are sent with a load request
      */
     public record Options(
             Mode mode,
@@ -94,7 +102,7 @@ public final class RepositorySource implements Source {
             List<String> startModels,
             String configName,
             Path scratch) {
-        /** Everything once, at the start. */
+        /** {@link Mode#NONE}, with a settle time of one second. */
         public static final Options DEFAULT = new Options(
                 Mode.NONE,
                 Duration.ofSeconds(15),
@@ -103,7 +111,7 @@ public final class RepositorySource implements Source {
                 "",
                 Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
 
-        /** Refuses a {@code configName} that is not the name of a file. */
+        /** Rejects a {@code configName} that is not a file name. */
         public Options {
             if (!configName.isEmpty() && !ModelNames.valid(configName)) {
                 throw ServingException.invalidArgument(
@@ -127,7 +135,7 @@ public final class RepositorySource implements Source {
             return new Options(mode, pollInterval, newSettle, startModels, configName, scratch);
         }
 
-        /** These settings with other models to start with. */
+        /** These settings with other models to load at the start. */
         public Options withStartModels(List<String> newStartModels) {
             return new Options(mode, pollInterval, settle, newStartModels, configName, scratch);
         }
@@ -149,33 +157,33 @@ public final class RepositorySource implements Source {
     private final Options options;
     private final ReentrantLock lock = new ReentrantLock();
     private final CountDownLatch closed = new CountDownLatch(1);
-    private final ModelScanner finder;
+    private final ModelScanner scanner;
     private final EnsembleMembership ensembles = new EnsembleMembership();
     private final AspiredVersionsEmitter emitter;
-    private final ModelPoller watch;
-    private final DesiredModels wanted;
+    private final ModelPoller poller;
+    private final DesiredModels desired;
     private final ModelControlRequests requests;
     private boolean started;
     private @Nullable ScheduledExecutorService timer;
 
     /**
-     * Reads nothing yet.
+     * Creates the source; {@link #start} reads the repository.
      *
      * @param roots repositories, model directories or model files
-     * @param backends what can run models; earlier ones win where several recognise the same files
-     * @param loaders makes the loader of every version emitted
+     * @param backends the available backends; earlier ones win where several recognise the same files
+     * @param loaders creates the loader of every emitted version
      * @param options settings
-     * @param clock tells how long files have been as they are
+     * @param clock for the age of files and the settle time
      */
     public RepositorySource(
             List<Path> roots, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
         this.options = options;
         this.layout = new RepositoryLayout(backends, options.configName);
-        this.finder = new ModelScanner(roots, layout);
+        this.scanner = new ModelScanner(roots, layout);
         this.emitter = new AspiredVersionsEmitter(loaders, ensembles);
-        this.watch = new ModelPoller(layout, ensembles, emitter, options.settle, ModelPoller.CONFIRMATIONS, clock);
-        this.wanted = new DesiredModels(options.mode);
-        this.requests = new ModelControlRequests(watch, ensembles, emitter, wanted, options.scratch);
+        this.poller = new ModelPoller(layout, ensembles, emitter, options.settle, ModelPoller.CONFIRMATIONS, clock);
+        this.desired = new DesiredModels(options.mode);
+        this.requests = new ModelControlRequests(poller, ensembles, emitter, desired, options.scratch);
         if (options.startModels.contains("*") && options.startModels.size() > 1) {
             throw ServingException.invalidArgument(
                     "Wildcard model name '*' must be the ONLY startup model if specified at all.");
@@ -183,10 +191,10 @@ public final class RepositorySource implements Source {
     }
 
     /**
-     * Reads the repository and emits what is wanted at the start; may wait once for the settle time when files are
-     * younger than that. Called once.
+     * Reads the repository and emits the versions of the start models. If files are younger than the settle time, waits
+     * once for that time. Called once.
      *
-     * @throws ServingException NOT_FOUND when a model to start with is not there
+     * @throws ServingException NOT_FOUND when a start model does not exist
      */
     @Override
     public void start(Target target) {
@@ -194,20 +202,20 @@ public final class RepositorySource implements Source {
         lock.lock();
         try {
             if (started) {
-                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository is being watched already");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository source is started already");
             }
             started = true;
             emitter.target(target);
-            Found found = finder.find();
-            young = takeUpAtStart(startModels(found), found, false);
+            Found found = scanner.find();
+            young = acceptAtStart(startModels(found), found, false);
         } finally {
             lock.unlock();
         }
         if (!young.isEmpty() && !pause(options.settle)) {
             lock.lock();
             try {
-                Found found = finder.find();
-                var unused = takeUpAtStart(watch.read(young, found), found, true);
+                Found found = scanner.find();
+                var unused = acceptAtStart(poller.read(young, found), found, true);
             } finally {
                 lock.unlock();
             }
@@ -223,32 +231,32 @@ public final class RepositorySource implements Source {
         }
     }
 
-    /** Reads what is to be served from the start on. */
+    /** Reads the models to load at the start. */
     private Map<String, StoredModel> startModels(Found found) {
         if (options.mode != Mode.EXPLICIT) {
-            return watch.read(found.models().keySet(), found);
+            return poller.read(found.models().keySet(), found);
         }
         if (options.startModels.contains("*")) {
-            found.models().keySet().forEach(wanted::ask);
-            return watch.read(found.models().keySet(), found);
+            found.models().keySet().forEach(desired::request);
+            return poller.read(found.models().keySet(), found);
         }
         for (String name : options.startModels) {
             ModelNames.check(name);
             if (!found.has(name)) {
                 throw found.notFound(name);
             }
-            wanted.ask(name);
+            desired.request(name);
         }
-        Map<String, StoredModel> models = watch.readWithMembers(options.startModels, found);
-        models.keySet().forEach(wanted::need);
+        Map<String, StoredModel> models = poller.readWithMembers(options.startModels, found);
+        models.keySet().forEach(desired::requestAsMember);
         return models;
     }
 
-    /** Takes up what has been completely written; gives the names of the others. */
-    private List<String> takeUpAtStart(Map<String, StoredModel> models, Found found, boolean second) {
+    /** Accepts models that are completely written; returns the names of the others. */
+    private List<String> acceptAtStart(Map<String, StoredModel> models, Found found, boolean second) {
         List<String> young = new ArrayList<>();
         models.forEach((name, model) -> {
-            if (!watch.takeUpAtStart(model, second)) {
+            if (!poller.acceptAtStart(model, second)) {
                 young.add(name);
             }
         });
@@ -259,8 +267,8 @@ public final class RepositorySource implements Source {
 
     private void duplicates(Found found, boolean onlyPending) {
         found.models().forEach((name, entries) -> {
-            if (entries.size() > 1 && wanted.wants(name)) {
-                TrackedModel t = watch.of(name);
+            if (entries.size() > 1 && desired.contains(name)) {
+                TrackedModel t = poller.of(name);
                 if (!onlyPending || t.pending != null) {
                     emitter.duplicate(entries, t);
                 }
@@ -269,7 +277,7 @@ public final class RepositorySource implements Source {
     }
 
     /**
-     * Reads the repository now, as the timer does. In {@link Mode#EXPLICIT} only models that are loaded are read.
+     * Polls the repository now, as the timer does. In {@link Mode#EXPLICIT} only loaded models are read.
      */
     public void poll() {
         lock.lock();
@@ -283,29 +291,29 @@ public final class RepositorySource implements Source {
     }
 
     private void poll(boolean onlyPending) {
-        Found found = finder.find();
+        Found found = scanner.find();
         List<String> names = new ArrayList<>();
         for (String name : found.models().keySet()) {
-            if (wanted.wants(name) && (!onlyPending || watch.of(name).pending != null)) {
+            if (desired.contains(name) && (!onlyPending || poller.of(name).pending != null)) {
                 names.add(name);
             }
         }
-        watch.read(names, found).values().forEach(watch::look);
+        poller.read(names, found).values().forEach(poller::poll);
         duplicates(found, onlyPending);
         if (!onlyPending) {
-            watch.missing(found);
+            poller.missing(found);
         }
         emitter.flush();
     }
 
     /**
-     * Reads one model now, whatever the mode, and emits it, even when nothing changed. What an ensemble is made of is
-     * read, and emitted where it was not loaded or has changed, with it. A model that was loaded with other files or
-     * another configuration is read from the repository again.
+     * Reads one model now, in any mode, and emits it, even if it did not change. The members of an ensemble are read
+     * too, and emitted if they were not loaded or have changed. A model that was loaded with an override is read from
+     * the repository again.
      *
-     * @return the versions emitted
-     * @throws ServingException INVALID_ARGUMENT for a name that cannot be one, or a configuration that cannot be served
-     *     (a version that serves goes on), NOT_FOUND for a model that is not in the repository
+     * @return the emitted versions
+     * @throws ServingException INVALID_ARGUMENT for an invalid name or a configuration that cannot be served (loaded
+     *     versions keep serving), NOT_FOUND for a model that is not in the repository
      */
     public List<ServableId> load(String model) {
         ModelNames.check(model);
@@ -319,15 +327,16 @@ public final class RepositorySource implements Source {
     }
 
     /**
-     * Loads a model with another configuration, and perhaps from other files, than the stored ones. It stays like that
-     * until {@link #load(String)} or {@link #unload}.
+     * Loads a model with an overridden configuration and optionally overridden files. The override is in force until
+     * {@link #load(String)} or {@link #unload}.
      *
      * @param config the whole configuration as JSON; null, without files, for {@link #load(String)}
-     * @param files contents by path inside the model's directory, with or without {@code file:} before it; where there are
-     *     any, nothing stored is used, and the model need not be in the repository
-     * @return the versions emitted
+     * @param files contents by path inside the model's directory, with or without a {@code file:} prefix. With files,
+     *     the stored model is not used and need not exist
+     * @return the emitted versions
      * @throws ServingException INVALID_ARGUMENT for files without a configuration, for paths that leave the model's
-     *     directory, and for a configuration that cannot be served (what serves goes on); else as {@link #load(String)}
+     *     directory, and for a configuration that cannot be served (loaded versions keep serving); else as
+     *     {@link #load(String)}
      */
     public List<ServableId> load(String model, @Nullable String config, Map<String, byte[]> files) {
         if (config == null) {
@@ -350,41 +359,41 @@ public final class RepositorySource implements Source {
 
     private Found findToLoad() {
         if (!started || closed.getCount() == 0) {
-            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository is not being watched");
+            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository source is not running");
         }
-        return finder.find();
+        return scanner.find();
     }
 
-    /** As {@link #unload(String, boolean)}, leaving what the model is made of as it is. */
+    /** As {@link #unload(String, boolean)}, without the members of an ensemble. */
     public void unload(String model) {
         unload(model, false);
     }
 
     /**
-     * Emits that no version of the model is wanted; it stays so until {@link #load}.
+     * Unloads all versions of the model. It stays unloaded until {@link #load}.
      *
-     * @param dependents whether models go too that were loaded only because this one is made of them, and of which no
-     *     other wanted ensemble is made
-     * @throws ServingException INVALID_ARGUMENT for a name that cannot be one, NOT_FOUND for a model that is neither in
-     *     the repository nor served
+     * @param dependents whether to unload also the members of the ensemble that were loaded only for it and that are
+     *     not a member of another loaded ensemble
+     * @throws ServingException INVALID_ARGUMENT for an invalid name, NOT_FOUND for a model that is neither in the
+     *     repository nor served
      */
     public void unload(String model, boolean dependents) {
         ModelNames.check(model);
         lock.lock();
         try {
-            requests.unload(model, dependents, watch.find(model) == null ? finder.find() : null);
+            requests.unload(model, dependents, poller.find(model) == null ? scanner.find() : null);
         } finally {
             emitter.flush();
             lock.unlock();
         }
     }
 
-    /** Names of all models in the repository, and of those still served though gone from it, sorted. */
+    /** The sorted names of all models in the repository, and of models that are still served but no longer stored. */
     public List<String> names() {
         lock.lock();
         try {
-            TreeSet<String> names = new TreeSet<>(finder.find().models().keySet());
-            for (TrackedModel t : watch.all()) {
+            TreeSet<String> names = new TreeSet<>(scanner.find().models().keySet());
+            for (TrackedModel t : poller.all()) {
                 if (!t.emitted.isEmpty()) {
                     names.add(t.name);
                 }
@@ -395,12 +404,12 @@ public final class RepositorySource implements Source {
         }
     }
 
-    /** What the latest reads found wrong: with the roots, then with the models in the order of their names. */
+    /** The problems that the latest poll found: with the roots, then with the models in the order of their names. */
     public List<Problem> problems() {
         lock.lock();
         try {
-            List<Problem> problems = new ArrayList<>(finder.problems());
-            watch.all().forEach(t -> problems.addAll(t.problems));
+            List<Problem> problems = new ArrayList<>(scanner.problems());
+            poller.all().forEach(t -> problems.addAll(t.problems));
             return List.copyOf(problems);
         } finally {
             lock.unlock();
@@ -415,7 +424,7 @@ public final class RepositorySource implements Source {
             if (timer != null) {
                 timer.shutdownNow();
             }
-            for (TrackedModel t : watch.all()) {
+            for (TrackedModel t : poller.all()) {
                 if (t.scratch != null) {
                     t.scratch.retire();
                 }
@@ -425,7 +434,7 @@ public final class RepositorySource implements Source {
         }
     }
 
-    /** Waits; whether the source was closed meanwhile. */
+    /** Waits; returns whether the source was closed meanwhile. */
     private boolean pause(Duration time) {
         try {
             return closed.await(time.toNanos(), TimeUnit.NANOSECONDS);
@@ -436,7 +445,7 @@ public final class RepositorySource implements Source {
     }
 
     private void schedule() {
-        boolean pending = watch.all().stream().anyMatch(t -> t.pending != null);
+        boolean pending = poller.all().stream().anyMatch(t -> t.pending != null);
         boolean polls = options.mode == Mode.POLL;
         if (timer == null || (!pending && !polls)) {
             return;

@@ -19,18 +19,25 @@ import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/** Looks through a repository without serving it. Immutable; reads the disk on every call. */
+/**
+ * Validates a model repository without loading it. Immutable; reads the disk on every call.
+ *
+ * <pre>{@code
+ * List<Problem> problems = new RepositoryValidator(backends).validate(Path.of("/models"));
+ * boolean valid = problems.stream().noneMatch(Problem::isError);
+ * }</pre>
+ */
 public final class RepositoryValidator {
     private final List<Backend> backends;
 
-    /** A validator that knows these backends, in the order in which a server would ask them. */
+    /** Creates a validator for a server with these backends, in their order of precedence. */
     public RepositoryValidator(List<Backend> backends) {
         this.backends = List.copyOf(backends);
     }
 
     /**
-     * Every problem of everything under a root: a repository, a model's directory, or a model's file. Loads nothing.
-     * Empty when a server would serve all of it.
+     * Returns all problems of a root, which is a repository, a model's directory or a model's file. The list is empty
+     * if a server would serve all models without a warning.
      */
     public List<Problem> validate(Path root) {
         RepositoryLayout layout = new RepositoryLayout(backends);

@@ -16,13 +16,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Lets several sources feed one target without fighting over models. The source that named a model first owns it until
- * it gives the model an empty list; what others want of it is kept back, logged once, and listed. When the owner lets a
- * model go, the source that has waited longest for it becomes its owner, and its latest list is handed over.
+ * Merges several sources into one target, so that each model has one owner. The first source that emits a model owns it
+ * until it emits an empty list for it. The lists of other sources are withheld, logged once, and reported as conflicts.
+ * When the owner releases a model, the source that has waited longest becomes its owner, and its latest list is
+ * emitted.
  *
  * <pre>{@code
  * SourceArbiter gate = new SourceArbiter(manager::aspire);
- * listSource.start(gate.as("the list of models"));     // the earlier start wins where both know a model
+ * listSource.start(gate.as("the list of models"));     // the earlier start wins if both have a model
  * repositorySource.start(gate.as("the repository"));
  * otherSource.start(gate.as("other"));
  *
@@ -30,10 +31,10 @@ import org.slf4j.LoggerFactory;
  * gate.conflicts();                                    // [Conflict[model=half, owner=the list of models, other=other]]
  * }</pre>
  *
- * <p>Whoever loads or unloads a model of one source by request asks for its {@link #owner} first, for the request would
- * change nothing when that is another source.
+ * <p>A caller that loads or unloads a model of one source checks {@link #owner} first: the request has no effect if
+ * another source owns the model.
  *
- * <p>Thread-safe: one lock, held while the target is told, so that it hears of a model in the order of decisions.
+ * <p>Thread-safe: one lock, held while the target is called, so that the target receives the lists of a model in order.
  */
 public final class SourceArbiter {
     private static final Logger LOG = LoggerFactory.getLogger(SourceArbiter.class);
@@ -42,37 +43,37 @@ public final class SourceArbiter {
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<String, Claims> models = new TreeMap<>();
 
-    /** A gate in front of a target. */
+    /** Creates an arbiter for a target. */
     public SourceArbiter(Target target) {
         this.target = target;
     }
 
     /**
-     * A model that two sources want.
+     * A model that two sources emit.
      *
      * @param model its name
-     * @param owner the source whose list counts
-     * @param other the source whose list is kept back
+     * @param owner the source whose list is in force
+     * @param other the source whose list is withheld
      */
     public record Conflict(String model, String owner, String other) {
         @Override
         public String toString() {
-            return "model '" + model + "' of " + other + " is not served, for " + owner
+            return "model '" + model + "' of " + other + " is not served, because " + owner
                     + " named a model of that name first";
         }
     }
 
     /**
-     * Who wants a model. Guarded by the lock.
+     * The sources of a model. Guarded by the lock.
      *
-     * @param wanting lists by source, the owner's among them
+     * @param lists lists by source, including the owner's, in order of arrival
      */
-    private record Claims(String owner, Map<String, List<Aspired>> wanting) {}
+    private record Claims(String owner, Map<String, List<Aspired>> lists) {}
 
     /**
-     * The target for one source.
+     * Returns the target for one source.
      *
-     * @param name what the source is called in messages, such as {@code the repository}; one name for each source
+     * @param name the source's unique name in messages, such as {@code the repository}
      */
     public Target as(String name) {
         return (model, versions) -> aspire(name, model, versions);
@@ -83,7 +84,7 @@ public final class SourceArbiter {
         source.start(as(name));
     }
 
-    /** The name of the source that owns a model; null when no source wants it. */
+    /** The name of the source that owns a model; null if no source emits it. */
     public @Nullable String owner(String model) {
         lock.lock();
         try {
@@ -94,12 +95,12 @@ public final class SourceArbiter {
         }
     }
 
-    /** Every list that is kept back, by model. */
+    /** All withheld lists, by model. */
     public List<Conflict> conflicts() {
         lock.lock();
         try {
             List<Conflict> conflicts = new ArrayList<>();
-            models.forEach((model, claims) -> claims.wanting.keySet().stream()
+            models.forEach((model, claims) -> claims.lists.keySet().stream()
                     .filter(s -> !s.equals(claims.owner))
                     .forEach(s -> conflicts.add(new Conflict(model, claims.owner, s))));
             return List.copyOf(conflicts);
@@ -118,11 +119,11 @@ public final class SourceArbiter {
                 }
                 target.aspire(model, versions);
             } else if (!claims.owner.equals(source)) {
-                keepBack(source, model, versions, claims);
+                withhold(source, model, versions, claims);
             } else if (versions.isEmpty()) {
                 release(model, claims);
             } else {
-                claims.wanting.put(source, versions);
+                claims.lists.put(source, versions);
                 target.aspire(model, versions);
             }
         } finally {
@@ -131,29 +132,29 @@ public final class SourceArbiter {
     }
 
     private static Claims claimed(String owner, List<Aspired> versions) {
-        Map<String, List<Aspired>> wanting = new LinkedHashMap<>();
-        wanting.put(owner, versions);
-        return new Claims(owner, wanting);
+        Map<String, List<Aspired>> lists = new LinkedHashMap<>();
+        lists.put(owner, versions);
+        return new Claims(owner, lists);
     }
 
-    private static void keepBack(String source, String model, List<Aspired> versions, Claims claims) {
+    private static void withhold(String source, String model, List<Aspired> versions, Claims claims) {
         if (versions.isEmpty()) {
-            claims.wanting.remove(source);
-        } else if (claims.wanting.put(source, versions) == null) {
+            claims.lists.remove(source);
+        } else if (claims.lists.put(source, versions) == null) {
             LOG.warn("{}", new Conflict(model, claims.owner, source));
         }
     }
 
     private void release(String model, Claims claims) {
-        claims.wanting.remove(claims.owner);
+        claims.lists.remove(claims.owner);
         Map.Entry<String, List<Aspired>> next =
-                claims.wanting.entrySet().stream().findFirst().orElse(null);
+                claims.lists.entrySet().stream().findFirst().orElse(null);
         if (next == null) {
             models.remove(model);
             target.aspire(model, List.of());
         } else {
-            models.put(model, new Claims(next.getKey(), claims.wanting));
-            LOG.info("model '{}' is served from {} now, for {} let it go", model, next.getKey(), claims.owner);
+            models.put(model, new Claims(next.getKey(), claims.lists));
+            LOG.info("model '{}' is served from {} now, because {} released it", model, next.getKey(), claims.owner);
             target.aspire(model, next.getValue());
         }
     }

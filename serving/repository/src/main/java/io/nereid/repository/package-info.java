@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Model storage: layout of a repository, configuration readers, and the source that says which versions to serve. */
+/**
+ * The sources of models: a Triton model repository, TensorFlow Serving's model list, and models that a control plane
+ * manages.
+ */
 @NullMarked
 package io.nereid.repository;
 

@@ -99,16 +99,16 @@ public final class Fakes {
         public void unload() {}
     }
 
-    /** Answers nothing. */
+    /** Does not answer. */
     static final class FakeServable implements Servable {
         @Override
         public ModelMetadata metadata() {
-            throw new AssertionError("nobody asks here");
+            throw new AssertionError("not called in these tests");
         }
 
         @Override
         public ModelConfig config() {
-            throw new AssertionError("nobody asks here");
+            throw new AssertionError("not called in these tests");
         }
 
         @Override
@@ -118,7 +118,7 @@ public final class Fakes {
 
         @Override
         public void submit(InferenceJob job) {
-            throw new AssertionError("nobody infers here");
+            throw new AssertionError("not called in these tests");
         }
     }
 
@@ -128,7 +128,7 @@ public final class Fakes {
 
     static final Factory FACTORY = new Factory();
 
-    /** Makes loaders that load nothing, of ensembles too, and remembers where they would read. Thread-safe. */
+    /** Creates loaders that load nothing, also for ensembles, and records their sources. Thread-safe. */
     static final class Factory implements LoaderFactory {
         private final Map<ServableId, Path> directories = new ConcurrentHashMap<>();
 
@@ -148,7 +148,7 @@ public final class Fakes {
         }
     }
 
-    /** Keeps every emission. */
+    /** Records every emission. */
     static final class Recorder implements Source.Target {
         record Emission(String model, List<Source.Aspired> versions) {
             List<Long> loadable() {
@@ -197,7 +197,7 @@ public final class Fakes {
         }
     }
 
-    /** Makes everything below look written at a time. */
+    /** Sets the modification time of everything below. */
     public static void touch(Path tree, long millis) {
         try (Stream<Path> walk = Files.walk(tree)) {
             for (Path p : walk.toList()) {

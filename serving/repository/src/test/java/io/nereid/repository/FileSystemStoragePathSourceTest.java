@@ -29,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What TensorFlow Serving's file-system source does, and what it should do. */
+/** The behaviour of TensorFlow Serving's FileSystemStoragePathSource, and deliberate improvements. */
 class FileSystemStoragePathSourceTest {
     private static final Duration SETTLE = Duration.ofSeconds(1);
     private static final Options SLOW = Options.DEFAULT.withPollInterval(Duration.ofHours(1));
@@ -85,7 +85,7 @@ class FileSystemStoragePathSourceTest {
         Fakes.write(root.resolve(model + "/" + version + "/model.onnx"), "v" + version);
     }
 
-    /** Two looks a settle time apart. */
+    /** Two polls a settle time apart. */
     private void settle() {
         source.poll();
         clock.advance(SETTLE);
@@ -203,7 +203,7 @@ class FileSystemStoragePathSourceTest {
         assertThat(served("a")).containsExactly(1L);
         assertThat(source.problems())
                 .singleElement()
-                .satisfies(p -> assertThat(p.message()).contains("version 9 of the version policy is not there"));
+                .satisfies(p -> assertThat(p.message()).contains("version 9 of the version policy does not exist"));
     }
 
     @Test
@@ -505,7 +505,7 @@ class FileSystemStoragePathSourceTest {
         source.start((m, versions) -> second.countDown());
         version("a", "2");
         assertThat(second.await(300, TimeUnit.MILLISECONDS)).isFalse();
-        assertThat(source.polling().looks()).isZero();
+        assertThat(source.polling().polls()).isZero();
     }
 
     @Test
@@ -531,12 +531,12 @@ class FileSystemStoragePathSourceTest {
     void aSourceIsStartedOnceAndEmitsNothingAfterClosing() {
         version("a", "1");
         start(model("a"));
-        assertThatThrownBy(() -> source.start(target)).hasMessage("the list of models is being watched already");
+        assertThatThrownBy(() -> source.start(target)).hasMessage("the model list source is started already");
         source.close();
         version("a", "2");
         settle();
         assertThat(target.all).hasSize(1);
-        assertThatThrownBy(() -> source.configure(List.of())).hasMessage("the list of models is not being watched");
+        assertThatThrownBy(() -> source.configure(List.of())).hasMessage("the model list source is not running");
     }
 
     @Test

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Ensembles, named configurations, checksums, and loads with other configurations and files. */
+/** Ensembles, named configurations, checksums, and loads with overridden configurations and files. */
 class ModelSetTest {
     private static final Options EXPLICIT =
             Options.DEFAULT.withMode(Mode.EXPLICIT).withSettle(Duration.ZERO);
@@ -172,7 +172,7 @@ class ModelSetTest {
         assertThat(source.load("outer")).hasSize(1);
         assertThat(emitted()).containsExactly("m", "inner", "n", "outer");
         source.load("outer");
-        // What is unchanged below is left alone.
+        // Unchanged members are not reloaded.
         assertThat(target.count("m")).isEqualTo(1);
         assertThat(target.count("outer")).isEqualTo(2);
         Fakes.write(root.resolve("m/1/model.onnx"), "changed");
@@ -208,7 +208,7 @@ class ModelSetTest {
         target.all.clear();
         source.unload("second", true);
         assertThat(emitted()).containsExactly("second", "n");
-        // Asked for by name, so it stays.
+        // Requested by name, so it stays.
         source.poll();
         assertThat(target.all).noneMatch(e -> e.model().equals("asked"));
     }
@@ -292,7 +292,7 @@ class ModelSetTest {
         assertThat(target.last("a").error()).contains("unknown repository agent 'decrypt' for model 'a'");
     }
 
-    // ---- other configurations and files ----
+    // ---- overridden configurations and files ----
 
     @Test
     void aConfigurationMaySupersedeTheStoredOneUntilTheNextPlainLoad() {
@@ -398,7 +398,7 @@ class ModelSetTest {
         assertThatThrownBy(() -> source.load("a", "{", Map.of())).hasMessageStartingWith("Invalid config override: ");
         assertThatThrownBy(() -> source.load("a", "{}", Map.of("other.txt", bytes("x"))))
                 .hasMessageContaining("load failed for model 'a': ")
-                .hasMessageContaining("what it served before goes on");
+                .hasMessageContaining("the versions loaded before keep serving");
         assertThatThrownBy(() -> source.load("b", "{}", Map.of())).hasMessageContaining("failed to load 'b'");
         assertThatThrownBy(() -> source.load("../b", "{}", Map.of("1/x", bytes("x"))))
                 .hasMessageContaining("path traversal");

@@ -6,7 +6,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
-/** Writes a tree of maps, lists and scalars as JSON for the eyes; short lists on one line. Immutable. */
+/** Writes a tree of maps, lists and scalars as readable JSON; short lists on one line. Immutable. */
 public final class PrettyJson {
     private PrettyJson() {}
 

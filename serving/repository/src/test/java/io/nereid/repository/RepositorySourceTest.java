@@ -285,7 +285,7 @@ class RepositorySourceTest {
 
             @Override
             public synchronized long millis() {
-                // Each look of the start finds version 2 just written to.
+                // Each read at the start finds version 2 just written to.
                 if (reads++ < 4) {
                     Fakes.write(root.resolve("a/2/part" + reads), "x");
                 }
@@ -404,7 +404,7 @@ class RepositorySourceTest {
             assertThat(e)
                     .hasMessageContaining("load failed for model 'a'")
                     .hasMessageContaining("'max_batch_size' must be non-negative value for a")
-                    .hasMessageContaining("what it served before goes on");
+                    .hasMessageContaining("the versions loaded before keep serving");
         });
         assertThat(target.last("a").loadable()).containsExactly(1L);
     }
@@ -451,6 +451,6 @@ class RepositorySourceTest {
         model("b", 1);
         settle();
         assertThat(target.all).hasSize(1);
-        assertThatThrownBy(() -> source.load("b")).hasMessage("the repository is not being watched");
+        assertThatThrownBy(() -> source.load("b")).hasMessage("the repository source is not running");
     }
 }

@@ -8,7 +8,7 @@ import io.nereid.base.Clock;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.FileSystemStoragePathSource.Options;
-import io.nereid.repository.FileSystemStoragePathSource.Polling;
+import io.nereid.repository.FileSystemStoragePathSource.PollStatistics;
 import io.nereid.spi.ModelControl.ServedModel;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -20,7 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What looking costs, counted in calls of the file system. */
+/** The cost of polling, in file system calls. */
 class ServedModelCostTest {
     private static final int MODELS = 512;
     private static final Options SLOW = Options.DEFAULT.withPollInterval(Duration.ofHours(1));
@@ -55,13 +55,13 @@ class ServedModelCostTest {
         source.close();
     }
 
-    private Polling look() {
-        Polling before = source.polling();
+    private PollStatistics poll() {
+        PollStatistics before = source.polling();
         source.poll();
-        Polling after = source.polling();
-        return new Polling(
-                after.looks() - before.looks(),
-                after.glances() - before.glances(),
+        PollStatistics after = source.polling();
+        return new PollStatistics(
+                after.polls() - before.polls(),
+                after.scans() - before.scans(),
                 after.reads() - before.reads(),
                 after.interval());
     }
@@ -70,9 +70,9 @@ class ServedModelCostTest {
     void aLookThatFindsNothingAsksForOneTimePerModelAndReadsTwoInFull() {
         start();
         for (int i = 0; i < 5; i++) {
-            Polling look = look();
-            assertThat(look.glances()).isEqualTo(MODELS);
-            assertThat(look.reads()).isEqualTo(MODELS / BasePaths.ROUND);
+            PollStatistics statistics = poll();
+            assertThat(statistics.scans()).isEqualTo(MODELS);
+            assertThat(statistics.reads()).isEqualTo(MODELS / BasePaths.ROUND);
         }
         assertThat(target.all).hasSize(MODELS);
     }
@@ -82,7 +82,7 @@ class ServedModelCostTest {
         Fakes.write(root.resolve("m0/config.pbtxt"), "max_batch_size: 1");
         start();
         source.poll();
-        assertThat(look().glances()).isEqualTo(MODELS + 1);
+        assertThat(poll().scans()).isEqualTo(MODELS + 1);
     }
 
     @Test
@@ -90,11 +90,11 @@ class ServedModelCostTest {
         start();
         Fakes.write(root.resolve("m300/2/model.onnx"), "x");
         Fakes.touch(root.resolve("m300"), clock.millis() - 60_000);
-        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
+        assertThat(poll().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
         clock.advance(Duration.ofSeconds(1));
-        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
+        assertThat(poll().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
         assertThat(target.last("m300").loadable()).containsExactly(2L);
-        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND);
+        assertThat(poll().reads()).isEqualTo(MODELS / BasePaths.ROUND);
     }
 
     @Test
@@ -105,10 +105,10 @@ class ServedModelCostTest {
         clock.advance(Duration.ofSeconds(1));
         source.poll();
         assertThat(target.count("m300")).isEqualTo(2);
-        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
+        assertThat(poll().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
         clock.advance(Duration.ofSeconds(2));
         source.poll();
-        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND);
+        assertThat(poll().reads()).isEqualTo(MODELS / BasePaths.ROUND);
     }
 
     @Test

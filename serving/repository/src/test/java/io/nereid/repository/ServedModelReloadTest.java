@@ -32,7 +32,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What replacing the list does. */
+/** Replacing the model list. */
 class ServedModelReloadTest {
     private static final Duration SETTLE = Duration.ofSeconds(1);
     private static final Options SLOW = Options.DEFAULT.withPollInterval(Duration.ofHours(1));
@@ -76,7 +76,7 @@ class ServedModelReloadTest {
         return new ModelChange(model, action, load, unload, null);
     }
 
-    /** The plan says what is done then. */
+    /** Checks that the plan equals the changes that are made then. */
     private List<ModelChange> configure(ServedModel... models) {
         int emitted = target.all.size();
         List<ModelChange> plan = source.plan(List.of(models));
@@ -368,7 +368,7 @@ class ServedModelReloadTest {
         version("a", 3);
         source = source(SLOW, model("a"));
         assertThat(source.plan(List.of(model("a")))).containsExactly(change("a", Action.ADDED, List.of(3L), List.of()));
-        refused(() -> source.configure(List.of()), ErrorCode.FAILED_PRECONDITION, "is not being watched");
+        refused(() -> source.configure(List.of()), ErrorCode.FAILED_PRECONDITION, "is not running");
     }
 
     @Test

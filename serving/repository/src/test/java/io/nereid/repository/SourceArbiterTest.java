@@ -21,7 +21,7 @@ import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
 class SourceArbiterTest {
-    /** Whatever knows models. */
+    /** A provider of models. */
     private static final class Registry {
         final Map<String, List<Long>> models = new LinkedHashMap<>();
         BiConsumer<String, List<Long>> listener = (model, versions) -> {};
@@ -32,7 +32,7 @@ class SourceArbiterTest {
         }
     }
 
-    /** A source of one's own, as the documentation of {@link Source} has it. */
+    /** A custom source, as in the documentation of {@link Source}. */
     private record RegistrySource(Registry registry) implements Source {
         @Override
         public void start(Target target) {
@@ -104,7 +104,7 @@ class SourceArbiterTest {
         assertThat(manager.last("a").loadable()).containsExactly(1L);
         assertThat(gate.conflicts()).containsExactly(new Conflict("a", "the first", "the second"));
         assertThat(gate.conflicts().get(0))
-                .hasToString("model 'a' of the second is not served, for the first named a model of that name first");
+                .hasToString("model 'a' of the second is not served, because the first named a model of that name first");
         first.put("a", 2L);
         assertThat(manager.last("a").loadable()).containsExactly(2L);
     }

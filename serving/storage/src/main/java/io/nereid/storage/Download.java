@@ -55,38 +55,39 @@ final class Download {
     static final long PART = 8 << 20;
     private static final Logger LOG = LoggerFactory.getLogger(Download.class);
     private static final long SPACE_STEP = 16 << 20;
-    private static final long TELL_NANOS = 200_000_000L;
+    private static final long REPORT_NANOS = 200_000_000L;
 
     /** The resources that all downloads share. Immutable. */
-    record Shop(ContentCache cache, CacheFileSystem disk, Executor threads, StorageOptions options, Clock clock) {}
+    record DownloadContext(
+            ContentCache cache, CacheFileSystem disk, Executor threads, StorageOptions options, Clock clock) {}
 
-    private final Shop shop;
+    private final DownloadContext context;
     private final HttpSession session;
     private final ObjectSource.Listing listing;
     private final GlobFilter patterns;
     private final String key;
     private final String uri;
-    private final int wide;
+    private final int maxParts;
     private final ProgressListener progress;
-    private final CancellationToken whole;
+    private final CancellationToken fetchCancel;
     private final CancellationToken cancel = new CancellationToken();
 
     private final ContentManifest manifest = new ContentManifest();
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicInteger filesDone = new AtomicInteger();
-    private final AtomicLong told = new AtomicLong();
+    private final AtomicLong lastReport = new AtomicLong();
     private final CountDownLatch done = new CountDownLatch(1);
 
     private final Deque<Part> todo = new ArrayDeque<>();
     private int running;
     private @Nullable Throwable failure;
     private @Nullable DownloadJournal journal;
-    private @Nullable CacheReservation spaceOf;
+    private @Nullable CacheReservation reservation;
 
-    private record Part(Piece object, int number, long from, long to) {}
+    private record Part(ObjectDownload object, int number, long from, long to) {}
 
     /** The state of one object's download. Guarded by the download's monitor. */
-    private static final class Piece {
+    private static final class ObjectDownload {
         final int index;
         final Path file;
         final ObjectEntry item;
@@ -96,13 +97,13 @@ final class Download {
         @Nullable
         FileChannel channel;
         /** SHA-256 of the first download if its checksum did not match, else empty. */
-        String refused = "";
+        String mismatch = "";
         /** SHA-256 of the complete file, else empty. */
         String sha256 = "";
 
         long size;
 
-        Piece(int index, Path file, ObjectEntry item) {
+        ObjectDownload(int index, Path file, ObjectEntry item) {
             this.index = index;
             this.file = file;
             this.item = item;
@@ -113,28 +114,28 @@ final class Download {
      * Creates a download.
      *
      * @param uri without secrets, for messages
-     * @param wide maximum number of parts that run at once
-     * @param whole the cancellation of the fetch
+     * @param maxParts maximum number of parts that run at once
+     * @param fetchCancel the cancellation of the fetch
      */
     Download(
-            Shop shop,
+            DownloadContext context,
             HttpSession session,
             ObjectSource.Listing listing,
             GlobFilter patterns,
             String key,
             String uri,
-            int wide,
-            CancellationToken whole,
+            int maxParts,
+            CancellationToken fetchCancel,
             ProgressListener progress) {
-        this.shop = shop;
+        this.context = context;
         this.session = session;
         this.listing = listing;
         this.patterns = patterns;
         this.key = key;
         this.uri = uri;
-        this.wide = wide;
+        this.maxParts = maxParts;
         this.progress = progress;
-        this.whole = whole;
+        this.fetchCancel = fetchCancel;
     }
 
     /**
@@ -145,23 +146,23 @@ final class Download {
         boolean keep = false;
         Runnable ending = cancel::cancel;
         session.follow(cancel);
-        whole.add(ending);
-        try (CacheReservation space = shop.cache().space(uri)) {
+        fetchCancel.add(ending);
+        try (CacheReservation space = context.cache().space(uri)) {
             try {
-                return bring(space);
+                return download(space);
             } catch (IOException e) {
-                throw told(e);
+                throw storageFailure(e);
             } catch (ServingException e) {
                 keep = e.code() == ErrorCode.UNAVAILABLE || e.code() == ErrorCode.CANCELLED;
                 throw e;
             } finally {
-                whole.remove(ending);
-                shop.cache().leave(key, keep && bytes.get() > 0 && listing.versioned());
+                fetchCancel.remove(ending);
+                context.cache().leave(key, keep && bytes.get() > 0 && listing.versioned());
             }
         }
     }
 
-    private ServingException told(IOException e) {
+    private ServingException storageFailure(IOException e) {
         if (CacheFileSystem.full(e)) {
             long total = listing.bytes();
             return ServingException.wrap(
@@ -171,16 +172,16 @@ final class Download {
                                     ? "more than " + CacheFileSystem.shown(bytes.get())
                                     : CacheFileSystem.shown(total))
                             + " in "
-                            + shop.options().cache(),
+                            + context.options().cache(),
                     "free some disk, or move the storage cache",
                     e);
         }
         return CacheFileSystem.failed(
-                uri + " cannot be stored in " + shop.options().cache(), e);
+                uri + " cannot be stored in " + context.options().cache(), e);
     }
 
-    private StorageLease bring(CacheReservation space) throws IOException {
-        Path directory = shop.cache().enter(key);
+    private StorageLease download(CacheReservation space) throws IOException {
+        Path directory = context.cache().enter(key);
         if (!listing.versioned()) {
             CacheFileSystem.delete(directory);
             Files.createDirectories(directory);
@@ -189,24 +190,24 @@ final class Download {
         if (!Files.exists(about)) {
             CacheFileSystem.replace(about, describe().getBytes(StandardCharsets.UTF_8));
         }
-        List<Piece> objects = new ArrayList<>();
+        List<ObjectDownload> objects = new ArrayList<>();
         try (DownloadJournal opened = new DownloadJournal(directory.resolve("journal"))) {
             journal = opened;
             for (int i = 0; i < listing.items().size(); i++) {
                 objects.add(
-                        new Piece(i, directory.resolve("f" + i), listing.items().get(i)));
+                        new ObjectDownload(i, directory.resolve("f" + i), listing.items().get(i)));
             }
             plan(objects);
             long total = listing.bytes();
             if (total >= 0) {
                 space.needs(total, bytes.get());
             }
-            tell(ProgressListener.Phase.DOWNLOADING, true);
-            spaceOf = space;
+            report(ProgressListener.Phase.DOWNLOADING, true);
+            reservation = space;
             pump();
             await();
         } finally {
-            for (Piece object : objects) {
+            for (ObjectDownload object : objects) {
                 close(object);
             }
         }
@@ -237,9 +238,9 @@ final class Download {
         return text.toString();
     }
 
-    private void plan(List<Piece> objects) throws IOException {
+    private void plan(List<ObjectDownload> objects) throws IOException {
         DownloadJournal known = journal();
-        for (Piece object : objects) {
+        for (ObjectDownload object : objects) {
             boolean there = Files.exists(object.file);
             List<Part> parts = parts(object);
             object.left = parts.size();
@@ -252,7 +253,7 @@ final class Download {
         }
     }
 
-    private List<Part> parts(Piece object) {
+    private List<Part> parts(ObjectDownload object) {
         ObjectEntry item = object.item;
         if (item.size() < 0 || item.ranges() == ObjectEntry.Ranges.NONE || item.size() <= PART) {
             return List.of(new Part(object, 0, 0, item.size()));
@@ -275,12 +276,12 @@ final class Download {
 
     /**
      * Starts as many parts as may run at once. Each ended part calls this again and starts the next one, so the pool's
-     * queue never holds more than {@code wide} parts of one download and concurrent downloads progress evenly.
+     * queue never holds more than {@code maxParts} parts of one download and concurrent downloads progress evenly.
      */
     private void pump() {
         List<Part> now = new ArrayList<>();
         synchronized (this) {
-            while (running < wide && failure == null && !todo.isEmpty()) {
+            while (running < maxParts && failure == null && !todo.isEmpty()) {
                 now.add(todo.remove());
                 running++;
             }
@@ -290,7 +291,7 @@ final class Download {
         }
         for (Part part : now) {
             try {
-                shop.threads().execute(() -> work(part));
+                context.threads().execute(() -> work(part));
             } catch (java.util.concurrent.RejectedExecutionException e) {
                 fail(ServingException.of(ErrorCode.CANCELLED, "the storage is closed"));
                 synchronized (this) {
@@ -330,8 +331,8 @@ final class Download {
             if (transfer(part)) {
                 complete(part.object());
             }
-        } catch (RangeDownload.NoRanges e) {
-            fail(new NoRangesHere());
+        } catch (RangeDownload.RangesIgnoredException e) {
+            fail(new RangesIgnoredException());
         } catch (Throwable t) {
             fail(t);
         } finally {
@@ -344,7 +345,7 @@ final class Download {
 
     /** Downloads a part unless the journal has it. Returns whether the object is complete. */
     private boolean transfer(Part part) throws IOException {
-        Piece object = part.object();
+        ObjectDownload object = part.object();
         FileChannel channel;
         synchronized (this) {
             if (object.channel == null) {
@@ -356,7 +357,13 @@ final class Download {
         if (!journal().has(object.index, part.number()) || part.to() < 0) {
             if (part.to() != 0) {
                 RangeDownload transfer = new RangeDownload(
-                        session, shop.disk(), uri + " (" + item.path() + ")", item, channel, this::arrived, this::grow);
+                        session,
+                        context.disk(),
+                        uri + " (" + item.path() + ")",
+                        item,
+                        channel,
+                        this::arrived,
+                        this::grow);
                 long end = transfer.run(part.from(), part.to());
                 if (part.to() < 0) {
                     channel.truncate(end);
@@ -376,11 +383,11 @@ final class Download {
 
     private void arrived(long more) {
         bytes.addAndGet(more);
-        tell(ProgressListener.Phase.DOWNLOADING, false);
+        report(ProgressListener.Phase.DOWNLOADING, false);
     }
 
     private synchronized void grow(long length) {
-        CacheReservation space = spaceOf;
+        CacheReservation space = reservation;
         if (space != null) {
             long then = bytes.get() + (1 << 16);
             space.needs((then + SPACE_STEP - 1) / SPACE_STEP * SPACE_STEP, Math.min(length, bytes.get()));
@@ -388,10 +395,10 @@ final class Download {
     }
 
     /** The store ignores range requests, so the download must restart with one request per object. */
-    static final class NoRangesHere extends RuntimeException {
+    static final class RangesIgnoredException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
-        NoRangesHere() {
+        RangesIgnoredException() {
             super("the store ignores ranges", null, false, false);
         }
     }
@@ -401,13 +408,13 @@ final class Download {
      * DATA_LOSS. An entity tag that looks like an MD5 need not be one: it is ignored for an object encrypted with KMS,
      * and when a second download gives the same content.
      */
-    private void complete(Piece object) throws IOException {
+    private void complete(ObjectDownload object) throws IOException {
         close(object);
         ContentDigests.Checksum wanted = object.item.checksum();
         ContentDigests.Read read = ContentDigests.read(object.file, wanted, cancel);
         boolean agrees = wanted == null || wanted.hex().equals(read.found());
         boolean guess = wanted != null && wanted.algorithm() == ContentDigests.Algorithm.TAG_MD5;
-        if (!agrees && guess && (object.keyed || read.sha256().equals(object.refused))) {
+        if (!agrees && guess && (object.keyed || read.sha256().equals(object.mismatch))) {
             LOG.debug("{}: the entity tag of {} is not an MD5", uri, object.item.path());
             agrees = true;
         }
@@ -415,10 +422,10 @@ final class Download {
             object.sha256 = read.sha256();
             object.size = Files.size(object.file);
             filesDone.incrementAndGet();
-            tell(ProgressListener.Phase.DOWNLOADING, false);
+            report(ProgressListener.Phase.DOWNLOADING, false);
             return;
         }
-        if (!object.refused.isEmpty()) {
+        if (!object.mismatch.isEmpty()) {
             throw ServingException.of(
                     ErrorCode.DATA_LOSS,
                     uri + ": the content of '" + object.item.path()
@@ -429,7 +436,7 @@ final class Download {
                     "upload it again");
         }
         synchronized (this) {
-            object.refused = read.sha256();
+            object.mismatch = read.sha256();
             journal().forget(object.index);
             bytes.addAndGet(-Files.size(object.file));
             Files.delete(object.file);
@@ -439,7 +446,7 @@ final class Download {
         }
     }
 
-    private synchronized void close(Piece object) {
+    private synchronized void close(ObjectDownload object) {
         try {
             if (object.channel != null) {
                 object.channel.close();
@@ -450,28 +457,28 @@ final class Download {
         }
     }
 
-    private StorageLease assemble(List<Piece> objects, CacheReservation space) throws IOException {
-        Path workshop = shop.cache().workshop();
+    private StorageLease assemble(List<ObjectDownload> objects, CacheReservation space) throws IOException {
+        Path stagingDirectory = context.cache().stagingDirectory();
         try {
-            Path tree = Files.createDirectory(workshop.resolve("tree"));
+            Path tree = Files.createDirectory(stagingDirectory.resolve("tree"));
             ObjectEntry first = listing.items().get(0);
-            StorageOptions.Limits limits = shop.options().limits();
+            StorageOptions.Limits limits = context.options().limits();
             if (listing.shape() == ObjectSource.Shape.LAYERS) {
-                tell(ProgressListener.Phase.UNPACKING, true);
+                report(ProgressListener.Phase.UNPACKING, true);
                 ExtractionDirectory into = new ExtractionDirectory(
-                        tree, uri, limits, shop.disk(), space, bytes.get(), cancel, manifest, patterns, "models");
+                        tree, uri, limits, context.disk(), space, bytes.get(), cancel, manifest, patterns, "models");
                 StorageOptions.Limits image =
                         new StorageOptions.Limits(Integer.MAX_VALUE, limits.bytes(), limits.ratio());
-                for (Piece layer : objects) {
+                for (ObjectDownload layer : objects) {
                     new ArchiveExtractor(into, image, uri).archive(layer.file, layer.item.path());
                 }
                 into.finish();
             } else if (listing.shape() == ObjectSource.Shape.FILES
                     && objects.size() == 1
                     && ObjectPaths.archive(first.path())) {
-                tell(ProgressListener.Phase.UNPACKING, true);
+                report(ProgressListener.Phase.UNPACKING, true);
                 ExtractionDirectory into = new ExtractionDirectory(
-                        tree, uri, limits, shop.disk(), space, bytes.get(), cancel, manifest, patterns, null);
+                        tree, uri, limits, context.disk(), space, bytes.get(), cancel, manifest, patterns, null);
                 ArchiveExtractor unpack = new ArchiveExtractor(into, limits, uri);
                 unpack.archive(objects.get(0).file, first.path());
                 into.finish();
@@ -479,21 +486,21 @@ final class Download {
                 place(objects, tree);
             }
             manifest.requireFiles(uri);
-            tell(ProgressListener.Phase.STORING, true);
+            report(ProgressListener.Phase.STORING, true);
             settle(tree);
             cancel.check();
-            StorageLease stored = shop.cache().publish(workshop, manifest.digest(), manifest.bytes(), uri);
+            StorageLease stored = context.cache().publish(stagingDirectory, manifest.digest(), manifest.bytes(), uri);
             progress.on(new ProgressListener.Step(
                     ProgressListener.Phase.DONE, bytes.get(), bytes.get(), objects.size(), objects.size()));
             return stored;
         } finally {
-            CacheFileSystem.deleteQuietly(workshop);
+            CacheFileSystem.deleteQuietly(stagingDirectory);
         }
     }
 
-    private void place(List<Piece> objects, Path tree) throws IOException {
+    private void place(List<ObjectDownload> objects, Path tree) throws IOException {
         Set<Path> made = new HashSet<>();
-        for (Piece object : objects) {
+        for (ObjectDownload object : objects) {
             Path file = tree.resolve(object.item.path());
             Path parent = file.getParent();
             if (parent != null && made.add(parent)) {
@@ -517,10 +524,10 @@ final class Download {
         }
     }
 
-    private void tell(ProgressListener.Phase phase, boolean surely) {
-        long now = shop.clock().nanos();
-        long last = told.get();
-        if (surely || now - last > TELL_NANOS && told.compareAndSet(last, now)) {
+    private void report(ProgressListener.Phase phase, boolean surely) {
+        long now = context.clock().nanos();
+        long last = lastReport.get();
+        if (surely || now - last > REPORT_NANOS && lastReport.compareAndSet(last, now)) {
             progress.on(new ProgressListener.Step(
                     phase,
                     bytes.get(),

@@ -36,10 +36,10 @@ import org.jspecify.annotations.Nullable;
  * stateless except for the cache.
  */
 final class LocalSource {
-    private final Download.Shop shop;
+    private final Download.DownloadContext context;
 
-    LocalSource(Download.Shop shop) {
-        this.shop = shop;
+    LocalSource(Download.DownloadContext context) {
+        this.context = context;
     }
 
     private record Found(Path path, String name, long size, long modified) {}
@@ -76,7 +76,7 @@ final class LocalSource {
             }
             return path;
         } catch (InvalidPathException e) {
-            throw StorageUris.refused(uri, "the path cannot be used");
+            throw StorageUris.invalid(uri, "the path cannot be used");
         } catch (IOException e) {
             throw CacheFileSystem.failed(StorageUris.shown(uri) + " cannot be read", e);
         }
@@ -114,12 +114,12 @@ final class LocalSource {
                 return new InPlace(path, listing.digest(), listing.bytes());
             }
             String key = "local-" + ContentDigests.sha256(path + "\n" + listing.digest() + "\n" + patterns);
-            StorageLease known = shop.cache().find(key, true).orElse(null);
+            StorageLease known = context.cache().find(key, true).orElse(null);
             if (known != null) {
                 return known;
             }
             StorageLease stored = make(shown, path, wanted, archive, listing, patterns, cancel);
-            shop.cache().remember(key, stored.digest());
+            context.cache().remember(key, stored.digest());
             return stored;
         } catch (IOException e) {
             throw CacheFileSystem.failed(shown + " cannot be read", e);
@@ -135,20 +135,20 @@ final class LocalSource {
             GlobFilter patterns,
             CancellationToken cancel)
             throws IOException {
-        Path workshop = shop.cache().workshop();
-        try (CacheReservation space = shop.cache().space(shown)) {
-            Path tree = Files.createDirectory(workshop.resolve("tree"));
+        Path stagingDirectory = context.cache().stagingDirectory();
+        try (CacheReservation space = context.cache().space(shown)) {
+            Path tree = Files.createDirectory(stagingDirectory.resolve("tree"));
             if (archive) {
                 ContentManifest manifest = new ContentManifest();
-                StorageOptions.Limits limits = shop.options().limits();
+                StorageOptions.Limits limits = context.options().limits();
                 ExtractionDirectory into = new ExtractionDirectory(
-                        tree, shown, limits, shop.disk(), space, 0, cancel, manifest, patterns, null);
+                        tree, shown, limits, context.disk(), space, 0, cancel, manifest, patterns, null);
                 new ArchiveExtractor(into, limits, shown)
                         .archive(wanted.get(0).path(), wanted.get(0).name());
                 into.finish();
                 manifest.requireFiles(shown);
                 Download.settle(tree);
-                return shop.cache().publish(workshop, manifest.digest(), manifest.bytes(), shown);
+                return context.cache().publish(stagingDirectory, manifest.digest(), manifest.bytes(), shown);
             }
             for (Found file : wanted) {
                 Path link = tree.resolve(file.name());
@@ -157,9 +157,9 @@ final class LocalSource {
             }
             // The cache holds links only. Equal files may lie in two directories, so the path is part of the digest.
             listing.link(".", path.toString());
-            return shop.cache().publish(workshop, listing.digest(), 0, shown);
+            return context.cache().publish(stagingDirectory, listing.digest(), 0, shown);
         } finally {
-            CacheFileSystem.deleteQuietly(workshop);
+            CacheFileSystem.deleteQuietly(stagingDirectory);
         }
     }
 
@@ -220,7 +220,7 @@ final class LocalSource {
 
         @Override
         public String toString() {
-            return "Stored[" + path + "]";
+            return "StorageLease[" + path + "]";
         }
     }
 }

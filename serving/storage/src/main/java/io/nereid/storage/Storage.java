@@ -43,7 +43,7 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>{@code
  * try (Storage storage = new Storage(StorageOptions.defaults(Path.of("/var/cache/models")), Clock.system())) {
- *     storage.fetch(StorageRequest.of("s3://models/iris"), Progress.none())
+ *     storage.fetch(StorageRequest.of("s3://models/iris"), ProgressListener.none())
  *             .thenAccept(lease -> LOG.info("{} is in {}", lease.digest(), lease.path()));
  * }
  * }</pre>
@@ -58,7 +58,7 @@ public final class Storage implements AutoCloseable {
     private final StorageOptions options;
     private final HttpClients http;
     private final SourceFactory sources;
-    private final Download.Shop shop;
+    private final Download.DownloadContext context;
     private final LocalSource local;
     private final ExecutorService listers;
     private final ExecutorService downloaders;
@@ -86,8 +86,8 @@ public final class Storage implements AutoCloseable {
         this.listers = Threads.pool("storage-list", LISTERS);
         this.downloaders = Threads.pool("storage-fetch", options.downloads());
         this.parts = Threads.pool("storage-part", options.connections());
-        this.shop = new Download.Shop(cache, disk, parts, options, clock);
-        this.local = new LocalSource(shop);
+        this.context = new Download.DownloadContext(cache, disk, parts, options, clock);
+        this.local = new LocalSource(context);
     }
 
     /** Whether a URI is valid and its kind of store is supported. */
@@ -171,7 +171,7 @@ public final class Storage implements AutoCloseable {
                     local.open(uri, LocalSource.resolve(uri, kind, options.pvcRoot()), patterns, waiter.cancel);
             waiter.progress.on(
                     new ProgressListener.Step(ProgressListener.Phase.DONE, stored.bytes(), stored.bytes(), 0, 0));
-            waiter.give(stored);
+            waiter.complete(stored);
             return;
         }
         waiter.progress.on(new ProgressListener.Step(ProgressListener.Phase.LISTING, 0, -1, 0, -1));
@@ -185,9 +185,9 @@ public final class Storage implements AutoCloseable {
             if (e.code() != ErrorCode.UNAVAILABLE || !options.useStale()) {
                 throw e;
             }
-            StorageLease stale = shop.cache().find(last, false).orElseThrow(() -> e);
+            StorageLease stale = context.cache().find(last, false).orElseThrow(() -> e);
             LOG.warn("{}; the copy of the last successful fetch is used", e.getMessage());
-            waiter.give(stale);
+            waiter.complete(stale);
         }
     }
 
@@ -214,6 +214,7 @@ public final class Storage implements AutoCloseable {
                     .append(item.path())
                     .append('\n');
         }
+        // The key identifies the content: the place, the patterns, and size, version and path of each object.
         if (!listing.versioned()) {
             // Without versions, equal listings do not prove equal content: other credentials may see other objects.
             all.append(settings.identity());
@@ -232,16 +233,16 @@ public final class Storage implements AutoCloseable {
                 return;
             }
             if (listing.versioned()) {
-                StorageLease known = shop.cache().find(key, true).orElse(null);
+                StorageLease known = context.cache().find(key, true).orElse(null);
                 if (known != null) {
-                    shop.cache().remember(last, known.digest());
+                    context.cache().remember(last, known.digest());
                     waiter.progress.on(new ProgressListener.Step(
                             ProgressListener.Phase.DONE,
                             known.bytes(),
                             known.bytes(),
                             listing.items().size(),
                             listing.items().size()));
-                    waiter.give(known);
+                    waiter.complete(known);
                     return;
                 }
             }
@@ -281,12 +282,12 @@ public final class Storage implements AutoCloseable {
         }
         parts.shutdown();
         http.close();
-        shop.cache().close();
+        context.cache().close();
     }
 
     /** Bytes that the cache holds. */
     public long held() {
-        return shop.cache().held();
+        return context.cache().held();
     }
 
     /** A caller's pending fetch. Thread-safe. */
@@ -311,7 +312,7 @@ public final class Storage implements AutoCloseable {
             running.forEach(job -> job.leave(this));
         }
 
-        void give(StorageLease stored) {
+        void complete(StorageLease stored) {
             if (!result.complete(stored)) {
                 stored.close();
             }
@@ -380,26 +381,26 @@ public final class Storage implements AutoCloseable {
         public void run() {
             StorageLease stored;
             try {
-                stored = bring();
+                stored = downloadOrRestart();
             } catch (Throwable t) {
                 leaveJobs().keySet().forEach(waiter -> waiter.fail(t));
                 return;
             }
             try (stored) {
                 if (listing.versioned()) {
-                    shop.cache().remember(key, stored.digest());
+                    context.cache().remember(key, stored.digest());
                 }
                 leaveJobs().forEach((waiter, last) -> {
-                    shop.cache().remember(last, stored.digest());
-                    waiter.give(shop.cache().again(stored, true));
+                    context.cache().remember(last, stored.digest());
+                    waiter.complete(context.cache().again(stored, true));
                 });
             }
         }
 
-        private StorageLease bring() {
+        private StorageLease downloadOrRestart() {
             try {
                 return download(listing, key);
-            } catch (Download.NoRangesHere e) {
+            } catch (Download.RangesIgnoredException e) {
                 LOG.info("{}: the store ignores range requests; every object is downloaded with one request", uri);
                 List<ObjectEntry> whole = new ArrayList<>();
                 listing.items().forEach(item -> whole.add(item.without(ObjectEntry.Ranges.NONE)));
@@ -409,11 +410,19 @@ public final class Storage implements AutoCloseable {
 
         private StorageLease download(ObjectSource.Listing what, String directory) {
             return new Download(
-                            shop, opened.session(), what, patterns, directory, uri, opened.wide(), cancel, this::tell)
+                            context,
+                            opened.session(),
+                            what,
+                            patterns,
+                            directory,
+                            uri,
+                            opened.wide(),
+                            cancel,
+                            this::report)
                     .run();
         }
 
-        private void tell(ProgressListener.Step step) {
+        private void report(ProgressListener.Step step) {
             List<Waiter> now;
             synchronized (lock) {
                 now = new ArrayList<>(waiters.keySet());

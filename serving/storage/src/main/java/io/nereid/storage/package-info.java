@@ -1,6 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Brings models from where they are stored to this machine, once. */
+/**
+ * The storage initializer: downloads models from object stores, registries and web servers into a shared local cache.
+ */
 @NullMarked
 package io.nereid.storage;
 

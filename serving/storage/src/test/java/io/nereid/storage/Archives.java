@@ -9,7 +9,7 @@ import java.util.zip.GZIPOutputStream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
-/** Makes archives, also of kinds that no tool makes. Used by one thread. */
+/** Creates archives, also invalid ones that tools do not create. Confined to one thread. */
 public final class Archives {
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
 

@@ -9,7 +9,6 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.TestServer;
-import io.nereid.storage.request.S3Test;
 import io.nereid.storage.request.StorageCredentials;
 import io.nereid.storage.request.StorageJson;
 import java.nio.charset.StandardCharsets;
@@ -27,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Writing to stores that are played by a web server; S3 is written to in {@link S3Test}. */
+/** Writing to stores that a web server simulates; S3 is tested in {@code S3Test}. */
 class BucketTest {
     private final Map<String, String> bodies = new ConcurrentHashMap<>();
     private TestServer server;
@@ -216,7 +215,7 @@ class BucketTest {
         "s3://b/x, regoin, eu, regoin",
         "gs://b/x, region, eu, region",
         "abfs://c@a, endpoint_url, x, endpoint_url",
-        "s3://b/x, type, gs, the URL says",
+        "s3://b/x, type, gs, the URL determines",
         "gs://b, bucket, c, the URL names",
         "abfs://c@a/x, bucket, a, the URL names"
     })

@@ -8,7 +8,7 @@ import io.nereid.storage.request.StorageRequest;
 import java.io.PrintStream;
 import java.nio.file.Path;
 
-/** A process that fetches one URI into the cache below a directory and tells how it gets on. */
+/** A process that fetches one URI into the cache below a directory and prints its progress. */
 final class Child {
     private Child() {}
 

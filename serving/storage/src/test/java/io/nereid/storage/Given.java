@@ -20,7 +20,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** What the tests of stores have in common. Stateless. */
+/** Shared fixtures of the tests of stores. Stateless. */
 public final class Given {
     private Given() {}
 
@@ -46,8 +46,8 @@ public final class Given {
         try {
             return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
         } catch (ExecutionException | CompletionException e) {
-            if (e.getCause() instanceof ServingException told) {
-                throw told;
+            if (e.getCause() instanceof ServingException failure) {
+                throw failure;
             }
             throw new AssertionError(e);
         } catch (InterruptedException | TimeoutException e) {

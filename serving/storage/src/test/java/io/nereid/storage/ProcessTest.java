@@ -35,7 +35,7 @@ class ProcessTest {
             });
             Process child = Child.start(directory, server.url() + "/big.bin");
             Path partial = directory.resolve("cache/partial");
-            // Nothing tells across processes that a line was written: look until it is there.
+            // There is no notification across processes that a line was written, so poll for it.
             CountDownLatch never = new CountDownLatch(1);
             while (written(partial) < 4 && child.isAlive()) {
                 assertThat(never.await(20, TimeUnit.MILLISECONDS)).isFalse();

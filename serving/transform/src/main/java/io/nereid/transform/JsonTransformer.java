@@ -6,33 +6,44 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Steps before and after a model, on the bodies of V1 and V2 as JSON, and with the headers of the request, as KServe's
- * transformers have them; a call of gRPC comes as the body of V2 that says the same. The predictor may be anything. A jar offers one by naming its class in
- * {@code META-INF/services/io.nereid.transform.JsonTransformer}. All else is as for a {@link Transformer}.
+ * Pre- and postprocessing on V1 and V2 bodies as JSON, with the headers of the request, like KServe's Python
+ * transformers. A gRPC call is converted to the equivalent V2 body. The predictor may be of any kind. A jar offers an
+ * implementation by naming its class in {@code META-INF/services/io.nereid.transform.JsonTransformer}. Threads,
+ * failures and life cycle are those of a {@link Transformer}.
  *
- * <p>JSON is Map, List, String, Boolean, Long, Double and null; what the steps give may have any Number, CharSequence, Iterable
- * and arrays too. What {@link #preprocess} gives is sent in V1 when it has {@code instances}, in V2 when it has {@code inputs}
- * with a {@code datatype}, and else in the protocol of the request.
+ * <p>JSON values are Map, List, String, Boolean, Long, Double and null; the result of a step may also contain any
+ * Number, CharSequence, Iterable or array. The result of {@link #preprocess} is sent as V1 when it has
+ * {@code instances}, as V2 when it has {@code inputs} with a {@code datatype}, and otherwise in the protocol of the
+ * request.
+ *
+ * <pre>{@code
+ * public final class Uppercase implements JsonTransformer {
+ *     public Object preprocess(Object payload, Map<String, String> headers) {
+ *         return Map.of("instances", tokens((Map<?, ?>) payload));
+ *     }
+ * }
+ * }</pre>
  */
 public interface JsonTransformer {
     /** As {@link Transformer#start}. */
     default void start(Transformer.Settings settings) throws Exception {}
 
     /**
-     * Makes what the predictor is asked with.
+     * Makes the body for the predictor from a client's body.
      *
-     * @param payload the body
-     * @param headers the request's, names in lower case; the first value of each
+     * @param payload the client's body
+     * @param headers the headers of the request, with names in lower case; the first value of each
      */
     default @Nullable Object preprocess(Object payload, Map<String, String> headers) throws Exception {
         return payload;
     }
 
     /**
-     * Makes what the client is answered with; not called for what the predictor refuses, which is answered as it is.
+     * Makes the body for the client from the predictor's body. Not called for an error of the predictor, which the
+     * client receives unchanged.
      *
      * @param result the predictor's body
-     * @param headers of the request
+     * @param headers the headers of the request
      */
     default @Nullable Object postprocess(Object result, Map<String, String> headers) throws Exception {
         return result;

@@ -15,14 +15,14 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** JSON as Java values, both ways. Stateless. */
+/** Reads JSON into plain Java values and writes them: Map, List, String, Boolean, Long, Double and null. Stateless. */
 final class JsonTree {
     private JsonTree() {}
 
     /**
-     * Reads a document.
+     * Parses a document. Rejects duplicate fields.
      *
-     * @throws ServingException INVALID_ARGUMENT for text that is no JSON
+     * @throws ServingException INVALID_ARGUMENT for text that is not JSON
      */
     static @Nullable Object read(byte[] text) {
         JsonReader reader = new JsonReader();
@@ -77,9 +77,9 @@ final class JsonTree {
     }
 
     /**
-     * Writes a tree.
+     * Writes a value, also any Iterable, array, CharSequence and Number.
      *
-     * @throws IllegalStateException for what is no JSON
+     * @throws IllegalStateException for a value that JSON cannot represent
      */
     static void write(JsonWriter to, @Nullable Object value) {
         if (value == null) {
@@ -105,7 +105,7 @@ final class JsonTree {
         } else if (value instanceof Number number) {
             write(to, number);
         } else {
-            throw new IllegalStateException("a " + value.getClass().getName() + " is no JSON");
+            throw new IllegalStateException("a " + value.getClass().getName() + " is not JSON");
         }
     }
 
@@ -114,7 +114,7 @@ final class JsonTree {
             to.rawValue(number.toString());
         } else if (number instanceof Float || number instanceof Double) {
             if (!Double.isFinite(number.doubleValue())) {
-                throw new IllegalStateException("a number that is " + number + " is no JSON");
+                throw new IllegalStateException("a number that is " + number + " is not JSON");
             }
             if (number instanceof Float single) {
                 to.value((float) single);

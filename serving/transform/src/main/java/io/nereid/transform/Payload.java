@@ -211,7 +211,7 @@ public final class Payload {
     private PayloadTensor field(String name) {
         PayloadTensor field = find(name);
         if (field == null) {
-            throw new IllegalArgumentException("there is not a tensor '" + name + "', there are " + fields.keySet());
+            throw new IllegalArgumentException("the payload has no tensor '" + name + "', it has " + fields.keySet());
         }
         return field;
     }

@@ -8,14 +8,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Steps before and after a model, on tensors: V1, V2 and gRPC all reach them. A jar offers one by naming its class in
+ * Pre- and postprocessing on tensors, for V1, V2 and gRPC alike. A jar offers an implementation by naming its class in
  * {@code META-INF/services/io.nereid.transform.Transformer}.
  *
- * <p>One object serves all requests of a revision, on many threads at once: implementations must be thread-safe. The steps may
- * wait, for a feature store for example; they run on threads of their own, of which there are as many as the service's
- * {@code containerConcurrency}, or some for each processor. What they throw ends the request: an
- * {@link IllegalArgumentException} is the client's fault (400, INVALID_ARGUMENT) and its text is told, a
- * {@link io.nereid.base.ServingException} has its own code, anything else is the transformer's (500, INTERNAL).
+ * <p>One object serves all requests of a revision, on many threads at once: implementations must be thread-safe. The
+ * steps may block, for example on a feature store: they run on threads of their own, as many as the service's
+ * {@code containerConcurrency}, or a few for each processor. An exception ends the request: an
+ * {@link IllegalArgumentException} is the client's error (400, INVALID_ARGUMENT) and its message is returned to the
+ * client, a {@link io.nereid.base.ServingException} keeps its code, and any other exception is the transformer's error
+ * (500, INTERNAL).
  *
  * <pre>{@code
  * public final class Words implements Transformer {
@@ -35,38 +36,41 @@ import java.util.Map;
  */
 public interface Transformer {
     /**
-     * What a transformer is told when it starts. Immutable.
+     * The settings that a transformer receives when it starts. Immutable.
      *
      * @param modelName the name that clients use for the model
-     * @param directory where its jar and the files beside it are; read only
+     * @param directory the directory of the jar and of the files beside it; read-only
      * @param config the service's {@code spec.transformer.nereid.config}
      */
     record Settings(String modelName, Path directory, Map<String, String> config) {}
 
-    /** Called once before the first request; the service is not ready before it returns. What it throws is the reason. */
+    /**
+     * Called once before the first request. The service is not ready before it returns. An exception makes the service
+     * fail with its message.
+     */
     default void start(Settings settings) throws Exception {}
 
     /**
-     * What clients are to send, as the model's metadata tell it and as requests are read: in V1 names, types and shapes come
-     * from here. Shapes are as clients see them, the batch dimension (-1) included.
+     * The inputs that clients send, for the model's metadata and for the parsing of V1 requests, which takes names,
+     * types and shapes from here. Shapes are as clients see them, including the batch dimension (-1).
      *
-     * @param predictor what the predictor takes
+     * @param predictor the predictor's inputs
      */
     default List<TensorSpec> inputs(List<TensorSpec> predictor) {
         return predictor;
     }
 
     /**
-     * What clients get, as the model's metadata tell it.
+     * The outputs that clients receive, for the model's metadata.
      *
-     * @param predictor what the predictor gives
+     * @param predictor the predictor's outputs
      */
     default List<TensorSpec> outputs(List<TensorSpec> predictor) {
         return predictor;
     }
 
     /**
-     * Makes what the predictor is asked with of what a client sent.
+     * Makes the predictor's inputs from a client's request.
      *
      * @param request valid during the call
      */
@@ -75,15 +79,15 @@ public interface Transformer {
     }
 
     /**
-     * Makes what a client is answered with of what the predictor answered; once for each answer of a model that gives many.
+     * Makes the client's response from the predictor's response. Called once for each response of a decoupled model.
      *
      * @param answer valid during the call
-     * @param request what the client had sent; valid during the call
+     * @param request the client's request; valid during the call
      */
     default Payload postprocess(Payload answer, Payload request) throws Exception {
         return answer;
     }
 
-    /** Called once after the last request, and when it could not start. */
+    /** Called once after the last request, and after a {@code start} that failed. */
     default void close() throws Exception {}
 }

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Steps in Java before and after a model, which a jar brings: what they implement, and how they are run. */
+/**
+ * Transformers in Java: pre- and postprocessing steps around a model, loaded from a user's jar. Contains the interfaces
+ * that the jar implements and the code that runs it.
+ */
 @NullMarked
 package io.nereid.transform;
 

@@ -106,7 +106,7 @@ class JavaTransformerTest {
         assertThat(predictor.asked(0).x()).containsExactly(6f);
         predictor.asked(0).answer(true, 1);
         client.ended.get(10, TimeUnit.SECONDS);
-        assertThat(client.heard).hasSize(1);
+        assertThat(client.received).hasSize(1);
     }
 
     private static boolean until(FakePredictor predictor) throws InterruptedException {
@@ -122,7 +122,7 @@ class JavaTransformerTest {
     }
 
     @Test
-    void theTransformerThatAJarOffersRunsUntilItIsClosed() throws Exception {
+    void runsTheTransformerOfAJarUntilClosed() throws Exception {
         Path jar = jar("com.example.One", STEPS.replace("NAME", "One"));
         try (JavaTransformer transformer = load(jar, "", Map.of("factor", "2"))) {
             Files.delete(jar); // it may be replaced while it is in use
@@ -131,7 +131,7 @@ class JavaTransformerTest {
         ended("One");
     }
 
-    /** Waits for the end of what was closed. */
+    /** Waits until the closed transformer has ended. */
     private void ended(String name) throws Exception {
         Path closed = directory.resolve("closed");
         for (int i = 0; i < 1000 && !(Files.exists(closed) && none(directory.resolve("scratch"))); i++) {
@@ -148,7 +148,7 @@ class JavaTransformerTest {
     }
 
     @Test
-    void theClassThatIsNamedIsMeant() throws Exception {
+    void aConfiguredClassNameSelectsTheTransformer() throws Exception {
         Path jar = jar("com.example.One\ncom.example.Two", STEPS.replace("NAME", "One"), STEPS.replace("NAME", "Two"));
         try (JavaTransformer transformer = load(jar, "com.example.Two", Map.of("factor", "2"))) {
             doubled(transformer);
@@ -162,7 +162,7 @@ class JavaTransformerTest {
     }
 
     @Test
-    void aTransformerOfJsonIsOneToo() throws Exception {
+    void loadsAJsonTransformer() throws Exception {
         Path jar = jar("", """
                 package com.example;
                 import java.nio.file.*;
@@ -182,7 +182,7 @@ class JavaTransformerTest {
     }
 
     @Test
-    void whatCannotStartSaysWhyAndLeavesNothing() throws Exception {
+    void aFailedStartReportsItsCauseAndReleasesTheJar() throws Exception {
         Path jar = jar("com.example.One", STEPS.replace("NAME", "One"));
         assertThatThrownBy(() -> load(jar, "", Map.of("factor", "two")))
                 .isInstanceOf(ServingException.class)
@@ -193,7 +193,7 @@ class JavaTransformerTest {
     }
 
     @Test
-    void aJarSeesNothingElseOfTheServer() throws Exception {
+    void aJarSeesOnlyTheApiPackagesOfTheServer() throws Exception {
         String curious = """
                 package com.example;
                 public class Curious implements io.nereid.transform.Transformer {
@@ -207,7 +207,7 @@ class JavaTransformerTest {
     }
 
     @Test
-    void aFileThatIsNoJarIsRefused() throws Exception {
+    void rejectsAFileThatIsNotAJar() throws Exception {
         Path file = Files.writeString(directory.resolve("steps.jar"), "no jar");
         assertThatThrownBy(() -> load(file, "", Map.of())).hasMessageContaining("cannot read " + file);
         Path empty = jar("", STEPS.replace("NAME", "One"));

@@ -143,7 +143,7 @@ class PayloadTest {
         Payload p = Payload.of("x", new float[] {1}).with("t", "a").with("big", 1L << 40);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> p.floats("y"))
-                .withMessage("there is not a tensor 'y', there are [x, t, big]");
+                .withMessage("the payload has no tensor 'y', it has [x, t, big]");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> p.texts("x"))
                 .withMessage("tensor 'x' is of type FP32, expected BYTES");

@@ -25,7 +25,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** An exchange without a socket, between two parts of one process. Thread-safe, as described at {@link AbstractHttpExchange}. */
+/**
+ * An exchange without a socket, between two parts of one process. Thread-safe, as described at {@link
+ * AbstractHttpExchange}.
+ */
 public final class InProcessExchange extends AbstractHttpExchange {
     private static final LocalAddress HERE = new LocalAddress("in-process");
 

@@ -103,7 +103,7 @@ class FuzzTest {
         return channel;
     }
 
-    /** What the server answers to bytes that come in pieces. */
+    /** The response of the server to bytes that arrive in pieces. */
     private static byte[] answers(List<byte[]> pieces) {
         EmbeddedChannel channel = connection();
         List<ByteBuf> sent = new ArrayList<>();

@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Routes told apart by host, by prefix and by port, over sockets and from inside. */
+/** Virtual hosts by host, path prefix and port, over sockets and in process. */
 class VirtualHostResolverTest {
     private final Map<String, VirtualHosts.Site> byHost = new ConcurrentHashMap<>();
     private final BlockingQueue<String> asked = new LinkedBlockingQueue<>();
@@ -164,7 +164,7 @@ class VirtualHostResolverTest {
     }
 
     @Test
-    void aRequestWithoutHostIsRefusedAsEverAndOneOfHttp10NamesNobody() throws IOException {
+    void aRequestWithoutHostIsRejectedAndOneOfHttp10UsesTheServersRoutes() throws IOException {
         try (Rig.Raw c = rig.connect()) {
             assertThat(c.ask(get("/who", "")).status()).isEqualTo(400);
         }
@@ -185,7 +185,7 @@ class VirtualHostResolverTest {
     }
 
     @Test
-    void whatFindThrowsIsAnsweredAndTheConnectionGoesOn() throws IOException {
+    void anExceptionOfFindIsReportedAndTheConnectionStaysOpen() throws IOException {
         try (Rig.Raw c = rig.connect()) {
             Rig.Reply r = c.ask(get("/who", "Host: refused.example\r\n"));
             assertThat(r.status()).isEqualTo(503);
@@ -242,23 +242,23 @@ class VirtualHostResolverTest {
 
     @Test
     void aPortOfItsOwnServesOneSiteWhateverTheHostAndClosesGently() throws Exception {
-        VirtualHosts.Listener door = rig.server.listen("127.0.0.1", 0, iris);
-        try (Rig.Raw idle = new Rig.Raw(door.port());
-                Rig.Raw busy = new Rig.Raw(door.port())) {
+        VirtualHosts.Listener listener = rig.server.listen("127.0.0.1", 0, iris);
+        try (Rig.Raw idle = new Rig.Raw(listener.port());
+                Rig.Raw busy = new Rig.Raw(listener.port())) {
             assertThat(idle.ask(get("/who", "Host: other\r\n")).text()).isEqualTo("iris /who");
             assertThat(idle.ask(get("/ok", "Host: other\r\n")).status()).isEqualTo(404);
             busy.send(get("/park", "Host: x\r\n"));
             HttpExchange waiting = java.util.Objects.requireNonNull(parked.poll(10, TimeUnit.SECONDS));
-            door.close();
+            listener.close();
             assertThat(idle.closed()).isTrue();
             waiting.reply(HttpReply.json(200, "1"));
             Rig.Reply r = busy.read();
             assertThat(r.text()).isEqualTo("1");
-            // Its event loop may not have heard of the end yet; then it closes without having said so.
+            // Its event loop may not have received the drain event yet; then it closes without "connection: close".
             assertThat(r.header("connection")).isIn("close", null);
             assertThat(busy.closed()).isTrue();
         }
-        assertThatThrownBy(() -> new Rig.Raw(door.port()).close()).isInstanceOf(IOException.class);
+        assertThatThrownBy(() -> new Rig.Raw(listener.port()).close()).isInstanceOf(IOException.class);
         try (Rig.Raw c = rig.connect()) {
             assertThat(c.ask(get("/ok", "Host: x\r\n")).status()).isEqualTo(200);
         }
@@ -306,7 +306,7 @@ class VirtualHostResolverTest {
     }
 
     @Test
-    void whatGoesWrongInsideIsAnAnswerToo() throws Exception {
+    void errorsInProcessAreResponsesToo() throws Exception {
         assertThat(text(call("GET", "/nothing", new byte[0]))).isEqualTo("{\"error\":\"Not Found\"}");
         UpstreamClient.Answer answer = call("GET", "/throw", new byte[0]);
         assertThat(answer.status()).isEqualTo(404);
@@ -324,7 +324,7 @@ class VirtualHostResolverTest {
     }
 
     @Test
-    void whoCallsFromInsideMayCancel() throws Exception {
+    void anInProcessCallCanBeCancelled() throws Exception {
         var pending = iris.call("GET", "/park", List.of(), MemoryRegion.empty()).toCompletableFuture();
         HttpExchange waiting = java.util.Objects.requireNonNull(parked.poll(10, TimeUnit.SECONDS));
         pending.cancel(true);

@@ -57,7 +57,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** grpc-java as client and as server, with the relay between the two. */
+/** grpc-java as client and as upstream server, with the proxy between the two. */
 public class PooledUpstreamClientGrpcTest {
     private static final MethodDescriptor.Marshaller<byte[]> BYTES = new MethodDescriptor.Marshaller<>() {
         @Override
@@ -311,7 +311,7 @@ public class PooledUpstreamClientGrpcTest {
     }
 
     @Test
-    void theDeadlineIsToldAndKept() throws InterruptedException {
+    void theDeadlineIsReportedAndEnforced() throws InterruptedException {
         assertThatThrownBy(() -> ClientCalls.blockingUnaryCall(
                         channel,
                         method("Never", MethodType.UNARY),

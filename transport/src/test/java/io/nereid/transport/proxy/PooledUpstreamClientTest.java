@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A client, the relay, and a server that answers with whatever bytes a test wants. */
+/** A client, the proxy, and an upstream server that responds with the bytes of a test. */
 class PooledUpstreamClientTest {
     /** Another server: one script per connection, in the order in which they come. */
     private static final class Far implements AutoCloseable {
@@ -79,7 +79,7 @@ class PooledUpstreamClientTest {
             }
         }
 
-        /** Reads a request; false when there is none. */
+        /** Reads a request; false at the end of the input. */
         boolean read(Socket socket) throws IOException {
             InputStream in = socket.getInputStream();
             ByteArrayOutputStream head = new ByteArrayOutputStream();
@@ -104,7 +104,7 @@ class PooledUpstreamClientTest {
             socket.getOutputStream().flush();
         }
 
-        /** Answers every request on a connection so. */
+        /** Sends this response to every request of a connection. */
         void answers(String latin1) {
             scripts.add((socket, far) -> {
                 while (far.read(socket)) {
@@ -113,7 +113,7 @@ class PooledUpstreamClientTest {
             });
         }
 
-        /** Answers one request on a connection so, then closes. */
+        /** Sends this response to one request of a connection, then closes. */
         void answersOnce(String latin1) {
             scripts.add((socket, far) -> {
                 far.read(socket);
@@ -121,7 +121,7 @@ class PooledUpstreamClientTest {
             });
         }
 
-        /** Reads one request and answers nothing until the other side closes. */
+        /** Reads one request and does not respond until the other side closes. */
         void answersOnceNever() {
             scripts.add((socket, far) -> {
                 far.read(socket);
@@ -197,7 +197,7 @@ class PooledUpstreamClientTest {
         return java.util.Objects.requireNonNull(far.heads.poll(10, TimeUnit.SECONDS));
     }
 
-    /** The body of a chunked answer; what came of it where it breaks off, with a mark. */
+    /** The body of a chunked response; the part received, with a mark, if it is truncated. */
     private static String chunked(Rig.Raw c) throws IOException {
         StringBuilder body = new StringBuilder();
         while (true) {
@@ -310,7 +310,7 @@ class PooledUpstreamClientTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"", "HTTP/1.1 2", "garbage\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"})
-    void whatIsNoAnswerIsUnavailable(String bytes) throws Exception {
+    void malformedResponsesAreUnavailable(String bytes) throws Exception {
         far.answersOnce(bytes);
         try (Rig.Raw c = new Rig.Raw(port)) {
             Rig.Reply r = c.ask(post("abc"));
@@ -494,7 +494,7 @@ class PooledUpstreamClientTest {
     }
 
     @Test
-    void whatCannotBeSentIsRefusedWithItsReason() {
+    void invalidTargetsAndUrlsAreRejectedWithAReason() {
         assertThat(codeOf("no url")).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(codeOf("ftp://x/y")).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(codeOf("http://does-not-exist.invalid/")).isEqualTo(ErrorCode.UNAVAILABLE);

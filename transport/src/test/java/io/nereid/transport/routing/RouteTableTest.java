@@ -90,7 +90,7 @@ class RouteTableTest {
     }
 
     @Test
-    void twoRoutesForOnePathAreRefused() {
+    void twoRoutesForOnePathAreRejected() {
         assertThatThrownBy(() ->
                         new RouteTable(List.of(HttpRoute.get("/a/{x}", e -> {}), HttpRoute.get("/a/{y}", e -> {}))))
                 .isInstanceOf(ServingException.class)

@@ -24,7 +24,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
 
-/** A key and its certificate, made for a test; signed by another one or by itself. Immutable. */
+/** A key and its certificate, made for a test; signed by another one or self-signed. Immutable. */
 public final class Identity {
     private static final AtomicInteger SERIAL = new AtomicInteger(1);
     private static final int SET = 0x31;
@@ -147,7 +147,7 @@ public final class Identity {
                         DerEncoding.sequence(version, number, DerEncoding.of(DerEncoding.CONTEXT_0, curve)));
     }
 
-    /** A client's context that trusts this authority, and shows {@code own} if it is not null. */
+    /** A client's context that trusts this authority, and presents {@code own} if it is not null. */
     public SSLContext client(@Nullable Identity own) throws GeneralSecurityException, java.io.IOException {
         KeyStore trusted = KeyStore.getInstance("PKCS12");
         trusted.load(null, null);

@@ -59,7 +59,7 @@ class PemFileTest {
     }
 
     @Test
-    void whatCannotBeReadIsRefusedWithWhatToDo() throws GeneralSecurityException {
+    void unreadableKeysAreRejectedWithARemedy() throws GeneralSecurityException {
         String convert = "openssl pkcs8 -topk8 -nocrypt";
         byte[] junk = {0x30, 0x03, 0x02, 0x01, 0x00};
         refuses(Identity.pem("ENCRYPTED PRIVATE KEY", junk), "encrypted", convert);

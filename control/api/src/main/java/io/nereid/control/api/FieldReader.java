@@ -216,11 +216,11 @@ public record FieldReader(ObjectNode tree, String path) {
     }
 
     private static ServingException wrong(String path, String expected, JsonNode found) {
-        return ServingException.invalidArgument(Problems.wrongType(path, expected, found));
+        return ServingException.invalidArgument(ValidationErrors.wrongType(path, expected, found));
     }
 
     /** Removes fields that are null, recursively; Kubernetes treats them as absent. */
-    static void prune(JsonNode node) {
+    public static void prune(JsonNode node) {
         if (node instanceof ObjectNode object) {
             List<String> nulls = object.properties().stream()
                     .filter(entry -> entry.getValue().isNull())

@@ -399,7 +399,7 @@ public record InferenceServiceConfig(
             return Integer.parseInt(text);
         } catch (NumberFormatException e) {
             throw ServingException.invalidArgument(
-                    fields.at(name) + ": expected an integer, found \"" + Problems.clip(text) + "\"");
+                    fields.at(name) + ": expected an integer, found \"" + ValidationErrors.clip(text) + "\"");
         }
     }
 }

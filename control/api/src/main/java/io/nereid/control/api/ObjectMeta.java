@@ -84,7 +84,7 @@ public record ObjectMeta(
             return OffsetDateTime.parse(text).toInstant();
         } catch (DateTimeException e) {
             throw ServingException.invalidArgument(
-                    path + ": expected a time such as 2026-01-31T12:00:00Z, found " + Problems.clip(text));
+                    path + ": expected a time such as 2026-01-31T12:00:00Z, found " + ValidationErrors.clip(text));
         }
     }
 }

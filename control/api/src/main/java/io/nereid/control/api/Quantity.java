@@ -31,7 +31,7 @@ public record Quantity(BigDecimal value) {
         Matcher matcher = SYNTAX.matcher(text);
         if (!matcher.matches()) {
             throw ServingException.invalidArgument(
-                    "\"" + Problems.clip(text) + "\" is not a quantity",
+                    "\"" + ValidationErrors.clip(text) + "\" is not a quantity",
                     "write a number with an optional suffix such as m, k, M, G, Ki, Mi, Gi");
         }
         BigDecimal number = new BigDecimal(matcher.group(1));

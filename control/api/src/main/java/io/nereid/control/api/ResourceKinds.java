@@ -182,7 +182,7 @@ public final class ResourceKinds {
         if (kind != null) {
             return kind;
         }
-        String shown = Problems.clip(apiVersion) + " " + Problems.clip(name);
+        String shown = ValidationErrors.clip(apiVersion) + " " + ValidationErrors.clip(name);
         for (ResourceKind one : ALL) {
             boolean known = one.kind().equals(name);
             boolean family = apiVersion.startsWith(SERVING + "/")
@@ -203,13 +203,13 @@ public final class ResourceKinds {
                     "there is no " + shown + " here",
                     instead != null
                             ? instead
-                            : "known are " + String.join(", ", names) + Problems.didYouMean(name, names));
+                            : "known are " + String.join(", ", names) + ValidationErrors.didYouMean(name, names));
         }
         List<String> names = ALL.stream().map(ResourceKind::kind).toList();
         throw ServingException.invalidArgument(
                 "there is no " + shown + " here",
                 "this server keeps " + String.join(", ", names) + "; the rest is for a cluster"
-                        + Problems.didYouMean(name, names));
+                        + ValidationErrors.didYouMean(name, names));
     }
 
     /** All kinds. */

@@ -3,8 +3,8 @@
 package io.nereid.control.api;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.ServingException;
 import io.nereid.base.NameSuggestions;
+import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashSet;
@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
  * Collects all validation errors of a resource, so that the client gets them in one response. Duplicate lines are
  * dropped. Confined to one admission.
  */
-final class Problems {
+public final class ValidationErrors {
     /** The maximum length of names for which similar ones are suggested; comparing longer ones costs too much. */
-    static final int LONGEST_NAME = 60;
+    public static final int LONGEST_NAME = 60;
 
     private static final int MOST = 100;
 
@@ -34,7 +34,7 @@ final class Problems {
      * Adds a complete line for a value of a wrong type or a missing field. The resource can then not be read into
      * records, which ends validation after the schema check.
      */
-    void addShape(String line) {
+    public void addShape(String line) {
         lines.add(line);
         misshapen = true;
     }
@@ -44,7 +44,7 @@ final class Problems {
         return misshapen;
     }
 
-    List<String> lines() {
+    public List<String> lines() {
         return new ArrayList<>(lines);
     }
 
@@ -68,25 +68,25 @@ final class Problems {
     }
 
     /** The message for a value that is not one of the known ones, with a suggestion of a similar one. */
-    static String unknownValue(String value, Collection<String> known) {
+    public static String unknownValue(String value, Collection<String> known) {
         String suggestion = value.length() > LONGEST_NAME ? "" : NameSuggestions.didYouMean(value, known, "");
         return "\"" + clip(value) + "\" is not one of " + String.join(", ", known)
                 + (suggestion.isEmpty() ? "" : "; " + suggestion);
     }
 
     /** A suggestion of similar names to append to a message, or the empty string. */
-    static String didYouMean(String name, Collection<String> known) {
+    public static String didYouMean(String name, Collection<String> known) {
         String suggestion = name.length() > LONGEST_NAME ? "" : NameSuggestions.didYouMean(name, known, "");
         return suggestion.isEmpty() ? "" : "; " + suggestion;
     }
 
     /** The message for a value of a wrong type. */
-    static String wrongType(String path, String expected, @Nullable JsonNode found) {
+    public static String wrongType(String path, String expected, @Nullable JsonNode found) {
         return path + ": expected " + expected + ", found " + (found == null ? "nothing" : shown(found));
     }
 
     /** A value as it is shown in messages. */
-    static String shown(JsonNode found) {
+    public static String shown(JsonNode found) {
         return switch (found.getNodeType()) {
             case OBJECT -> "an object";
             case ARRAY -> "a list";
@@ -97,7 +97,7 @@ final class Problems {
     }
 
     /** A text for messages, limited to 80 characters. */
-    static String clip(String text) {
+    public static String clip(String text) {
         return text.length() <= 80 ? text : text.substring(0, 77) + "...";
     }
 }

@@ -6,12 +6,23 @@ import io.nereid.base.ServingException;
 import java.util.Locale;
 
 /**
- * The autoscaler of one revision: metric windows, decider and scaler together. Confined to one thread at a time; times are
- * nanoseconds of {@code Clock.nanos()}.
+ * The autoscaler of one revision, after Knative's KPA: the stable and the panic {@link MetricWindow}, the
+ * {@link Decider} and the {@link Scaler}. Confined to one thread at a time; times are nanoseconds of
+ * {@code Clock.nanos()}.
  *
- * <p>Whoever owns it {@linkplain #record records} a {@link ConcurrencyMeter}'s report every second, {@linkplain #tick ticks}
- * every two, and {@linkplain #poke pokes} when a request comes while {@link #asleep}. The decision's number of replicas is
- * what to have from then on.
+ * <p>The owner {@linkplain #record records} a {@link ConcurrencyMeter}'s report every second, calls {@link #tick} every
+ * two seconds, and {@linkplain #poke pokes} when a request arrives while {@link #asleep}. Each decision contains the
+ * desired number of replicas, which is valid until the next decision.
+ *
+ * <pre>{@code
+ * Autoscaler autoscaler = new Autoscaler(settings, clock.nanos());
+ * // every second
+ * ConcurrencyMeter.Report report = meter.report(clock.nanos());
+ * autoscaler.record(clock.nanos(), report.concurrency(), report.requestsPerSecond());
+ * // every two seconds
+ * Autoscaler.Decision decision = autoscaler.tick(clock.nanos(), readyReplicas);
+ * scaleTo(decision.wanted());
+ * }</pre>
  */
 public final class Autoscaler {
     /** How often {@link #tick} is due, in nanoseconds. */
@@ -20,18 +31,20 @@ public final class Autoscaler {
     public static final long RECORD_NANOS = 1_000_000_000L;
 
     /**
-     * What to do, and what it rests on.
+     * A decision and the measurements that it is based on.
      *
-     * @param wanted replicas to have, never negative; while nothing is known it is what there was
-     * @param excessBurst what could come at once above the target burst capacity; negative when requests had better queue
+     * @param wanted the desired number of replicas, never negative; unchanged while nothing has been measured
+     * @param excessBurst spare capacity beyond the target burst capacity; negative when requests should go through the
+     *     queue
      * @param mode how requests should reach the replicas
-     * @param active whether the revision takes requests; false while it starts, too
-     * @param activity the same in three states
-     * @param reason why it is not active: {@code Queued}, {@code NoTraffic}, {@code TimedOut}; else empty
-     * @param panicking whether it only scales up for now
-     * @param stable the metric over the stable window, of all replicas together
-     * @param panic the metric over the panic window
-     * @param asked what the metric asks for before bounds and the way to zero; -1 while nothing is known
+     * @param active whether the revision accepts requests; also false while it starts
+     * @param activity the same as one of three states
+     * @param reason why it is not active: {@code Queued}, {@code NoTraffic}, {@code TimedOut}; otherwise empty
+     * @param panicking whether the revision is in panic mode, in which it only scales up
+     * @param stable the metric averaged over the stable window, summed over all replicas
+     * @param panic the metric averaged over the panic window
+     * @param asked the desired replicas before the bounds and the scale-to-zero rules; -1 while nothing has been
+     *     measured
      */
     public record Decision(
             int wanted,
@@ -44,7 +57,10 @@ public final class Autoscaler {
             double stable,
             double panic,
             int asked) {
-        /** The decision in one line for logs and events: {@code 3 replicas (active, panic; stable 12.00, panic 40.25, asked 3)}. */
+        /**
+         * The decision in one line for logs and events:
+         * {@code 3 replicas (active, panic; stable 12.00, panic 40.25, asked 3)}.
+         */
         public String describe() {
             String state = activity.name().toLowerCase(Locale.ROOT)
                     + (reason.isEmpty() ? "" : ", " + reason)
@@ -71,17 +87,17 @@ public final class Autoscaler {
     private int asked = Scaler.UNKNOWN;
     private int excessBurst;
 
-    /** An autoscaler of a new revision: it begins with {@link Scaler#initial} replicas. */
+    /** Creates the autoscaler of a new revision, which starts with {@link Scaler#initial} replicas. */
     public Autoscaler(ScalingSettings settings, long now) {
         this(settings, now, 0, Scaler.initial(settings));
     }
 
     /**
-     * An autoscaler of a revision that was there before. With replicas it goes on with them until enough is measured; with
-     * none it sleeps on.
+     * Creates the autoscaler of an existing revision, for example after a restart of the server. A revision with
+     * replicas keeps them until a window has been measured; a revision without replicas stays inactive.
      *
-     * @param ready replicas that answer
-     * @param replicas how many there are or should be
+     * @param ready the number of ready replicas
+     * @param replicas the number of replicas that exist or were desired
      */
     public Autoscaler(ScalingSettings settings, long now, int ready, int replicas) {
         this.settings = settings;
@@ -101,17 +117,22 @@ public final class Autoscaler {
         return settings;
     }
 
-    /** How many replicas there should be now. */
+    /** The desired number of replicas now. */
     public int wanted() {
         return replicas;
     }
 
-    /** Whether the traffic last asked for no replica at all: the next request must {@link #poke}. */
+    /** Whether the revision is scaled to zero or about to be: the next request must {@link #poke}. */
     public boolean asleep() {
         return replicas == 0 || scaler.activity() == Scaler.Activity.INACTIVE;
     }
 
-    /** Takes other settings and keeps what was measured. */
+    /**
+     * Changes the settings and keeps the measurements.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the metric or the aggregation changes: the recorded values would
+     *     be those of another metric
+     */
     public void update(ScalingSettings changed, long now) {
         if (changed.metric() != settings.metric() || changed.aggregation() != settings.aggregation()) {
             throw ServingException.invalidArgument(
@@ -124,19 +145,29 @@ public final class Autoscaler {
         panic.resize(now, changed.panicSeconds());
     }
 
-    /** Says whether any route leads to the revision; without one it goes to zero whatever its bounds are. */
+    /**
+     * Sets whether any route leads to the revision. An unreachable revision scales to zero, whatever its bounds are.
+     */
     public void reachable(boolean reachable) {
         this.reachable = reachable;
     }
 
-    /** One second's measurements, of all replicas together, as {@link ConcurrencyMeter#report} gives them. */
+    /**
+     * Records the measurements of one second, summed over all replicas, as {@link ConcurrencyMeter#report} returns
+     * them.
+     */
     public void record(long now, double concurrency, double requestsPerSecond) {
         double value = settings.metric() == ScalingSettings.Metric.RPS ? requestsPerSecond : concurrency;
         stable.record(now, value);
         panic.record(now, value);
     }
 
-    /** Decides anew. */
+    /**
+     * Makes the next decision. An empty window gives no new decision of the {@link Decider}: the revision keeps its
+     * replicas instead of dropping to zero when no measurement arrives.
+     *
+     * @param ready the number of ready replicas
+     */
     public Decision tick(long now, int ready) {
         double s = stable.average(now);
         double p = panic.average(now);
@@ -152,7 +183,7 @@ public final class Autoscaler {
         if (result.apply()) {
             replicas = result.replicas();
         } else if (reachable) {
-            // What is left alone must keep bounds that have changed.
+            // The scaler left the number unchanged, but the bounds may have changed since it was decided.
             replicas = Scaler.bounded(settings.min(), settings.max(), replicas);
         }
         return new Decision(
@@ -169,7 +200,8 @@ public final class Autoscaler {
     }
 
     /**
-     * A request has come while {@link #asleep}: counts it and decides at once. Later ones need no poke until it sleeps again.
+     * Records the request that arrived while {@link #asleep} and decides at once, without waiting for the next tick.
+     * Later requests need no poke until the revision is asleep again.
      */
     public Decision poke(long now, int ready) {
         stable.record(now, 1);

@@ -6,28 +6,40 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Measures the requests in flight of one revision, weighted by time, and how many come. Thread-safe without locks: the
+ * Measures the time-weighted concurrency of one revision and its rate of requests. Thread-safe without locks: the
  * request path writes to a stripe of its own thread; {@link #report} is for one thread at a time.
  *
- * <p>Count every request that is for the revision from its arrival to its answer, held ones too: what waits is what more
- * replicas are for. Times are nanoseconds of {@code Clock.nanos()}; a stripe never goes back in time, so that clocks read
- * a moment earlier by another thread do no harm.
+ * <p>Count every request of the revision from its arrival to its response, held requests included: waiting requests are
+ * the reason for more replicas. Times are nanoseconds of {@code Clock.nanos()}; a stripe never goes back in time, so a
+ * clock that another thread read a moment earlier does no harm.
+ *
+ * <pre>{@code
+ * meter.begin(clock.nanos());   // for each request
+ * try {
+ *     handle(request);
+ * } finally {
+ *     meter.end(clock.nanos());
+ * }
+ * ConcurrencyMeter.Report report = meter.report(clock.nanos());   // every second, from one thread
+ * }</pre>
  */
 public final class ConcurrencyMeter {
     /**
-     * One period.
+     * The measurements of one period.
      *
      * @param concurrency the mean number of requests in flight
-     * @param requestsPerSecond how many arrived each second
-     * @param requests how many arrived
-     * @param inFlight how many are in flight at its end
+     * @param requestsPerSecond the rate of arriving requests
+     * @param requests the number of requests that arrived
+     * @param inFlight the number of requests in flight at the end of the period
      */
     public record Report(double concurrency, double requestsPerSecond, long requests, long inFlight) {}
 
     /*
-     * A stripe's state is one word: its requests in flight in the upper 24 bits (it may be negative where requests end on
-     * other threads than they began on; only the sum of all stripes means anything) and the time of its last change in the
-     * lower 40 bits, in units of 1024 ns modulo 2^40. Whoever changes the state adds what the old one was worth to the area.
+     * A stripe's state is one word: its requests in flight in the upper 24 bits (it may be negative where requests end
+     * on other threads than they began on; only the sum of all stripes means anything) and the time of its last change
+     * in the lower 40 bits, in units of 1024 ns modulo 2^40. The thread that changes the state adds (old requests in
+     * flight) x (elapsed units) to the stripe's area, the integral of the requests in flight over time. The mean
+     * concurrency of a period is the growth of all areas divided by the length of the period.
      */
     private static final int TIME_BITS = 40;
     private static final int UNIT_BITS = 10;
@@ -44,16 +56,16 @@ public final class ConcurrencyMeter {
     private long reportedArea;
     private long reportedRequests;
 
-    /** A meter with a stripe for each processor. */
+    /** Creates a meter with one stripe for each processor. */
     public ConcurrencyMeter(long now) {
         this(now, Runtime.getRuntime().availableProcessors());
     }
 
-    /** A meter with so many stripes, rounded up to a power of two and 64 at most. */
+    /** Creates a meter with that many stripes, rounded up to a power of two, at most 64. */
     ConcurrencyMeter(long now, int stripes) {
         int count = Integer.highestOneBit(Math.max(1, Math.min(64, stripes) * 2 - 1));
         this.mask = count - 1;
-        // One stride of space at either end keeps neighbours on the heap off the stripes' cache lines.
+        // One stride of padding at either end keeps other heap objects off the stripes' cache lines.
         this.words = new long[(count + 2) * STRIDE];
         this.reportedAt = now;
         long start = units(now);
@@ -62,19 +74,19 @@ public final class ConcurrencyMeter {
         }
     }
 
-    /** A request has arrived. */
+    /** Counts a request that has arrived. */
     public void begin(long now) {
         int at = stripe();
         change(at, now, 1L << TIME_BITS);
         WORDS.getAndAdd(words, at + REQUESTS, 1L);
     }
 
-    /** A request that {@linkplain #begin began} has its answer, or will have none. */
+    /** Counts the end, successful or not, of a request that {@link #begin} has counted. Any thread may call it. */
     public void end(long now) {
         change(stripe(), now, -1L << TIME_BITS);
     }
 
-    /** How many requests are in flight. */
+    /** The number of requests in flight. */
     public long inFlight() {
         long sum = 0;
         for (int i = 0; i <= mask; i++) {
@@ -83,7 +95,7 @@ public final class ConcurrencyMeter {
         return Math.max(0, sum);
     }
 
-    /** How many requests have arrived since the meter was made. */
+    /** The number of requests that have arrived since the meter was created. */
     public long requests() {
         long sum = 0;
         for (int i = 0; i <= mask; i++) {
@@ -93,8 +105,8 @@ public final class ConcurrencyMeter {
     }
 
     /**
-     * What was measured since the last report; call it every second, also while nothing comes. A report of no time at all
-     * has the requests in flight as its concurrency, and leaves the requests to the next.
+     * Returns the measurements since the last report. Call it every second, also without traffic. A report over no time
+     * has the requests in flight as its concurrency and leaves the arrived requests to the next report.
      */
     public Report report(long now) {
         long inFlight = 0;
@@ -111,8 +123,8 @@ public final class ConcurrencyMeter {
         if (seconds <= 0) {
             return new Report(inFlight, 0, 0, inFlight);
         }
-        // A segment that a writer has not added yet comes with the next report; the sum can lie a little below zero
-        // then.
+        // A writer changes the state first and adds to the area afterwards, so a segment may come with the next report
+        // only. The difference can then be slightly below zero.
         double concurrency = Math.max(0, (area - reportedArea) / UNITS_PER_SECOND / seconds);
         long arrived = requests - reportedRequests;
         reportedAt = now;

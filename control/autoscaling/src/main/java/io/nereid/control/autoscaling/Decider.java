@@ -7,8 +7,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many replicas the measured traffic asks for. A pure function: state in, state and decision out; meant to be called
- * every two seconds. Immutable; times are nanoseconds of {@code Clock.nanos()}.
+ * Computes the desired number of replicas from the measured traffic, with Knative's stable and panic modes. A pure
+ * function: state in, state and decision out; to be called every two seconds. Immutable; times are nanoseconds of
+ * {@code Clock.nanos()}.
  */
 public final class Decider {
     private static final long TICK = 2_000_000_000L;
@@ -17,19 +18,19 @@ public final class Decider {
     private Decider() {}
 
     /**
-     * The most that was wanted at one time.
+     * A past decision that still counts for the scale-down delay.
      *
      * @param tick the number of the tick
-     * @param replicas how many were wanted
+     * @param replicas the desired replicas at that tick
      */
     public record Peak(long tick, int replicas) {}
 
     /**
-     * What is remembered from one decision to the next.
+     * The state between two decisions.
      *
-     * @param panicSince when the traffic was over the panic threshold last; null when there is no panic
-     * @param mostInPanic the most replicas wanted since the panic began
-     * @param peaks for the scale-down delay: what was wanted lately, falling
+     * @param panicSince when the traffic last exceeded the panic threshold; null outside of panic mode
+     * @param mostInPanic the most replicas desired since panic mode began
+     * @param peaks for the scale-down delay: the desired replicas of the last ticks, strictly decreasing
      */
     public record State(@Nullable Long panicSince, int mostInPanic, List<Peak> peaks) {
         /** Copies the list. */
@@ -38,25 +39,25 @@ public final class Decider {
         }
 
         /**
-         * At the start. With more than one replica it panics, so that what runs already goes on until enough has been
-         * measured.
+         * The initial state. With more than one replica it starts in panic mode, which does not scale down: running
+         * replicas stay until a stable window has been measured.
          */
         public static State start(long now, int ready) {
             return new State(ready > 1 ? now : null, ready, List.of());
         }
 
-        /** Whether it only scales up for now. */
+        /** Whether this is panic mode, in which the number of replicas only grows. */
         public boolean panicking() {
             return panicSince != null;
         }
     }
 
     /**
-     * What is known now.
+     * The measurements that a decision is based on.
      *
      * @param now the time
-     * @param ready replicas that answer
-     * @param stable the metric's average over the stable window, of all replicas together
+     * @param ready the number of ready replicas
+     * @param stable the metric averaged over the stable window, summed over all replicas
      * @param panic the same over the panic window
      * @param reachable whether any route leads to the revision
      */
@@ -65,14 +66,19 @@ public final class Decider {
     /**
      * A decision.
      *
-     * @param state for the next time
-     * @param wanted replicas, 0 or more, without bounds
-     * @param excessBurst what could come at once above the target burst capacity; negative when requests had better queue
-     * @param activators how many queues in front of the replicas the load would be worth
+     * @param state the state for the next decision
+     * @param wanted the desired replicas before the bounds, 0 or more
+     * @param excessBurst spare capacity beyond the target burst capacity; negative when requests should go through the
+     *     queue
+     * @param activators the number of activators (queues in front of the replicas) that Knative would use for the load
      */
     public record Result(State state, int wanted, int excessBurst, int activators) {}
 
-    /** Decides. Values that are negative or no numbers count as zero. */
+    /**
+     * Decides in the steps of Knative's autoscaler: the desired replicas by either window, limited by the maximum
+     * scale-up and scale-down rates; panic mode; then the scale-down delay. Values that are negative or not a number
+     * count as zero.
+     */
     public static Result decide(ScalingSettings settings, State state, Input in) {
         double stable = sane(in.stable);
         double panic = sane(in.panic);
@@ -84,6 +90,9 @@ public final class Decider {
         int wantStable = activation(settings, byStable, (int) Math.min(Math.max(byStable, down), up));
         int wantPanic = activation(settings, byPanic, (int) Math.min(Math.max(byPanic, down), up));
 
+        // Panic mode begins when the short window desires a multiple of the ready replicas, and ends when that has not
+        // been so for a whole stable window. In between the desired number never falls, so a burst is not followed by
+        // flapping.
         boolean over = byPanic / ready >= settings.panicThreshold();
         Long panicSince = state.panicSince;
         int most = state.mostInPanic;
@@ -103,6 +112,7 @@ public final class Decider {
         long delay = settings.scaleDownDelay().toNanos();
         if (delay > 0) {
             peaks = state.peaks;
+            // The greatest desired number within the delay is in effect. An unreachable revision scales down at once.
             if (in.reachable) {
                 peaks = delayed(peaks, Math.floorDiv(in.now, TICK), wanted, (delay + TICK - 1) / TICK);
                 wanted = peaks.get(0).replicas();
@@ -115,7 +125,9 @@ public final class Decider {
                 activators(settings, in.ready));
     }
 
-    /** Excess burst capacity with so many replicas and so much traffic. */
+    /**
+     * The excess burst capacity: capacity of the ready replicas, less the target burst capacity and the present load.
+     */
     static int excessBurst(ScalingSettings settings, int ready, double panic) {
         double capacity = settings.targetBurstCapacity();
         if (capacity <= 0) {
@@ -137,7 +149,10 @@ public final class Decider {
         return settings.activationScale() > 1 && asked > 0 ? Math.max(wanted, settings.activationScale()) : wanted;
     }
 
-    /** The peaks with a new value: falling, of the last so many ticks, the greatest first. */
+    /**
+     * Adds a value to a sliding-window maximum: drops peaks that are older than the window, and those that are not
+     * greater than the new value because they can never be the maximum again. The first peak is the maximum.
+     */
     private static List<Peak> delayed(List<Peak> peaks, long tick, int wanted, long ticks) {
         List<Peak> next = new ArrayList<>(peaks.size() + 1);
         for (Peak peak : peaks) {

@@ -9,7 +9,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Durations as Knative writes them: {@code 1m9s82ms}, {@code 42.5s}, {@code -3h}, {@code 0}. Immutable. */
+/** Parses and formats durations in Go's syntax: {@code 1m9s82ms}, {@code 42.5s}, {@code -3h}, {@code 0}. Stateless. */
 final class GoDuration {
     private static final Pattern WHOLE = Pattern.compile("[+-]?(?:(?:\\d+\\.?\\d*|\\.\\d+)(?:ns|us|µs|μs|ms|s|m|h))+");
     private static final Pattern PART = Pattern.compile("(\\d+\\.?\\d*|\\.\\d+)(ns|us|µs|μs|ms|s|m|h)");
@@ -34,7 +34,7 @@ final class GoDuration {
 
     private GoDuration() {}
 
-    /** The duration, or null when the text is none. */
+    /** Parses a duration; returns null when the text is not one. */
     static @Nullable Duration parse(String text) {
         if (text.equals("0") || text.equals("+0") || text.equals("-0")) {
             return Duration.ZERO;
@@ -57,7 +57,7 @@ final class GoDuration {
         return text.charAt(0) == '-' ? duration.negated() : duration;
     }
 
-    /** The text of a duration: {@code 1h0m0s}, {@code 6s}. */
+    /** Formats a duration in whole seconds: {@code 1h0m0s}, {@code 6s}. */
     static String format(Duration duration) {
         long seconds = duration.toSeconds();
         StringBuilder text = new StringBuilder();

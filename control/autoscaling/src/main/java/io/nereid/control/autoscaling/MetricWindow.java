@@ -5,11 +5,12 @@ package io.nereid.control.autoscaling;
 import java.util.Arrays;
 
 /**
- * The average of a metric over the last seconds, in buckets of one second. Confined to the thread that owns it; times are
- * nanoseconds of {@code Clock.nanos()}.
+ * A sliding window that averages a metric in buckets of one second (Knative's timed float64 buckets). Confined to the
+ * thread that owns it; times are nanoseconds of {@code Clock.nanos()}.
  *
- * <p>A window that is younger than its length averages over its life; seconds in the middle that nobody reported count as
- * zero; seconds at the end that nobody reported yet do not count at all, until a whole window has passed in silence.
+ * <p>A window that has existed for less than its length averages over its lifetime. Seconds in the middle without a
+ * value count as zero. Seconds at the end without a value yet do not count, until a whole window has passed without
+ * one.
  */
 public final class MetricWindow {
     private static final long SECOND = 1_000_000_000L;
@@ -17,11 +18,14 @@ public final class MetricWindow {
     private static final double WEIGHT = 0.9999;
     private static final double LARGEST = 1e15;
 
-    /** How a window weighs its seconds. */
+    /** How a window weights its seconds. */
     public enum Aggregation {
-        /** All seconds alike. */
+        /** All seconds have the same weight. */
         LINEAR,
-        /** The weight falls with age: the newest second by a coefficient of 0.2 at least, each older one by the rest of it. */
+        /**
+         * Exponentially falling weights: c for the newest second, c(1-c), c(1-c)^2 ... for older ones; c is at least
+         * 0.2.
+         */
         WEIGHTED_EXPONENTIAL
     }
 
@@ -33,10 +37,10 @@ public final class MetricWindow {
     private long last;
 
     /**
-     * A window of so many seconds.
+     * Creates an empty window.
      *
-     * @param seconds its length, 1 at least
-     * @param aggregation how it weighs them
+     * @param seconds its length, at least 1
+     * @param aggregation how it weights its seconds
      */
     public MetricWindow(int seconds, Aggregation aggregation) {
         this.aggregation = aggregation;
@@ -44,7 +48,7 @@ public final class MetricWindow {
         this.coefficient = coefficient(buckets.length);
     }
 
-    /** The weight of the newest of so many buckets. */
+    /** The weight of the newest of {@code buckets} buckets: chosen so that all weights together are at least 0.9999. */
     static double coefficient(int buckets) {
         return Math.max(SMALLEST_COEFFICIENT, 1 - Math.pow(1 - WEIGHT, 1.0 / buckets));
     }
@@ -55,8 +59,8 @@ public final class MetricWindow {
     }
 
     /**
-     * Adds a value to the second of {@code now}. What is older than the window is forgotten, and so is what is negative,
-     * over 1e15 or no number: no meter measures it.
+     * Adds a value to the second of {@code now}. Ignores values for seconds before the window, and values that a meter
+     * cannot measure: negative ones, those over 1e15 and NaN.
      */
     public void record(long now, double value) {
         if (!(value >= 0 && value <= LARGEST)) {
@@ -68,6 +72,7 @@ public final class MetricWindow {
             first = second;
             last = second;
         } else if (second > last) {
+            // Time went on: clear the buckets of the seconds in between, all of them after a gap of a whole window.
             if (second - last >= buckets.length) {
                 Arrays.fill(buckets, 0);
                 first = second;
@@ -85,12 +90,12 @@ public final class MetricWindow {
         buckets[index(second)] += value;
     }
 
-    /** Whether nothing has been recorded for longer than the window, or ever. */
+    /** Whether no value was recorded for longer than the window, or ever. */
     public boolean isEmpty(long now) {
         return !written || Math.floorDiv(now, SECOND) - last > buckets.length;
     }
 
-    /** The average at {@code now}; 0 when nothing was recorded for a whole window. */
+    /** The average at {@code now}; 0 when no value was recorded for a whole window. */
     public double average(long now) {
         if (!written) {
             return 0;
@@ -109,7 +114,7 @@ public final class MetricWindow {
             sum += buckets[index(last - i)];
         }
         double average = sum / valid;
-        // Six decimals: more would be noise of the addition.
+        // Rounds to six decimals: further digits are rounding errors of the sum.
         return average < 1e9 ? Math.round(average * 1e6) / 1e6 : average;
     }
 
@@ -123,7 +128,7 @@ public final class MetricWindow {
         return sum;
     }
 
-    /** Makes the window longer or shorter; the seconds that both lengths cover stay. */
+    /** Changes the window's length; keeps the seconds that both lengths cover. */
     public void resize(long now, int seconds) {
         int length = Math.max(1, seconds);
         if (length == buckets.length) {

@@ -3,72 +3,73 @@
 package io.nereid.control.autoscaling;
 
 /**
- * Turns what the {@link Decider} wants into the number of replicas to have: bounds, first scale, and the way to zero and
- * back. Pure functions: state in, state and result out. Immutable; times are nanoseconds of {@code Clock.nanos()}.
+ * Turns the number that the {@link Decider} desires into the number of replicas to run: applies the bounds and the
+ * initial scale, and scales to zero and back (Knative's KPA reconciler). Pure functions: state in, state and result
+ * out. Immutable; times are nanoseconds of {@code Clock.nanos()}.
  */
 public final class Scaler {
-    /** The wanted number when nothing is known. */
+    /** The desired number while nothing has been measured. */
     public static final int UNKNOWN = -1;
 
     private static final long ACTIVATION_BUFFER = 30_000_000_000L;
 
     private Scaler() {}
 
-    /** Whether a revision takes requests. */
+    /** Whether a revision accepts requests. */
     public enum Activity {
-        /** It starts; requests wait for it. */
+        /** It is starting; requests wait for it. */
         ACTIVATING,
-        /** It takes requests. */
+        /** It accepts requests. */
         ACTIVE,
-        /** Nobody asks for it: its replicas are gone or go soon. */
+        /** It has no traffic: its replicas have been removed or will be soon. */
         INACTIVE
     }
 
     /** How requests reach the replicas. */
     public enum Mode {
-        /** Straight to a replica: there is capacity for a burst. */
+        /** Directly to a replica: there is capacity for a burst. */
         SERVE,
-        /** By way of the queue that holds them until a replica has room. */
+        /** Through the queue (Knative's activator), which holds them until a replica has capacity. */
         PROXY
     }
 
     /**
-     * What is remembered from one application to the next.
+     * The state between two calls.
      *
-     * @param activity whether it takes requests
+     * @param activity whether the revision accepts requests
      * @param reason why, in one word: {@code Queued}, {@code NoTraffic}, {@code TimedOut}, or empty
-     * @param since when the activity changed last
-     * @param mode how requests reach it
-     * @param modeSince when that changed last
-     * @param initialReached whether the first scale has been reached once
+     * @param since when the activity last changed
+     * @param mode how requests reach the replicas
+     * @param modeSince when the mode last changed
+     * @param initialReached whether the initial scale has been reached once
      */
     public record State(
             Activity activity, String reason, long since, Mode mode, long modeSince, boolean initialReached) {
-        /** A new revision. */
+        /** The state of a new revision. */
         public static State start(long now) {
             return new State(Activity.ACTIVATING, "Queued", now, Mode.PROXY, now, false);
         }
     }
 
     /**
-     * What is known now.
+     * The input of a call.
      *
      * @param now the time
-     * @param wanted of the decider, or {@link #UNKNOWN}
-     * @param excessBurst of the decider
-     * @param ready replicas that answer
-     * @param reachable whether any route leads here
-     * @param held whether requests verifiably come by way of the queue; always so in one process
+     * @param wanted the decider's desired replicas, or {@link #UNKNOWN}
+     * @param excessBurst the decider's excess burst capacity
+     * @param ready the number of ready replicas
+     * @param reachable whether any route leads to the revision
+     * @param held whether requests verifiably go through the queue; always true within one process
      */
     public record Input(long now, int wanted, int excessBurst, int ready, boolean reachable, boolean held) {}
 
     /**
-     * What to do.
+     * The result of a call.
      *
-     * @param state for the next time
-     * @param replicas how many to have, or {@link #UNKNOWN}
-     * @param apply whether to have so many; false leaves the number as it is
-     * @param recheckAfter nanoseconds after which time alone may change the result; -1 when it will not
+     * @param state the state for the next call
+     * @param replicas the number of replicas to run, or {@link #UNKNOWN}
+     * @param apply whether to scale to that number; false leaves the present number unchanged
+     * @param recheckAfter nanoseconds after which the passing of time alone may change the result; -1 when it cannot
      */
     public record Result(State state, int replicas, boolean apply, long recheckAfter) {}
 
@@ -101,7 +102,7 @@ public final class Scaler {
                 step.recheckAfter);
     }
 
-    /** Number of replicas that a revision has before anything is known of its traffic. */
+    /** The number of replicas of a revision before its traffic has been measured. */
     public static int initial(ScalingSettings settings) {
         return bounded(settings.min(), settings.max(), settings.initialScale());
     }
@@ -123,6 +124,11 @@ public final class Scaler {
         return wanted == 0 ? toZero(settings, state, in) : Step.of(wanted);
     }
 
+    /**
+     * Scales to zero in stages: an ACTIVE revision keeps one replica for another stable window before it becomes
+     * INACTIVE, and only an INACTIVE one loses its last replica. A revision that never became ready is given up after
+     * the progress deadline.
+     */
     private static Step toZero(ScalingSettings settings, State state, Input in) {
         if (!settings.scaleToZero()) {
             return Step.of(1);
@@ -141,6 +147,10 @@ public final class Scaler {
         };
     }
 
+    /**
+     * Removes the last replica once requests have gone through the queue for the grace period, so that none is sent to
+     * a replica that is being removed, and once the retention period is over.
+     */
     private static Step fromInactive(ScalingSettings settings, State state, Input in, long elapsed) {
         if (settings.targetBurstCapacity() != -1 && !in.held) {
             return Step.leave(0, 1_000_000_000L);
@@ -157,6 +167,7 @@ public final class Scaler {
         return proxied >= grace ? Step.of(0) : Step.leave(0, grace - proxied);
     }
 
+    /** Computes the next activity. {@code reached} stays true once the initial scale was ready. */
     private static State activity(ScalingSettings settings, State state, Input in, int wanted) {
         int min = in.reachable ? settings.min() : 0;
         int threshold = state.initialReached ? Math.max(min, 1) : Math.max(min, settings.initialScale());

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** How many replicas a revision needs, as pure functions. */
+/**
+ * The autoscaler of a revision, after Knative's KPA: measures the concurrency, averages it over a stable and a panic
+ * window, and decides the number of replicas by pure functions.
+ */
 @NullMarked
 package io.nereid.control.autoscaling;
 

@@ -14,7 +14,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 final class AutoscalerTest {
-    /** Records and ticks for so many seconds; the replicas follow at once. */
+    /** Records and ticks for a number of seconds; the replicas follow at once. */
     private static Decision run(Autoscaler autoscaler, int from, int to, double concurrency) {
         Decision decision = null;
         for (int s = from; s < to; s++) {
@@ -50,7 +50,7 @@ final class AutoscalerTest {
     }
 
     @Test
-    void silenceLeadsToZeroInAWindowAndAGracePeriod() {
+    void withoutTrafficScalesToZeroAfterTheWindowAndTheGracePeriod() {
         Autoscaler autoscaler = new Autoscaler(TestSettings.defaults().build(), 0);
         run(autoscaler, 0, 10, 5);
         assertThat(autoscaler.wanted()).isEqualTo(1);
@@ -67,7 +67,7 @@ final class AutoscalerTest {
     }
 
     @Test
-    void aPokeAtZeroWantsAReplicaAtOnce() {
+    void aPokeAtZeroDesiresAReplicaAtOnce() {
         Autoscaler autoscaler = new Autoscaler(TestSettings.defaults().build(), 0, 0, 0);
         assertThat(autoscaler.asleep()).isTrue();
         assertThat(run(autoscaler, 0, 100, 0).wanted()).isZero();
@@ -160,9 +160,12 @@ final class AutoscalerTest {
                 .isEqualTo("1 replica (activating, Queued; stable 0.00, panic 0.00, asked -1)");
     }
 
-    /** Whatever comes: no negative numbers, bounds kept, no scaling down in panic, the same decisions from the same past. */
+    /**
+     * For random input: no negative numbers, bounds kept, no scaling down in panic, the same decisions from the same
+     * history.
+     */
     @Test
-    void anythingMayComeAndTheRulesHold() {
+    void invariantsHoldForRandomInput() {
         long seed = 20_260_101;
         System.Logger log = System.getLogger(AutoscalerTest.class.getName());
         log.log(System.Logger.Level.INFO, "seed {0}", String.valueOf(seed));
@@ -218,7 +221,7 @@ final class AutoscalerTest {
                 if (!settings.scaleToZero() && settings.initialScale() > 0) {
                     assertThat(decision.wanted()).isPositive();
                 }
-                // What a scale-down delay held back from before the panic may run out in it.
+                // A peak that the scale-down delay kept from before the panic may expire during it.
                 if (decision.panicking() && settings.scaleDownDelay().isZero()) {
                     assertThat(decision.asked()).isGreaterThanOrEqualTo(panicAsked);
                     panicAsked = decision.asked();

@@ -84,7 +84,7 @@ final class ConcurrencyMeterTest {
     }
 
     @Test
-    void weeksOfSilenceAreSilence() {
+    void weeksWithoutRequestsCountAsIdle() {
         ConcurrencyMeter meter = new ConcurrencyMeter(0, 2);
         long now = 40L * 24 * 3600 * 1000 * MILLI;
         assertThat(meter.report(now).concurrency()).isZero();

@@ -221,7 +221,7 @@ final class DeciderTest {
     }
 
     @Test
-    void noTrafficWantsZero() {
+    void withoutTrafficDesiresZero() {
         Driver driver = new Driver(tables(10, 75));
         assertThat(driver.wanted(0, 1, 1, 0)).isEqualTo(1);
         assertThat(driver.wanted(2, 1, 0, 0)).isZero();
@@ -332,7 +332,7 @@ final class DeciderTest {
     }
 
     @Test
-    void whatIsNoNumberCountsAsNothing() {
+    void valuesThatAreNotANumberCountAsZero() {
         Driver driver = new Driver(tables(10, 10));
         assertThat(driver.wanted(0, 1, Double.NaN, -4)).isZero();
         assertThat(driver.decide(0, 3, Double.NaN, Double.NaN).excessBurst()).isEqualTo(30);

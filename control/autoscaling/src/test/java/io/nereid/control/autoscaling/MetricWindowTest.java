@@ -75,7 +75,7 @@ final class MetricWindowTest {
     }
 
     @Test
-    void secondsThatNobodyReportedYetDoNotCount() {
+    void secondsWithoutAReportYetDoNotCount() {
         MetricWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
         assertThat(window.average(6 * SECOND)).isEqualTo((15.0 - 1 - 2) / 3);
         assertThat(window.average(8 * SECOND)).isEqualTo(5);
@@ -84,7 +84,7 @@ final class MetricWindowTest {
     }
 
     @Test
-    void secondsInTheMiddleThatNobodyReportedCountAsZero() {
+    void secondsInTheMiddleWithoutAReportCountAsZero() {
         MetricWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
         window.record(6 * SECOND, 91);
         assertThat(window.average(6 * SECOND)).isEqualTo((15.0 - 1 - 2 + 91) / 5);
@@ -207,7 +207,7 @@ final class MetricWindowTest {
     }
 
     @Test
-    void whatIsNoMeasurementIsForgotten() {
+    void invalidMeasurementsAreIgnored() {
         MetricWindow window = linear(5);
         window.record(0, Double.NaN);
         window.record(0, -1);

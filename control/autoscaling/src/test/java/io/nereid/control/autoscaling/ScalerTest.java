@@ -311,7 +311,9 @@ final class ScalerTest {
         assertThat(c("").is(Activity.ACTIVATING, 51).apply().recheckAfter()).isEqualTo(100 * SECOND);
     }
 
-    /** {@code wanted} of -1, ready replicas and the minimum against the state before: Knative's table of the condition. */
+    /**
+     * {@code wanted} of -1, ready replicas and the minimum against the state before: Knative's table of the condition.
+     */
     private record Condition(int asked, int ready, int min, Activity before, Activity after) {}
 
     private static Stream<Condition> conditions() {
@@ -340,7 +342,7 @@ final class ScalerTest {
     }
 
     @Test
-    void reasonsSayWhyItIsNotActive() {
+    void reasonsExplainWhyItIsNotActive() {
         assertThat(c("").is(Activity.ACTIVE, WINDOW).apply().state().reason()).isEqualTo("NoTraffic");
         assertThat(c("").is(Activity.ACTIVATING, DEADLINE + 1).apply().state().reason())
                 .isEqualTo("TimedOut");
@@ -361,7 +363,7 @@ final class ScalerTest {
     }
 
     @Test
-    void requestsGoStraightOnlyWithReplicasAndRoomForABurst() {
+    void requestsBypassTheQueueOnlyWithReplicasAndBurstCapacity() {
         record Row(int asked, int burst, Mode mode) {}
         for (Row row : new Row[] {
             new Row(2, 0, Mode.SERVE),

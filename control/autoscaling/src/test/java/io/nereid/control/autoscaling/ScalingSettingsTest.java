@@ -105,7 +105,7 @@ final class ScalingSettingsTest {
     }
 
     @Test
-    void namesComeWithAndWithoutPrefixInBothSpellings() {
+    void namesMayHaveThePrefixAndBothSpellings() {
         assertThat(of(PREFIX + "target-burst-capacity=5").targetBurstCapacity()).isEqualTo(5);
         assertThat(of(PREFIX + "targetBurstCapacity=5").targetBurstCapacity()).isEqualTo(5);
         assertThat(of("targetBurstCapacity=5").targetBurstCapacity()).isEqualTo(5);
@@ -240,7 +240,7 @@ final class ScalingSettingsTest {
                 "activation-scale=foo           | activation-scale is 'foo'",
                 "metric-aggregation-algorithm=random | metric-aggregation-algorithm is 'random'"
             })
-    void badAnnotationsAreRefused(String annotation, String message) {
+    void invalidAnnotationsAreRejected(String annotation, String message) {
         assertThatThrownBy(() -> of(annotation)).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(message).doesNotContain("\n");
@@ -275,7 +275,7 @@ final class ScalingSettingsTest {
         "pod-autoscaler-class=some.class",
         "stable-windw=60s"
     })
-    void badDefaultsOfTheServerAreRefused(String setting) {
+    void invalidDefaultsOfTheServerAreRejected(String setting) {
         assertThatThrownBy(() -> config(setting)).hasMessageContaining(setting.substring(0, setting.indexOf('=')));
     }
 
@@ -321,7 +321,7 @@ final class ScalingSettingsTest {
     }
 
     @Test
-    void unknownAnnotationsAreWarnedOfAndForeignOnesLeftAlone() {
+    void unknownAnnotationsAreWarnedOfAndForeignOnesIgnored() {
         Map<String, String> annotations =
                 map(PREFIX + "windw=7s", "example.com/window=1s", PREFIX + "minScale=3", "window=7s");
         assertThat(ScalingSettings.of(0, 0, "concurrency", null, 0, annotations).stableWindow())

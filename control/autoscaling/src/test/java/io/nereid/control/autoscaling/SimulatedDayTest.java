@@ -15,9 +15,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A day of traffic in accelerated time: a day's curve, bursts, a night of silence with single requests, against replicas
- * that take seconds to start. Beside the autoscaler runs the reference algorithm, written from its definition over the whole
- * history; both must decide alike at every tick.
+ * A day of traffic in accelerated time: a day's curve, bursts, a quiet night with single requests, against replicas
+ * that take seconds to start. Beside the autoscaler runs the reference algorithm, written from its definition over the
+ * whole history; both must decide alike at every tick.
  */
 final class SimulatedDayTest {
     private static final System.Logger LOG = System.getLogger(SimulatedDayTest.class.getName());
@@ -101,7 +101,7 @@ final class SimulatedDayTest {
             for (int s = 0; s < DAY; s++) {
                 double hour = s / 3600.0;
                 double curve = Math.max(0, Math.sin((hour - 6) / 16 * Math.PI));
-                // From 22 to 6 o'clock there is silence, with a single request every twenty minutes or so.
+                // From 22 to 6 o'clock there is a single request every twenty minutes or so.
                 rate[s] = hour < 6 || hour >= 22 ? 1.0 / 1200 : 0.05 + 30 * curve * curve;
             }
             for (int burst = 0; burst < 12; burst++) {
@@ -162,7 +162,7 @@ final class SimulatedDayTest {
             for (; have > wanted && !starting.isEmpty(); have--) {
                 starting.poll();
             }
-            // Replicas that go finish what they have: busy may be over the slots for a while.
+            // Replicas that are being removed finish their requests: busy may exceed the slots for a while.
             replicas -= have - wanted;
             most = Math.max(most, replicas);
         }
@@ -182,7 +182,7 @@ final class SimulatedDayTest {
             serve(now);
         }
 
-        /** Lets everything happen that happens until {@code until}, in order. */
+        /** Runs all events until {@code until}, in order. */
         private void advance(long until) {
             while (true) {
                 long end = ends.isEmpty() ? Long.MAX_VALUE : ends.peek();

@@ -4,7 +4,7 @@ package io.nereid.control.autoscaling;
 
 import java.time.Duration;
 
-/** Settings of tests, with what a test is about set by name. Confined to one test. */
+/** Settings for tests; a test sets the ones that it is about by name. Confined to one test. */
 final class TestSettings {
     static final long SECOND = 1_000_000_000L;
 

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 final class ActivatorSlot {
     final String namespace;
     final String revision;
-    private volatile @Nullable RevisionActivator gate;
+    private volatile @Nullable RevisionActivator activator;
     private List<MirrorTarget> mirrors = List.of();
 
     ActivatorSlot(String namespace, String revision) {
@@ -21,24 +21,24 @@ final class ActivatorSlot {
     }
 
     @Nullable
-    RevisionActivator gate() {
-        return gate;
+    RevisionActivator activator() {
+        return activator;
     }
 
-    synchronized void gate(RevisionActivator next) {
+    synchronized void activator(RevisionActivator next) {
         next.mirrors(mirrors);
-        gate = next;
+        activator = next;
     }
 
     synchronized void leave(RevisionActivator old) {
-        if (gate == old) {
-            gate = null;
+        if (activator == old) {
+            activator = null;
         }
     }
 
     synchronized void mirrors(List<MirrorTarget> wanted) {
         mirrors = wanted;
-        RevisionActivator now = gate;
+        RevisionActivator now = activator;
         if (now != null) {
             now.mirrors(wanted);
         }

@@ -74,10 +74,10 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     private final GatewayContext context;
     private final @Nullable ThreadPoolExecutor pool;
     private final @Nullable ScheduledThreadPoolExecutor timer;
-    private final HostPathTable doors = new HostPathTable();
+    private final HostPathTable table = new HostPathTable();
     private final Map<String, ServiceRoute> services = new ConcurrentHashMap<>();
     private final Map<String, ActivatorSlot> slots = new ConcurrentHashMap<>();
-    private final Set<RevisionActivator> gates = ConcurrentHashMap.newKeySet();
+    private final Set<RevisionActivator> activators = ConcurrentHashMap.newKeySet();
     private volatile boolean gathering;
 
     /** Creates a gateway without services. The bodies of waiting requests take at most 256 MiB. */
@@ -86,7 +86,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ModelControl control,
             RevisionCodecs codecs,
             UpstreamClient upstream,
-            ProtocolTranscoder bridge,
+            ProtocolTranscoder transcoder,
             Clock clock,
             WakeListener listener) {
         ThreadPoolExecutor resumed =
@@ -96,7 +96,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
                 control,
                 codecs,
                 upstream,
-                bridge,
+                transcoder,
                 clock,
                 listener,
                 resumed,
@@ -115,14 +115,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ModelControl control,
             RevisionCodecs codecs,
             UpstreamClient upstream,
-            ProtocolTranscoder bridge,
+            ProtocolTranscoder transcoder,
             Clock clock,
             WakeListener listener,
             Executor executor,
             ByteBudget budget,
             IntUnaryOperator chance) {
         this.context = new GatewayContext(
-                engine, control, codecs, upstream, bridge, clock, listener, executor, budget, chance);
+                engine, control, codecs, upstream, transcoder, clock, listener, executor, budget, chance);
         this.pool = null;
         this.timer = null;
     }
@@ -150,15 +150,15 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         ServiceRoute next = route == null ? null : new ServiceRoute(route, this::slot);
         if (next != null) {
             services.put(key, next);
-            for (Door door : next.route.doors()) {
-                doors.add(door, next);
+            for (Door endpoint : next.route.doors()) {
+                table.add(endpoint, next);
             }
         } else {
             services.remove(key);
         }
         if (old != null) {
-            for (Door door : old.route.doors()) {
-                doors.remove(door, old);
+            for (Door endpoint : old.route.doors()) {
+                table.remove(endpoint, old);
             }
         }
         mirror(old, next);
@@ -168,17 +168,17 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     private void mirror(@Nullable ServiceRoute old, @Nullable ServiceRoute next) {
         Set<ActivatorSlot> kept = new HashSet<>();
         if (next != null) {
-            for (TrafficSplit lane : next.lanes.values()) {
-                for (ActivatorSlot slot : lane.targets()) {
+            for (TrafficSplit split : next.splits.values()) {
+                for (ActivatorSlot slot : split.targets()) {
                     slot.mirrors(
-                            lane.mirrors.stream().filter(m -> m.target != slot).toList());
+                            split.mirrors.stream().filter(m -> m.target != slot).toList());
                     kept.add(slot);
                 }
             }
         }
         if (old != null) {
-            for (TrafficSplit lane : old.lanes.values()) {
-                for (ActivatorSlot slot : lane.targets()) {
+            for (TrafficSplit split : old.splits.values()) {
+                for (ActivatorSlot slot : split.targets()) {
                     if (!kept.contains(slot)) {
                         slot.mirrors(List.of());
                     }
@@ -202,25 +202,25 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     public RevisionActivator open(
             String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
         ActivatorSlot slot = slot(namespace, revision);
-        RevisionActivator gate = new RevisionActivator(context, namespace, revision, settings, destination);
-        gates.add(gate);
-        slot.gate(gate);
-        gate.drained().whenComplete((v, e) -> {
-            gates.remove(gate);
-            slot.leave(gate);
+        RevisionActivator activator = new RevisionActivator(context, namespace, revision, settings, destination);
+        activators.add(activator);
+        slot.activator(activator);
+        activator.drained().whenComplete((v, e) -> {
+            activators.remove(activator);
+            slot.leave(activator);
         });
-        return gate;
+        return activator;
     }
 
     /** The activator of a revision, or null. */
-    public @Nullable RevisionActivator gate(String namespace, String revision) {
+    public @Nullable RevisionActivator activator(String namespace, String revision) {
         ActivatorSlot slot = slots.get(key(namespace, revision));
-        return slot == null ? null : slot.gate();
+        return slot == null ? null : slot.activator();
     }
 
     @Override
     public @Nullable Site find(Head head) {
-        HostPathTable.Lead lead = doors.find(head.authority(), head.path());
+        HostPathTable.Lead lead = table.find(head.authority(), head.path());
         if (lead == null) {
             if (gathering && HostPathTable.mayLead(head)) {
                 throw ServingException.of(
@@ -230,8 +230,9 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             }
             return null;
         }
-        Door door = lead.door();
-        return lead.service().site(head, door.component(), door.tag(), HostPathTable.prefix(door), context.chance);
+        Door endpoint = lead.endpoint();
+        return lead.service()
+                .site(head, endpoint.component(), endpoint.tag(), HostPathTable.prefix(endpoint), context.chance);
     }
 
     /**
@@ -309,12 +310,12 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      */
     public boolean visit(
             HttpExchange x, String namespace, String name, BiConsumer<HttpExchange, InferenceEngine> visitor) {
-        RevisionActivator gate = entry(namespace, name).predictor(new InnerHead(x), context.chance);
-        if (gate == null || !(gate.destination() instanceof Destination.Models models)) {
+        RevisionActivator activator = entry(namespace, name).predictor(new InnerHead(x), context.chance);
+        if (activator == null || !(activator.destination() instanceof Destination.Models models)) {
             return false;
         }
-        RevisionEngineView view = new RevisionEngineView(gate, models, context.engine, context.control);
-        gate.enter(new NestedRevisionRequest(gate, x, visit -> visitor.accept(visit, view)));
+        RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);
+        activator.enter(new NestedRevisionRequest(activator, x, visit -> visitor.accept(visit, view)));
         return true;
     }
 
@@ -370,19 +371,19 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
 
     /** Rejects requests that have waited too long. */
     void sweep(long now) {
-        for (RevisionActivator gate : context.withQueue) {
+        for (RevisionActivator activator : context.withQueue) {
             try {
-                gate.sweep(now);
+                activator.sweep(now);
             } catch (RuntimeException e) {
                 // The requests of the other revisions must not wait for ever because of this failure.
-                LOG.error("requests that wait for revision {} could not be rejected", gate.revision(), e);
+                LOG.error("requests that wait for revision {} could not be rejected", activator.revision(), e);
             }
         }
     }
 
     /** The metrics of the activators in Prometheus' text format. */
     public String metrics() {
-        return GatewayMetrics.write(gates.stream()
+        return GatewayMetrics.write(activators.stream()
                 .sorted(Comparator.comparing(RevisionActivator::namespace).thenComparing(RevisionActivator::revision))
                 .toList());
     }
@@ -390,8 +391,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     /** Rejects waiting requests; running ones continue. */
     @Override
     public void close() {
-        for (RevisionActivator gate : gates) {
-            gate.refuse("the server is shutting down");
+        for (RevisionActivator activator : activators) {
+            activator.refuse("the server is shutting down");
         }
         if (timer != null) {
             timer.shutdown();

@@ -24,7 +24,7 @@ final class GatewayContext {
     final ModelControl control;
     final RevisionCodecs codecs;
     final UpstreamClient upstream;
-    final ProtocolTranscoder bridge;
+    final ProtocolTranscoder transcoder;
     final Clock clock;
     final Gateway.WakeListener listener;
 
@@ -47,7 +47,7 @@ final class GatewayContext {
             ModelControl control,
             RevisionCodecs codecs,
             UpstreamClient upstream,
-            ProtocolTranscoder bridge,
+            ProtocolTranscoder transcoder,
             Clock clock,
             Gateway.WakeListener listener,
             Executor executor,
@@ -57,7 +57,7 @@ final class GatewayContext {
         this.control = control;
         this.codecs = codecs;
         this.upstream = upstream;
-        this.bridge = bridge;
+        this.transcoder = transcoder;
         this.clock = clock;
         this.listener = listener;
         this.executor = executor;

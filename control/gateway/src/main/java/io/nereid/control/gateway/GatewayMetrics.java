@@ -12,56 +12,62 @@ final class GatewayMetrics {
 
     private GatewayMetrics() {}
 
-    static String write(List<RevisionActivator> gates) {
+    static String write(List<RevisionActivator> activators) {
         StringBuilder b = new StringBuilder();
         head(b, "nereid_gateway_requests_total", "counter", "Requests that have ended, by the class of their status.");
-        for (RevisionActivator gate : gates) {
+        for (RevisionActivator activator : activators) {
             for (int i = 0; i < CODES.length; i++) {
-                long count = gate.ended(i);
+                long count = activator.ended(i);
                 if (count > 0 || i == 2) {
-                    line(b, "nereid_gateway_requests_total", gate, ",code=\"" + CODES[i] + "\"", count);
+                    line(b, "nereid_gateway_requests_total", activator, ",code=\"" + CODES[i] + "\"", count);
                 }
             }
         }
         family(
                 b,
-                gates,
+                activators,
                 "nereid_gateway_in_flight",
                 "gauge",
                 "Requests in flight, including those that wait.",
                 g -> g.activeNow());
-        family(b, gates, "nereid_gateway_waiting", "gauge", "Requests that are held or queued.", g -> g.waitingNow());
         family(
                 b,
-                gates,
+                activators,
+                "nereid_gateway_waiting",
+                "gauge",
+                "Requests that are held or queued.",
+                g -> g.waitingNow());
+        family(
+                b,
+                activators,
                 "nereid_gateway_held_total",
                 "counter",
                 "Requests that arrived while there was no replica.",
                 g -> g.held.sum());
         family(
                 b,
-                gates,
+                activators,
                 "nereid_gateway_refused_total",
                 "counter",
                 "Requests that the gateway rejected.",
                 g -> g.refused.sum());
         family(
                 b,
-                gates,
+                activators,
                 "nereid_gateway_retried_total",
                 "counter",
                 "Requests that were retried at another process.",
                 g -> g.retried.sum());
         family(
                 b,
-                gates,
+                activators,
                 "nereid_gateway_mirrored_total",
                 "counter",
                 "Mirrored requests that were sent.",
                 g -> g.mirrored.sum());
         family(
                 b,
-                gates,
+                activators,
                 "nereid_gateway_mirror_dropped_total",
                 "counter",
                 "Mirrored requests that were not sent.",
@@ -71,14 +77,14 @@ final class GatewayMetrics {
 
     private static void family(
             StringBuilder b,
-            List<RevisionActivator> gates,
+            List<RevisionActivator> activators,
             String name,
             String type,
             String help,
             ToLongFunction<RevisionActivator> value) {
         head(b, name, type, help);
-        for (RevisionActivator gate : gates) {
-            line(b, name, gate, "", value.applyAsLong(gate));
+        for (RevisionActivator activator : activators) {
+            line(b, name, activator, "", value.applyAsLong(activator));
         }
     }
 
@@ -86,14 +92,14 @@ final class GatewayMetrics {
         b.append(String.format(Locale.ROOT, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type));
     }
 
-    private static void line(StringBuilder b, String name, RevisionActivator gate, String more, long value) {
+    private static void line(StringBuilder b, String name, RevisionActivator activator, String more, long value) {
         b.append(name)
                 .append("{namespace=\"")
-                .append(gate.namespace())
+                .append(activator.namespace())
                 .append("\",service=\"")
-                .append(gate.settings().service())
+                .append(activator.settings().service())
                 .append("\",revision=\"")
-                .append(gate.revision())
+                .append(activator.revision())
                 .append('"')
                 .append(more)
                 .append("} ")

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class HostPathTable {
     /** A table entry: the service, and the host and path that lead to it. Immutable. */
-    record Lead(ServiceRoute service, Door door) {}
+    record Lead(ServiceRoute service, Door endpoint) {}
 
     private static final class Host {
         volatile @Nullable Lead bare;
@@ -99,10 +99,10 @@ final class HostPathTable {
         return authority.substring(0, end).toLowerCase(Locale.ROOT);
     }
 
-    void add(Door door, ServiceRoute service) {
-        Host host = door.host().isEmpty() ? anyHost : hosts.computeIfAbsent(host(door.host()), h -> new Host());
-        Lead lead = new Lead(service, door);
-        String prefix = prefix(door);
+    void add(Door endpoint, ServiceRoute service) {
+        Host host = endpoint.host().isEmpty() ? anyHost : hosts.computeIfAbsent(host(endpoint.host()), h -> new Host());
+        Lead lead = new Lead(service, endpoint);
+        String prefix = prefix(endpoint);
         if (prefix.isEmpty()) {
             if (host != anyHost) {
                 host.bare = lead;
@@ -119,12 +119,12 @@ final class HostPathTable {
     }
 
     /** Removes an entry, unless it leads to another service by now. */
-    void remove(Door door, ServiceRoute service) {
-        Host host = door.host().isEmpty() ? anyHost : hosts.get(host(door.host()));
+    void remove(Door endpoint, ServiceRoute service) {
+        Host host = endpoint.host().isEmpty() ? anyHost : hosts.get(host(endpoint.host()));
         if (host == null) {
             return;
         }
-        String prefix = prefix(door);
+        String prefix = prefix(endpoint);
         if (prefix.isEmpty()) {
             Lead lead = host.bare;
             if (lead != null && lead.service == service) {
@@ -134,12 +134,12 @@ final class HostPathTable {
             host.prefixes.computeIfPresent(prefix, (p, lead) -> lead.service == service ? null : lead);
         }
         if (host != anyHost && host.bare == null && host.prefixes.isEmpty()) {
-            hosts.remove(host(door.host()), host);
+            hosts.remove(host(endpoint.host()), host);
         }
     }
 
-    static String prefix(Door door) {
-        String prefix = door.pathPrefix();
+    static String prefix(Door endpoint) {
+        String prefix = endpoint.pathPrefix();
         return prefix.endsWith("/") ? prefix.substring(0, prefix.length() - 1) : prefix;
     }
 }

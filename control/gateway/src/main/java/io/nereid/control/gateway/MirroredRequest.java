@@ -53,21 +53,21 @@ final class MirroredRequest {
     }
 
     /** A copy of an HTTP request for the mirrors that are drawn by their percentage; null when none is. */
-    static @Nullable MirroredRequest of(RevisionHttpRequest passage, List<MirrorTarget> mirrors) {
-        if (passage.header(MARK) != null) {
+    static @Nullable MirroredRequest of(RevisionHttpRequest request, List<MirrorTarget> mirrors) {
+        if (request.header(MARK) != null) {
             return null;
         }
-        List<MirrorTarget> chosen = chosen(passage.gate, mirrors);
+        List<MirrorTarget> chosen = chosen(request.activator, mirrors);
         return chosen.isEmpty()
                 ? null
                 : new MirroredRequest(
-                        passage.gate,
+                        request.activator,
                         chosen,
                         false,
-                        passage.method(),
-                        passage.target(),
-                        marked(passage.allHeaders()),
-                        passage.body().retain());
+                        request.method(),
+                        request.target(),
+                        marked(request.allHeaders()),
+                        request.body().retain());
     }
 
     /**
@@ -108,7 +108,7 @@ final class MirroredRequest {
     /** Sends the copies, after the original. Failures are counted and logged and do not affect the client. */
     void send() {
         for (MirrorTarget mirror : mirrors) {
-            RevisionActivator to = mirror.target.gate();
+            RevisionActivator to = mirror.target.activator();
             if (to == null || !to.usable()) {
                 from.unmirrored.increment();
                 continue;

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  * reported to listeners and not mirrored. As thread-safe as its exchange.
  */
 final class NestedRevisionRequest extends RevisionHttpRequest {
-    NestedRevisionRequest(RevisionActivator gate, HttpExchange exchange, HttpHandler handler) {
-        super(gate, exchange, handler);
+    NestedRevisionRequest(RevisionActivator activator, HttpExchange exchange, HttpHandler handler) {
+        super(activator, exchange, handler);
     }
 
     @Override

@@ -25,20 +25,22 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
     private volatile ReplicaBalancer.@Nullable Member member;
     private List<ReplicaBalancer.Member> tried = List.of();
 
-    ProxiedHttpRequest(RevisionActivator gate, HttpExchange exchange) {
-        super(gate, exchange, NONE);
+    ProxiedHttpRequest(RevisionActivator activator, HttpExchange exchange) {
+        super(activator, exchange, NONE);
     }
 
     @Override
     void run(HttpHandler routed) {
         ReplicaBalancer.Member chosen =
-                gate.replicas().take(gate.settings().containerConcurrency(), tried, gate.context().chance);
-        if (chosen == null && gate.site().inside(this)) {
+                activator
+                        .replicas()
+                        .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+        if (chosen == null && activator.site().inside(this)) {
             return;
         }
         if (chosen == null) {
             super.fail(ServingException.of(
-                    ErrorCode.UNAVAILABLE, "no process of revision " + gate.revision() + " answers", "try again"));
+                    ErrorCode.UNAVAILABLE, "no process of revision " + activator.revision() + " answers", "try again"));
             return;
         }
         member = chosen;
@@ -47,15 +49,15 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
             return;
         }
         if (chosen.replica.httpPort() == 0) {
-            gate.context().bridge.overGrpc(this, (path, metadata, message) -> {
-                GatewayContext context = gate.context();
+            activator.context().transcoder.overGrpc(this, (path, metadata, message) -> {
+                GatewayContext context = activator.context();
                 return new AggregatingCall(path, metadata, context.clock.nanos())
-                        .start(call -> context.upstream.forward(call, chosen.grpc, gate.terms()), message);
+                        .start(call -> context.upstream.forward(call, chosen.grpc, activator.terms()), message);
             });
             return;
         }
-        Terms terms = gate.terms();
-        gate.context().upstream.forward(this, chosen.http, target(), terms);
+        Terms terms = activator.terms();
+        activator.context().upstream.forward(this, chosen.http, target(), terms);
     }
 
     @Override
@@ -65,7 +67,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
                 || isEnded()
                 || !neverSent(e)
                 || tried.size() + 1 >= MOST_TRIES
-                || tried.size() + 1 >= gate.replicas().size()) {
+                || tried.size() + 1 >= activator.replicas().size()) {
             super.fail(e);
             return;
         }
@@ -73,7 +75,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
         more.add(failed);
         tried = more;
         released();
-        gate.retried.increment();
+        activator.retried.increment();
         try {
             run(NONE);
         } catch (RuntimeException another) {

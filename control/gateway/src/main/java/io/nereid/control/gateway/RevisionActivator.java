@@ -329,26 +329,26 @@ public final class RevisionActivator {
     // ---- the path of a request ----
 
     /** Admits a request: it runs now, waits or is rejected. Throws what its handler throws. */
-    void enter(RevisionRequest passage) {
+    void enter(RevisionRequest request) {
         active.incrementAndGet();
-        meter.begin(passage.arrived);
+        meter.begin(request.arrived);
         if (open) {
-            passage.runAtOnce();
-            passage.go();
+            request.runAtOnce();
+            request.go();
         } else {
-            enterSlowly(passage);
+            enterSlowly(request);
         }
     }
 
-    private void enterSlowly(RevisionRequest passage) {
+    private void enterSlowly(RevisionRequest request) {
         String why = refusal();
         if (why != null) {
-            refuse(passage, unavailable(why));
+            refuse(request, unavailable(why));
             return;
         }
-        if (waiting.get() == 0 && tryAcquire(passage)) {
-            passage.runAtOnce();
-            passage.go();
+        if (waiting.get() == 0 && tryAcquire(request)) {
+            request.runAtOnce();
+            request.go();
             return;
         }
         boolean asleep;
@@ -362,17 +362,17 @@ public final class RevisionActivator {
                         "pending request queue full",
                         waiting.get() + " requests wait for revision " + revision + "; try again in "
                                 + retryAfterSeconds() + " s");
-            } else if (!context.budget.tryReserve(passage.bytes())) {
+            } else if (!context.budget.tryReserve(request.bytes())) {
                 full = ServingException.of(
                         ErrorCode.UNAVAILABLE,
                         "pending request queue full",
                         "waiting requests take " + context.budget.used() + " bytes; try again in " + retryAfterSeconds()
                                 + " s");
             } else {
-                long mine = settings.timeout.isZero() ? Long.MAX_VALUE : passage.arrived + settings.timeout.toNanos();
-                passage.waitUntil = earlier(mine, passage.deadline());
-                passage.enqueue();
-                queue.add(passage);
+                long mine = settings.timeout.isZero() ? Long.MAX_VALUE : request.arrived + settings.timeout.toNanos();
+                request.waitUntil = earlier(mine, request.deadline());
+                request.enqueue();
+                queue.add(request);
                 if (!mayHaveQueue) {
                     mayHaveQueue = true;
                     context.withQueue.add(this);
@@ -381,7 +381,7 @@ public final class RevisionActivator {
             }
         }
         if (full != null) {
-            refuse(passage, full);
+            refuse(request, full);
             return;
         }
         if (asleep) {
@@ -423,7 +423,7 @@ public final class RevisionActivator {
         return destination instanceof Processes ? Math.min(capacity, replicas.size()) : capacity;
     }
 
-    private boolean tryAcquire(RevisionRequest passage) {
+    private boolean tryAcquire(RevisionRequest request) {
         int count = readyReplicas();
         if (count == 0) {
             return false;
@@ -438,7 +438,7 @@ public final class RevisionActivator {
                 return false;
             }
             if (running.compareAndSet(now, now + 1)) {
-                passage.permit = true;
+                request.permit = true;
                 return true;
             }
         }
@@ -480,30 +480,30 @@ public final class RevisionActivator {
         }
     }
 
-    private void releasePermit(RevisionRequest passage) {
-        if (passage.permit) {
-            passage.permit = false;
+    private void releasePermit(RevisionRequest request) {
+        if (request.permit) {
+            request.permit = false;
             running.decrementAndGet();
         }
     }
 
-    private void left(RevisionRequest passage) {
+    private void left(RevisionRequest request) {
         waiting.decrementAndGet();
-        context.budget.release(passage.bytes());
+        context.budget.release(request.bytes());
     }
 
     /** Called once for each request that has entered. */
-    void ended(RevisionRequest passage, int status, boolean waited) {
+    void ended(RevisionRequest request, int status, boolean waited) {
         long now = context.clock.nanos();
         meter.end(now);
         if (waited) {
-            left(passage);
+            left(request);
         }
-        releasePermit(passage);
+        releasePermit(request);
         boolean gone = status == 499;
         codes[gone ? 0 : Math.max(1, Math.min(5, status / 100))].increment();
         if (!gone) {
-            window.record(now, now - passage.admitted, status >= 500);
+            window.record(now, now - request.admitted, status >= 500);
         }
         if (waiting.get() > 0) {
             drain();
@@ -513,24 +513,24 @@ public final class RevisionActivator {
         }
     }
 
-    private void refuse(RevisionRequest passage, ServingException e) {
+    private void refuse(RevisionRequest request, ServingException e) {
         refused.increment();
-        passage.admitted = context.clock.nanos();
-        passage.refused(e);
+        request.admitted = context.clock.nanos();
+        request.refused(e);
     }
 
     private void refuseAll(ServingException e) {
-        for (RevisionRequest passage : drainQueue()) {
-            refuse(passage, e);
+        for (RevisionRequest request : drainQueue()) {
+            refuse(request, e);
         }
     }
 
     private List<RevisionRequest> drainQueue() {
         List<RevisionRequest> all = new ArrayList<>();
         synchronized (queue) {
-            for (RevisionRequest passage : queue) {
-                if (passage.dequeue()) {
-                    all.add(passage);
+            for (RevisionRequest request : queue) {
+                if (request.dequeue()) {
+                    all.add(request);
                 }
             }
             queue.clear();
@@ -568,11 +568,11 @@ public final class RevisionActivator {
             }
         }
         boolean asleep = readyReplicas() == 0;
-        for (RevisionRequest passage : late) {
-            left(passage);
+        for (RevisionRequest request : late) {
+            left(request);
             String what = asleep ? "no replica of revision " : "no place at revision ";
             refuse(
-                    passage,
+                    request,
                     ServingException.of(
                             ErrorCode.UNAVAILABLE,
                             what + revision + (asleep ? " was ready in time" : " became free in time"),

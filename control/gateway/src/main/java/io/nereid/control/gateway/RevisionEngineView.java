@@ -31,7 +31,7 @@ final class RevisionEngineView implements InferenceEngine, ModelControl {
     /** The size of the cache of names: requests for unknown models must not fill the memory. */
     private static final int MOST_NAMES = 1024;
 
-    private final RevisionActivator gate;
+    private final RevisionActivator activator;
     private final Models models;
     private final InferenceEngine engine;
     private final ModelControl control;
@@ -43,12 +43,12 @@ final class RevisionEngineView implements InferenceEngine, ModelControl {
     private final String inner;
     private final Map<String, ModelRef> latest = new ConcurrentHashMap<>();
 
-    RevisionEngineView(RevisionActivator gate, Models models, InferenceEngine engine, ModelControl control) {
-        this.gate = gate;
+    RevisionEngineView(RevisionActivator activator, Models models, InferenceEngine engine, ModelControl control) {
+        this.activator = activator;
         this.models = models;
         this.engine = engine;
         this.control = control;
-        this.timeoutNanos = gate.settings().timeout().toNanos();
+        this.timeoutNanos = activator.settings().timeout().toNanos();
         this.single = ModelRef.latest(models.prefix());
         this.inner = models.prefix() + "/";
     }
@@ -213,10 +213,10 @@ final class RevisionEngineView implements InferenceEngine, ModelControl {
 
     @Override
     public boolean ready() {
-        if (gate.standby()) {
+        if (activator.standby()) {
             return control.live();
         }
-        if (!gate.flowing()) {
+        if (!activator.flowing()) {
             return false;
         }
         if (!models.repository()) {

@@ -22,8 +22,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A gRPC call at a {@link RevisionActivator}: the call as its handler sees it, and the listener as the transport sees it.
- * While the call waits, the client's messages are buffered; then they are delivered to the handler in order.
+ * A gRPC call at a {@link RevisionActivator}: the call as its handler sees it, and the listener as the transport sees
+ * it. While the call waits, the client's messages are buffered; then they are delivered to the handler in order.
  * Thread-safe: the buffer is guarded by this.
  */
 final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcListener {
@@ -37,7 +37,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     private final @Nullable GrpcHandler handler;
 
     /** Whether the call has gone through the activator of another component. */
-    private final boolean visiting;
+    private final boolean nested;
 
     /** A copy of the metadata when other threads have to read them; otherwise null. */
     private volatile @Nullable List<Header> metadata;
@@ -71,43 +71,44 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     private ReplicaBalancer.@Nullable Member member;
     private List<ReplicaBalancer.Member> tried = List.of();
 
-    private RevisionGrpcCall(RevisionActivator gate, GrpcCall call, @Nullable GrpcHandler handler, boolean visiting) {
-        super(gate, gate.context().clock.nanos());
+    private RevisionGrpcCall(
+            RevisionActivator activator, GrpcCall call, @Nullable GrpcHandler handler, boolean nested) {
+        super(activator, activator.context().clock.nanos());
         this.call = call;
         this.handler = handler;
-        this.visiting = visiting;
+        this.nested = nested;
     }
 
     /** Admits a call. On its event loop. */
-    static GrpcListener start(RevisionActivator gate, GrpcCall call, @Nullable GrpcHandler handler) {
-        return start(new RevisionGrpcCall(gate, call, handler, false));
+    static GrpcListener start(RevisionActivator activator, GrpcCall call, @Nullable GrpcHandler handler) {
+        return start(new RevisionGrpcCall(activator, call, handler, false));
     }
 
     /**
      * Admits a call that has gone through the activator of another component: it is not reported to listeners and not
      * mirrored.
      */
-    static GrpcListener visit(RevisionActivator gate, GrpcCall call, GrpcHandler handler) {
-        return start(new RevisionGrpcCall(gate, call, handler, true));
+    static GrpcListener startNested(RevisionActivator activator, GrpcCall call, GrpcHandler handler) {
+        return start(new RevisionGrpcCall(activator, call, handler, true));
     }
 
-    private static GrpcListener start(RevisionGrpcCall passage) {
-        RevisionActivator gate = passage.gate;
-        PayloadListener tap = passage.visiting ? null : gate.tap();
+    private static GrpcListener start(RevisionGrpcCall request) {
+        RevisionActivator activator = request.activator;
+        PayloadListener tap = request.nested ? null : activator.tap();
         if (tap != null) {
-            passage.tapped = tap.begin(new TappedHead(passage));
+            request.tapped = tap.begin(new TappedHead(request));
         }
-        if (!gate.flowing()
-                || gate.settings().containerConcurrency() > 0
-                || !passage.mirrorTargets().isEmpty()) {
-            passage.readMetadata();
+        if (!activator.flowing()
+                || activator.settings().containerConcurrency() > 0
+                || !request.mirrorTargets().isEmpty()) {
+            request.readMetadata();
         }
-        gate.enter(passage);
-        return passage;
+        activator.enter(request);
+        return request;
     }
 
     private List<MirrorTarget> mirrorTargets() {
-        return visiting ? List.of() : gate.mirrors();
+        return nested ? List.of() : activator.mirrors();
     }
 
     private void readMetadata() {
@@ -136,7 +137,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
                 mirrors = copies;
             }
             keepsFirst =
-                    !mirrors.isEmpty() || (handler == null && gate.replicas().size() > 1);
+                    !mirrors.isEmpty() || (handler == null && activator.replicas().size() > 1);
             if (keepsFirst && messages == 1 && buffered.peek() instanceof MemoryRegion region) {
                 first = region.retain();
             }
@@ -167,8 +168,8 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
         try {
             GrpcListener listener = handler != null
                     ? handler.start(this)
-                    : gate.destination() instanceof Destination.Handler
-                            ? gate.site().inside(this).start(this)
+                    : activator.destination() instanceof Destination.Handler
+                            ? activator.site().inside(this).start(this)
                             : forward();
             Object next;
             while ((next = next(mine, listener)) != null) {
@@ -216,15 +217,17 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     }
 
     private void unreserve(int bytes) {
-        gate.context().budget.release(bytes);
+        activator.context().budget.release(bytes);
     }
 
     private GrpcListener forward() {
         ReplicaBalancer.Member chosen =
-                gate.replicas().take(gate.settings().containerConcurrency(), tried, gate.context().chance);
+                activator
+                        .replicas()
+                        .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
         if (chosen == null) {
             throw ServingException.of(
-                    ErrorCode.UNAVAILABLE, "no process of revision " + gate.revision() + " answers", "try again");
+                    ErrorCode.UNAVAILABLE, "no process of revision " + activator.revision() + " answers", "try again");
         }
         synchronized (this) {
             member = chosen;
@@ -233,9 +236,9 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
             released();
         }
         if (chosen.replica.grpcPort() == 0) {
-            return gate.context().bridge.overRest(this, rest(chosen.replica));
+            return activator.context().transcoder.overRest(this, rest(chosen.replica));
         }
-        return gate.context().upstream.forward(this, chosen.grpc, gate.terms());
+        return activator.context().upstream.forward(this, chosen.grpc, activator.terms());
     }
 
     /** The REST routes of a process that does not speak gRPC. */
@@ -244,7 +247,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
         return (method, target, headers, body) -> {
             byte[] bytes = BodyCopies.bytes(body);
             body.release();
-            return gate.context().upstream.send(method, origin + target, headers, bytes, gate.terms());
+            return activator.context().upstream.send(method, origin + target, headers, bytes, activator.terms());
         };
     }
 
@@ -342,7 +345,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
             if (direct != null || isEnded()) {
                 return direct;
             }
-            if (gate.context().budget.tryReserve(message.size())) {
+            if (activator.context().budget.tryReserve(message.size())) {
                 buffered.add(message.retain());
                 return null;
             }
@@ -375,7 +378,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
         synchronized (this) {
             List<Header> all = metadata;
             if (!mirrors.isEmpty() && messages == 1 && first != null && all != null) {
-                copy = MirroredRequest.of(gate, mirrors, call.path(), all, first.retain());
+                copy = MirroredRequest.of(activator, mirrors, call.path(), all, first.retain());
             }
             mirrors = List.of();
         }
@@ -457,7 +460,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
                     || responded
                     || !resent
                     || !ProxiedHttpRequest.neverSent(e)
-                    || tried.size() + 1 >= Math.min(MOST_TRIES, gate.replicas().size())) {
+                    || tried.size() + 1 >= Math.min(MOST_TRIES, activator.replicas().size())) {
                 return false;
             }
             List<ReplicaBalancer.Member> more = new ArrayList<>(tried);
@@ -473,7 +476,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
             }
         }
         released();
-        gate.retried.increment();
+        activator.retried.increment();
         try {
             begin();
         } catch (RuntimeException another) {
@@ -547,7 +550,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     }
 
     /** The call's head for a listener. Valid during a call. */
-    private record TappedHead(RevisionGrpcCall passage) implements PayloadListener.Head {
+    private record TappedHead(RevisionGrpcCall request) implements PayloadListener.Head {
         @Override
         public String transport() {
             return "grpc";
@@ -560,18 +563,18 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
 
         @Override
         public String path() {
-            return passage.path();
+            return request.path();
         }
 
         @Override
         public @Nullable String header(String lowerCaseName) {
-            return passage.metadata(lowerCaseName);
+            return request.metadata(lowerCaseName);
         }
 
         @Override
         public List<Header> headers() {
             List<Header> all = new ArrayList<>();
-            passage.metadata((name, value) -> all.add(new Header(name, value)));
+            request.metadata((name, value) -> all.add(new Header(name, value)));
             return all;
         }
     }

@@ -34,8 +34,8 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     private PayloadListener.@Nullable Tapped tapped;
     private boolean disconnected;
 
-    RevisionHttpRequest(RevisionActivator gate, HttpExchange exchange, HttpHandler handler) {
-        super(gate, gate.context().clock.nanos());
+    RevisionHttpRequest(RevisionActivator activator, HttpExchange exchange, HttpHandler handler) {
+        super(activator, activator.context().clock.nanos());
         this.exchange = exchange;
         this.handler = handler;
         exchange.onCancel(this);
@@ -67,12 +67,12 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     /** The listener of the revision; null for none. */
     @Nullable
     PayloadListener tap() {
-        return gate.tap();
+        return activator.tap();
     }
 
     /** The targets of mirrored requests. */
     List<MirrorTarget> mirrors() {
-        return gate.mirrors();
+        return activator.mirrors();
     }
 
     /** Runs the request with a handler, which subclasses may replace. */
@@ -87,7 +87,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
         } catch (ServingException e) {
             exchange.fail(e);
         } catch (RuntimeException e) {
-            LOG.error("a request of revision {} failed", gate.revision(), e);
+            LOG.error("a request of revision {} failed", activator.revision(), e);
             exchange.fail(ServingException.from(e));
         }
     }
@@ -176,7 +176,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
         }
         String[] more = Arrays.copyOf(headers, headers.length + 2);
         more[headers.length] = RETRY_AFTER;
-        more[headers.length + 1] = Integer.toString(gate.retryAfterSeconds());
+        more[headers.length + 1] = Integer.toString(activator.retryAfterSeconds());
         return new HttpReply(reply.status(), reply.contentType(), more, reply.content());
     }
 
@@ -272,7 +272,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     }
 
     /** The request's head for a listener. Valid during a call. */
-    private record TappedHead(RevisionHttpRequest passage) implements PayloadListener.Head {
+    private record TappedHead(RevisionHttpRequest request) implements PayloadListener.Head {
         @Override
         public String transport() {
             return "http";
@@ -280,22 +280,22 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
 
         @Override
         public String method() {
-            return passage.method();
+            return request.method();
         }
 
         @Override
         public String path() {
-            return passage.path();
+            return request.path();
         }
 
         @Override
         public @Nullable String header(String lowerCaseName) {
-            return passage.header(lowerCaseName);
+            return request.header(lowerCaseName);
         }
 
         @Override
         public List<Header> headers() {
-            return passage.allHeaders();
+            return request.allHeaders();
         }
     }
 

@@ -18,7 +18,7 @@ abstract class RevisionRequest {
     private static final AtomicIntegerFieldUpdater<RevisionRequest> STATE =
             AtomicIntegerFieldUpdater.newUpdater(RevisionRequest.class, "state");
 
-    final RevisionActivator gate;
+    final RevisionActivator activator;
 
     /** When it arrived, in nanoseconds. */
     final long arrived;
@@ -34,8 +34,8 @@ abstract class RevisionRequest {
 
     private volatile int state = NEW;
 
-    RevisionRequest(RevisionActivator gate, long arrived) {
-        this.gate = gate;
+    RevisionRequest(RevisionActivator activator, long arrived) {
+        this.activator = activator;
         this.arrived = arrived;
         this.admitted = arrived;
     }
@@ -84,7 +84,7 @@ abstract class RevisionRequest {
                 return false;
             }
             if (STATE.compareAndSet(this, now, ENDED)) {
-                gate.ended(this, status, now == WAITING);
+                activator.ended(this, status, now == WAITING);
                 return true;
             }
         }

@@ -66,13 +66,13 @@ final class RevisionRoutes {
             @Nullable Site inside) {}
 
     private final GatewayContext context;
-    private final RevisionActivator gate;
+    private final RevisionActivator activator;
     private volatile @Nullable Built built;
     private volatile Map<String, Site> sites = Map.of();
 
-    RevisionRoutes(GatewayContext context, RevisionActivator gate) {
+    RevisionRoutes(GatewayContext context, RevisionActivator activator) {
         this.context = context;
-        this.gate = gate;
+        this.activator = activator;
     }
 
     /** Discards the built routes. Requests in flight continue with them. */
@@ -121,15 +121,16 @@ final class RevisionRoutes {
         Map<String, HttpHandler> handlers = new HashMap<>();
         Map<String, GrpcHandler> inner = new HashMap<>();
         Site inside = null;
-        Destination destination = gate.destination();
+        Destination destination = activator.destination();
         if (destination instanceof Processes) {
-            routes.add(new HttpRoute(HttpRoute.ANY, "/{rest...}", x -> gate.enter(new ProxiedHttpRequest(gate, x))));
+            routes.add(new HttpRoute(
+                    HttpRoute.ANY, "/{rest...}", x -> activator.enter(new ProxiedHttpRequest(activator, x))));
             methods.add(new GrpcMethod(
-                    ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> RevisionGrpcCall.start(gate, call, null)));
+                    ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> RevisionGrpcCall.start(activator, call, null)));
         } else {
             List<ProtocolCodec> codecs;
             if (destination instanceof Models models) {
-                RevisionEngineView view = new RevisionEngineView(gate, models, context.engine, context.control);
+                RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);
                 codecs = context.codecs.build(view, view);
             } else {
                 codecs = ((Handler) destination).codecs();
@@ -154,7 +155,7 @@ final class RevisionRoutes {
                 inside = rest;
                 if (methods.isEmpty()) {
                     GrpcMethod bridged = new GrpcMethod(
-                            ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> context.bridge.overRest(call, rest));
+                            ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> context.transcoder.overRest(call, rest));
                     inner.put(ANY_CALL, bridged.handler());
                     methods.add(new GrpcMethod(ANY_CALL, bridged.kind(), through(present(bridged))));
                 }
@@ -186,7 +187,8 @@ final class RevisionRoutes {
         return new HttpRoute(route.method(), route.template(), x -> {
             HttpHandler handler = built().handlers.get(key);
             if (handler == null) {
-                throw ServingException.of(ErrorCode.NOT_FOUND, "revision " + gate.revision() + " has no " + x.path());
+                throw ServingException.of(
+                        ErrorCode.NOT_FOUND, "revision " + activator.revision() + " has no " + x.path());
             }
             handler.handle(x);
         });
@@ -202,7 +204,7 @@ final class RevisionRoutes {
         GrpcHandler handler = inner.getOrDefault(call.path(), inner.get(ANY_CALL));
         if (handler == null) {
             throw ServingException.of(
-                    ErrorCode.UNIMPLEMENTED, "revision " + gate.revision() + " has no method " + call.path());
+                    ErrorCode.UNIMPLEMENTED, "revision " + activator.revision() + " has no method " + call.path());
         }
         return handler;
     }
@@ -232,7 +234,7 @@ final class RevisionRoutes {
         HttpHandler handler = route.handler();
         boolean any = route.method().equals(HttpRoute.ANY);
         if (!any && isRequest(route)) {
-            return x -> gate.enter(new RevisionHttpRequest(gate, x, handler));
+            return x -> activator.enter(new RevisionHttpRequest(activator, x, handler));
         }
         if (route.template().indexOf('{') < 0) {
             return handler;
@@ -240,10 +242,10 @@ final class RevisionRoutes {
         // A request about a model needs the model, so it waits for a replica. With a replica it passes without being
         // counted.
         return x -> {
-            if (gate.flowing() && !(any && x.method().equals("POST"))) {
+            if (activator.flowing() && !(any && x.method().equals("POST"))) {
                 handler.handle(x);
             } else {
-                gate.enter(new RevisionHttpRequest(gate, x, handler));
+                activator.enter(new RevisionHttpRequest(activator, x, handler));
             }
         };
     }
@@ -266,6 +268,6 @@ final class RevisionRoutes {
     private GrpcHandler through(GrpcMethod method) {
         GrpcHandler handler = method.handler();
         String path = method.path();
-        return isAbout(path) ? handler : call -> RevisionGrpcCall.start(gate, call, handler);
+        return isAbout(path) ? handler : call -> RevisionGrpcCall.start(activator, call, handler);
     }
 }

@@ -17,14 +17,14 @@ import org.jspecify.annotations.Nullable;
 /** One service in the routing tables: its route, and the traffic split of each component. Immutable. */
 final class ServiceRoute {
     final Route route;
-    final Map<Component, TrafficSplit> lanes;
+    final Map<Component, TrafficSplit> splits;
 
     ServiceRoute(Route route, BiFunction<String, String, ActivatorSlot> slot) {
         this.route = route;
-        this.lanes = new EnumMap<>(Component.class);
+        this.splits = new EnumMap<>(Component.class);
         route.components().forEach((component, backend) -> {
             if (!backend.targets().isEmpty()) {
-                lanes.put(component, new TrafficSplit(route.namespace(), backend, slot));
+                splits.put(component, new TrafficSplit(route.namespace(), backend, slot));
             }
         });
     }
@@ -38,16 +38,16 @@ final class ServiceRoute {
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
     Site site(Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
-        TrafficSplit lane = lane(component == null ? front(head) : component);
-        ActivatorSlot slot = tag == null ? lane.pick(head, chance) : lane.tagged(tag);
+        TrafficSplit split = split(component == null ? front(head) : component);
+        ActivatorSlot slot = tag == null ? split.pick(head, chance) : split.tagged(tag);
         if (slot == null && tag != null && component == null) {
             // Explainers have no tags: the tagged revision of the component behind explains itself.
-            slot = lane(behindExplainer()).tagged(tag);
+            slot = split(behindExplainer()).tagged(tag);
         }
         if (slot == null) {
             throw unavailable("no revision has the tag '" + tag + "'");
         }
-        return gate(slot).site().at(prefix);
+        return activator(slot).site().at(prefix);
     }
 
     /**
@@ -57,10 +57,10 @@ final class ServiceRoute {
      */
     @Nullable
     RevisionActivator predictor(Head head, IntUnaryOperator chance) {
-        if (lanes.containsKey(Component.TRANSFORMER)) {
+        if (splits.containsKey(Component.TRANSFORMER)) {
             return null;
         }
-        return gate(lane(Component.PREDICTOR).pick(head, chance));
+        return activator(split(Component.PREDICTOR).pick(head, chance));
     }
 
     /**
@@ -69,7 +69,7 @@ final class ServiceRoute {
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
     RevisionActivator behind(Head head, IntUnaryOperator chance) {
-        return gate(lane(Component.PREDICTOR).pick(head, chance));
+        return activator(split(Component.PREDICTOR).pick(head, chance));
     }
 
     /**
@@ -78,35 +78,35 @@ final class ServiceRoute {
      * @param component the requested component; null for the service's entry point
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    RevisionActivator gate(Head head, @Nullable Component component, IntUnaryOperator chance) {
-        return gate(lane(component == null ? front(head) : component).pick(head, chance));
+    RevisionActivator activator(Head head, @Nullable Component component, IntUnaryOperator chance) {
+        return activator(split(component == null ? front(head) : component).pick(head, chance));
     }
 
-    private TrafficSplit lane(Component part) {
-        TrafficSplit lane = lanes.get(part);
-        if (lane == null) {
+    private TrafficSplit split(Component part) {
+        TrafficSplit split = splits.get(part);
+        if (split == null) {
             throw unavailable("it has no " + part.name().toLowerCase(java.util.Locale.ROOT));
         }
-        return lane;
+        return split;
     }
 
-    private RevisionActivator gate(ActivatorSlot slot) {
-        RevisionActivator gate = slot.gate();
-        if (gate == null) {
+    private RevisionActivator activator(ActivatorSlot slot) {
+        RevisionActivator activator = slot.activator();
+        if (activator == null) {
             throw unavailable("revision " + slot.revision + " is not running");
         }
-        return gate;
+        return activator;
     }
 
     private Component front(Head head) {
-        if (lanes.containsKey(Component.EXPLAINER) && isExplain(head.path())) {
+        if (splits.containsKey(Component.EXPLAINER) && isExplain(head.path())) {
             return Component.EXPLAINER;
         }
         return behindExplainer();
     }
 
     private Component behindExplainer() {
-        return lanes.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
+        return splits.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
     }
 
     private static boolean isExplain(String path) {

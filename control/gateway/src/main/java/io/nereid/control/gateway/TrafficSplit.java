@@ -78,11 +78,11 @@ final class TrafficSplit {
     /** Picks the revision for a request. A revision that cannot serve is replaced by another one that has a share. */
     ActivatorSlot pick(Head head, IntUnaryOperator chance) {
         ActivatorSlot chosen = slots.length == 1 ? slots[0] : slots[draw(head, chance)];
-        RevisionActivator gate = chosen.gate();
-        if (slots.length > 1 && (gate == null || !gate.usable())) {
+        RevisionActivator activator = chosen.activator();
+        if (slots.length > 1 && (activator == null || !activator.usable())) {
             int before = 0;
             for (int i = 0; i < slots.length; i++) {
-                RevisionActivator other = slots[i].gate();
+                RevisionActivator other = slots[i].activator();
                 if (upTo[i] > before && other != null && other.usable()) {
                     return slots[i];
                 }

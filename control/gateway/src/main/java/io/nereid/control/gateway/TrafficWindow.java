@@ -8,8 +8,9 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests of the last minute: how many, how many failed, and how long they took, to within an eighth. Thread-safe without locks: a
- * ring of slots of five seconds, each replaced by whoever comes first in its time.
+ * Statistics of the requests of the last minute: their number, the failures, and the 99th percentile of their time,
+ * exact to one eighth. Thread-safe without locks: a ring of slots of five seconds, each of which is replaced by the
+ * first thread that records in its next period.
  */
 final class TrafficWindow {
     private static final long SLOT_NANOS = 5_000_000_000L;
@@ -29,7 +30,7 @@ final class TrafficWindow {
 
     private final AtomicReferenceArray<Slot> slots = new AtomicReferenceArray<>(SLOTS);
 
-    /** A request ended. */
+    /** Records a request that has ended. */
     void record(long now, long nanos, boolean error) {
         long number = Math.floorDiv(now, SLOT_NANOS);
         int at = Math.floorMod(number, SLOTS);
@@ -46,11 +47,12 @@ final class TrafficWindow {
     private Slot renew(int at, @Nullable Slot old, long number) {
         Slot fresh = new Slot(number);
         Slot found = slots.compareAndExchange(at, old, fresh);
-        // a thread that was held up for a minute counts in a slot of later requests: one request too new
+        // A thread that was delayed for a minute counts in a newer slot, which is harmless: one request is dated too
+        // late.
         return found == null || found == old ? fresh : found;
     }
 
-    /** The last minute. */
+    /** The statistics of the last minute. */
     Traffic read(long now) {
         long last = Math.floorDiv(now, SLOT_NANOS);
         long[] sums = new long[BUCKETS];
@@ -80,7 +82,10 @@ final class TrafficWindow {
         return new Traffic(requests, errors, upperMicros(at) / 1000.0);
     }
 
-    /** 0 to 7 µs have buckets of their own. */
+    /**
+     * The bucket of a time: one for each microsecond below 8, then by the exponent and the three bits after the leading
+     * one.
+     */
     private static int bucket(long nanos) {
         long micros = Math.max(0, nanos / 1000);
         if (micros < 8) {

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TransformerCodec implements ProtocolCodec {
     private final GatewayContext context;
-    private final Function<Head, RevisionActivator> gates;
+    private final Function<Head, RevisionActivator> activators;
     private final RevisionCodecs codecs;
     private final int index;
     private final ProtocolCodec template;
@@ -43,12 +43,12 @@ final class TransformerCodec implements ProtocolCodec {
 
     private TransformerCodec(
             GatewayContext context,
-            Function<Head, RevisionActivator> gates,
+            Function<Head, RevisionActivator> activators,
             RevisionCodecs codecs,
             int index,
             ProtocolCodec template) {
         this.context = context;
-        this.gates = gates;
+        this.activators = activators;
         this.codecs = codecs;
         this.index = index;
         this.template = template;
@@ -57,16 +57,16 @@ final class TransformerCodec implements ProtocolCodec {
     /**
      * The protocols in front of a predictor.
      *
-     * @param gates finds the revision for a request; may throw UNAVAILABLE
+     * @param activators finds the revision for a request; may throw UNAVAILABLE
      * @param codecs builds the protocols around a revision's models, the same ones each time
      */
     static List<ProtocolCodec> all(
-            GatewayContext context, Function<Head, RevisionActivator> gates, RevisionCodecs codecs) {
+            GatewayContext context, Function<Head, RevisionActivator> activators, RevisionCodecs codecs) {
         // The routes do not depend on the models, which are used only when a request arrives.
         List<ProtocolCodec> templates = codecs.build(context.engine, context.control);
         List<ProtocolCodec> all = new ArrayList<>();
         for (int i = 0; i < templates.size(); i++) {
-            all.add(new TransformerCodec(context, gates, codecs, i, templates.get(i)));
+            all.add(new TransformerCodec(context, activators, codecs, i, templates.get(i)));
         }
         return List.copyOf(all);
     }
@@ -83,7 +83,7 @@ final class TransformerCodec implements ProtocolCodec {
             String key = key(route);
             boolean request = RevisionRoutes.isRequest(route);
             boolean model = route.template().indexOf('{') >= 0;
-            routes.add(new HttpRoute(route.method(), route.template(), x -> visit(x, key, request, model)));
+            routes.add(new HttpRoute(route.method(), route.template(), x -> enter(x, key, request, model)));
         }
         return routes;
     }
@@ -94,7 +94,7 @@ final class TransformerCodec implements ProtocolCodec {
         for (GrpcMethod method : template.grpcMethods()) {
             String path = method.path();
             boolean about = RevisionRoutes.isAbout(path);
-            methods.add(new GrpcMethod(path, method.kind(), call -> visit(call, path, about)));
+            methods.add(new GrpcMethod(path, method.kind(), call -> enter(call, path, about)));
         }
         return methods;
     }
@@ -103,55 +103,55 @@ final class TransformerCodec implements ProtocolCodec {
         return route.method() + " " + route.template();
     }
 
-    private void visit(HttpExchange x, String key, boolean request, boolean model) {
-        RevisionActivator gate = gates.apply(new ExchangeHead(x));
-        HttpHandler handler = built(gate).http.get(key);
+    private void enter(HttpExchange x, String key, boolean request, boolean model) {
+        RevisionActivator activator = activators.apply(new ExchangeHead(x));
+        HttpHandler handler = built(activator).http.get(key);
         if (handler == null) {
             throw ServingException.of(ErrorCode.NOT_FOUND, "there is no " + x.path());
         }
-        if (!request && (!model || gate.flowing())) {
+        if (!request && (!model || activator.flowing())) {
             handler.handle(x);
         } else {
-            gate.enter(new NestedRevisionRequest(gate, x, handler));
+            activator.enter(new NestedRevisionRequest(activator, x, handler));
         }
     }
 
-    private GrpcListener visit(GrpcCall call, String path, boolean about) {
-        RevisionActivator gate = gates.apply(new CallHead(call));
-        GrpcHandler handler = built(gate).grpc.get(path);
+    private GrpcListener enter(GrpcCall call, String path, boolean about) {
+        RevisionActivator activator = activators.apply(new CallHead(call));
+        GrpcHandler handler = built(activator).grpc.get(path);
         if (handler == null) {
             throw ServingException.of(ErrorCode.UNIMPLEMENTED, "there is no method " + path);
         }
-        return about ? handler.start(call) : RevisionGrpcCall.visit(gate, call, handler);
+        return about ? handler.start(call) : RevisionGrpcCall.startNested(activator, call, handler);
     }
 
-    private Built built(RevisionActivator gate) {
-        Built now = built.get(gate);
-        Destination destination = gate.destination();
-        return now != null && now.destination.equals(destination) ? now : build(gate, destination);
+    private Built built(RevisionActivator activator) {
+        Built now = built.get(activator);
+        Destination destination = activator.destination();
+        return now != null && now.destination.equals(destination) ? now : build(activator, destination);
     }
 
-    private synchronized Built build(RevisionActivator gate, Destination destination) {
-        Built now = built.get(gate);
+    private synchronized Built build(RevisionActivator activator, Destination destination) {
+        Built now = built.get(activator);
         if (now != null && now.destination.equals(destination)) {
             return now;
         }
         if (!(destination instanceof Models models)) {
             throw ServingException.of(
                     ErrorCode.UNIMPLEMENTED,
-                    "the predictor's revision " + gate.revision()
+                    "the predictor's revision " + activator.revision()
                             + " is a child process, but a transformer in Java needs models in the engine",
                     "give the predictor as a model, or the transformer as a Python file");
         }
-        RevisionEngineView view = new RevisionEngineView(gate, models, context.engine, context.control);
+        RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);
         ProtocolCodec codec = codecs.build(view, view).get(index);
         Map<String, HttpHandler> http = new HashMap<>();
         codec.httpRoutes().forEach(r -> http.put(key(r), r.handler()));
         Map<String, GrpcHandler> grpc = new HashMap<>();
         codec.grpcMethods().forEach(m -> grpc.put(m.path(), m.handler()));
         Built made = new Built(destination, Map.copyOf(http), Map.copyOf(grpc));
-        built.put(gate, made);
-        var unused = gate.drained().whenComplete((v, e) -> built.remove(gate));
+        built.put(activator, made);
+        var unused = activator.drained().whenComplete((v, e) -> built.remove(activator));
         return made;
     }
 

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Finds the service that a request is for, and the revision that answers. */
+/**
+ * The gateway (Knative's activator and ingress in one): finds the service of a request by host, path or port, splits
+ * the traffic over its revisions, and holds requests while a revision has no replica.
+ */
 @NullMarked
 package io.nereid.control.gateway;
 

@@ -27,7 +27,7 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /** A gateway with fakes around it. Confined to the test's thread. */
-final class Bed {
+public final class Bed {
     final StillClock clock = new StillClock();
     public final Later later = new Later();
     final TestSites sites = new TestSites();
@@ -63,9 +63,9 @@ final class Bed {
     }
 
     RevisionActivator open(String revision, int concurrency, int replicas) {
-        RevisionActivator gate = gateway.open("default", revision, settings(concurrency, 10), model(revision));
-        gate.capacity(replicas);
-        return gate;
+        RevisionActivator activator = gateway.open("default", revision, settings(concurrency, 10), model(revision));
+        activator.capacity(replicas);
+        return activator;
     }
 
     static Backend backend(Target... targets) {

@@ -34,7 +34,7 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** Fakes of the gateway's collaborators. Stateless. */
-final class Fakes {
+public final class Fakes {
     private Fakes() {}
 
     public static MemoryRegion region(String text) {
@@ -60,7 +60,7 @@ final class Fakes {
     }
 
     /** A clock that a test advances. Thread-safe. */
-    static final class StillClock implements Clock {
+    public static final class StillClock implements Clock {
         final AtomicLong nanos = new AtomicLong(1_000_000_000L);
 
         @Override
@@ -79,7 +79,7 @@ final class Fakes {
     }
 
     /** Queues tasks until the test runs them. Thread-safe. */
-    static final class Later implements Executor {
+    public static final class Later implements Executor {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
         @Override
@@ -191,7 +191,7 @@ final class Fakes {
     }
 
     /** A gRPC call that records its responses. */
-    static final class TestCall implements GrpcCall {
+    public static final class TestCall implements GrpcCall {
         final String path;
         final Map<String, String> metadata = new HashMap<>();
         final List<String> sent = new ArrayList<>();
@@ -267,7 +267,7 @@ final class Fakes {
     }
 
     /** Sites whose routes the test calls by itself. Thread-safe as far as tests need. */
-    static final class TestSites implements VirtualHosts.SiteFactory {
+    public static final class TestSites implements VirtualHosts.SiteFactory {
         final List<TestSite> made = new ArrayList<>();
 
         @Nullable
@@ -352,7 +352,7 @@ final class Fakes {
     }
 
     /** A codec that keeps requests until the test answers them. */
-    static final class Parking implements ProtocolCodec {
+    public static final class Parking implements ProtocolCodec {
         final List<HttpExchange> requests = new ArrayList<>();
         final List<GrpcCall> calls = new ArrayList<>();
         final List<String> events = new ArrayList<>();
@@ -407,12 +407,12 @@ final class Fakes {
     }
 
     /** Records forwarded requests. */
-    static final class TestUpstream implements UpstreamClient {
+    public static final class TestUpstream implements UpstreamClient {
         record Sent(HttpExchange exchange, Address address, String path, Terms terms) {}
 
         public record SentCall(GrpcCall call, Address address, List<String> events) {}
 
-        record Asked(String method, String url, List<Header> headers, String body, Terms terms) {}
+        public record Asked(String method, String url, List<Header> headers, String body, Terms terms) {}
 
         final List<Sent> sent = new ArrayList<>();
         public final List<SentCall> calls = new ArrayList<>();
@@ -442,8 +442,8 @@ final class Fakes {
     }
 
     /** Records requests that need another protocol. */
-    static final class TestBridge implements ProtocolTranscoder {
-        record Asked(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
+    public static final class TestBridge implements ProtocolTranscoder {
+        public record Asked(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
 
         public final List<Asked> exchanges = new ArrayList<>();
 

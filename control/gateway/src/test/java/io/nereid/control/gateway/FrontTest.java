@@ -50,15 +50,15 @@ class FrontTest {
                 Map.of(
                         Component.PREDICTOR, Bed.backend(Bed.target("r1", 100)),
                         Component.TRANSFORMER, Bed.backend(Bed.target("t1", 100))));
-        RevisionActivator gate = bed.gateway.open("default", "t1", Bed.settings(0, 10), new Processes(List.of()));
-        return gate;
+        RevisionActivator activator = bed.gateway.open("default", "t1", Bed.settings(0, 10), new Processes(List.of()));
+        return activator;
     }
 
     private RevisionActivator awake() {
-        RevisionActivator gate = iris();
-        gate.destination(new Handler(List.of(front)));
-        gate.capacity(1);
-        return gate;
+        RevisionActivator activator = iris();
+        activator.destination(new Handler(List.of(front)));
+        activator.capacity(1);
+        return activator;
     }
 
     private GrpcListener call(TestCall call) {
@@ -68,7 +68,7 @@ class FrontTest {
 
     @Test
     void requestsAreAnsweredAroundTheModelsOfThePredictorsRevision() {
-        RevisionActivator gate = awake();
+        RevisionActivator activator = awake();
         RevisionActivator predictor = bed.open("r1", 0, 1);
         bed.engine.models.add("default/r1");
 
@@ -76,11 +76,11 @@ class FrontTest {
 
         assertThat(steps.requests).hasSize(1);
         assertThat(views.get(1).metadata(ModelRef.latest("iris")).id().model()).isEqualTo("iris");
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
         assertThat(predictor.activeNow()).isEqualTo(1);
         steps.answer(0, 200);
         assertThat(x.status()).isEqualTo(200);
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
         assertThat(predictor.activeNow()).isZero();
 
         bed.predict();
@@ -103,10 +103,10 @@ class FrontTest {
 
     @Test
     void requestsThroughTheTransformerAreNotReportedToThePredictorsListener() {
-        RevisionActivator gate = awake();
+        RevisionActivator activator = awake();
         RevisionActivator predictor = bed.open("r1", 0, 1);
         List<String> recorded = new ArrayList<>();
-        gate.tap(head -> {
+        activator.tap(head -> {
             recorded.add("front " + head.path());
             return null;
         });
@@ -123,7 +123,7 @@ class FrontTest {
 
     @Test
     void callsGoThroughBothActivators() {
-        RevisionActivator gate = awake();
+        RevisionActivator activator = awake();
         RevisionActivator predictor = bed.open("r1", 0, 0);
         TestCall call = new TestCall("/s/Infer");
 
@@ -137,7 +137,7 @@ class FrontTest {
         assertThat(steps.events).containsExactly("message a", "half-close");
         steps.calls.get(0).close(ErrorCode.OK, null);
         assertThat(call.code).isEqualTo(ErrorCode.OK);
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
         assertThat(predictor.activeNow()).isZero();
     }
 
@@ -162,15 +162,15 @@ class FrontTest {
 
     @Test
     void requestsThatCameBeforeTheStepsWereThereAreAnsweredByThem() {
-        RevisionActivator gate = iris();
+        RevisionActivator activator = iris();
         bed.open("r1", 0, 1);
         TestExchange x = bed.predict();
         TestCall call = new TestCall("/s/Infer");
         GrpcListener unused = call(call);
         assertThat(steps.requests).isEmpty();
 
-        gate.destination(new Handler(List.of(front)));
-        gate.capacity(1);
+        activator.destination(new Handler(List.of(front)));
+        activator.capacity(1);
         bed.later.runAll();
 
         assertThat(steps.requests).hasSize(1);
@@ -178,19 +178,19 @@ class FrontTest {
         steps.answer(0, 201);
         assertThat(x.status()).isEqualTo(201);
         assertThat(x.text()).isEqualTo("{\"n\":0}");
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
     }
 
     @Test
     void requestsThatWaitedWhileTheStepsSleptAreAnsweredByTheNewOnes() {
-        RevisionActivator gate = awake();
+        RevisionActivator activator = awake();
         bed.open("r1", 0, 1);
-        gate.capacity(0);
+        activator.capacity(0);
         bed.predict();
 
         Parking others = new Parking();
-        gate.destination(new Handler(List.of(others)));
-        gate.capacity(1);
+        activator.destination(new Handler(List.of(others)));
+        activator.capacity(1);
         bed.later.runAll();
 
         assertThat(steps.requests).isEmpty();
@@ -199,8 +199,8 @@ class FrontTest {
 
     @Test
     void aTransformerWithoutGrpcIsCalledOverRest() {
-        RevisionActivator gate = iris();
-        gate.destination(new Handler(List.of(new ProtocolCodec() {
+        RevisionActivator activator = iris();
+        activator.destination(new Handler(List.of(new ProtocolCodec() {
             @Override
             public String name() {
                 return "rest";
@@ -212,21 +212,21 @@ class FrontTest {
                         "/v2/models/{model}/infer", x -> x.reply(HttpReply.json(200, "\"" + x.path()))));
             }
         })));
-        gate.capacity(1);
+        activator.capacity(1);
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         call(call).onMessage(Fakes.region("one"));
         TestBridge.Bridged bridged = bed.bridge.calls.get(0);
         assertThat(bridged.events()).containsExactly("message one");
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
         UpstreamClient.Answer answer = bridged.rest()
                 .call("POST", "/v2/models/iris/infer", List.of(), MemoryRegion.empty())
                 .toCompletableFuture()
                 .join();
         assertThat(answer.status()).isEqualTo(200);
         answer.body().release();
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
         bridged.call().sendAndClose(Fakes.content("answer"));
         assertThat(call.sent).containsExactly("answer");
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 }

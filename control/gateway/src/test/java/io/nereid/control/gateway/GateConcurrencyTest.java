@@ -64,12 +64,12 @@ class GateConcurrencyTest {
                         List.of(new Route.Door("g", "", null, null)),
                         Map.of(Component.PREDICTOR, Bed.backend(Bed.target("r1", 100))),
                         ""));
-        RevisionActivator gate = gateway.open(
+        RevisionActivator activator = gateway.open(
                 "default",
                 "r1",
                 new RevisionActivator.Settings("g", LIMIT, 50, Duration.ofMinutes(5), 500, 1),
                 new Handler(List.of(working(workers))));
-        gate.capacity(MOST_REPLICAS);
+        activator.capacity(MOST_REPLICAS);
         List<CompletableFuture<List<TestExchange>>> futures = new ArrayList<>();
         for (int c = 0; c < CALLERS; c++) {
             Random random = new Random(c);
@@ -79,11 +79,11 @@ class GateConcurrencyTest {
                 () -> {
                     Random random = new Random(99);
                     for (int i = 0; i < 500; i++) {
-                        gate.capacity(random.nextInt(MOST_REPLICAS + 1));
-                        gate.sweep(Clock.system().nanos());
-                        gate.sample(Clock.system().nanos());
+                        activator.capacity(random.nextInt(MOST_REPLICAS + 1));
+                        activator.sweep(Clock.system().nanos());
+                        activator.sample(Clock.system().nanos());
                     }
-                    gate.capacity(MOST_REPLICAS);
+                    activator.capacity(MOST_REPLICAS);
                 },
                 callers);
 
@@ -92,7 +92,7 @@ class GateConcurrencyTest {
             all.addAll(future.get(60, TimeUnit.SECONDS));
         }
         scaler.get(60, TimeUnit.SECONDS);
-        CompletableFuture<Void> closed = gate.close().toCompletableFuture();
+        CompletableFuture<Void> closed = activator.close().toCompletableFuture();
         closed.get(60, TimeUnit.SECONDS);
         callers.shutdown();
         workers.shutdown();
@@ -110,10 +110,11 @@ class GateConcurrencyTest {
         }
         assertThat(ok).isPositive();
         assertThat(gone).isLessThanOrEqualTo(all.size() / 4);
-        // A permit is released a moment before its handler is notified of the cancellation, for each client that cancels.
+        // A permit is released a moment before its handler is notified of the cancellation, for each client that
+        // cancels.
         assertThat(most.get()).isBetween(2, LIMIT * MOST_REPLICAS + CALLERS);
-        assertThat(gate.activeNow()).isZero();
-        assertThat(gate.waitingNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
+        assertThat(activator.waitingNow()).isZero();
         assertThat(budget.used()).isZero();
     }
 

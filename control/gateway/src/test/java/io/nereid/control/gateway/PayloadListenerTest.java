@@ -66,9 +66,9 @@ class PayloadListenerTest {
 
     @Test
     void rejectionsAreReported() {
-        RevisionActivator gate = bed.open("r1", 0, 1);
-        gate.tap(this::listen);
-        gate.refuse("broken");
+        RevisionActivator activator = bed.open("r1", 0, 1);
+        activator.tap(this::listen);
+        activator.refuse("broken");
         bed.predict();
         assertThat(recorded)
                 .contains("request 0123456789", "response application/json {\"error\":\"broken\"}", "end 503 0");

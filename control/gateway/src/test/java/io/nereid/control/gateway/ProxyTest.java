@@ -31,9 +31,9 @@ class ProxyTest {
     }
 
     private RevisionActivator open(int concurrency, int... ports) {
-        RevisionActivator gate = bed.gateway.open("default", "r1", Bed.settings(concurrency, 10), processes(ports));
-        gate.capacity(ports.length);
-        return gate;
+        RevisionActivator activator = bed.gateway.open("default", "r1", Bed.settings(concurrency, 10), processes(ports));
+        activator.capacity(ports.length);
+        return activator;
     }
 
     private static Processes processes(int... ports) {
@@ -54,7 +54,7 @@ class ProxyTest {
 
     @Test
     void requestsAreSentOnWithPathQueryTimeoutAndTheServicesName() {
-        RevisionActivator gate = open(0, 9001);
+        RevisionActivator activator = open(0, 9001);
         TestExchange x = TestExchange.post("/v1/models/iris:predict", "{}");
         x.query = "a=b%20c";
         bed.find("iris.example.com", x.path()).handle(x);
@@ -67,7 +67,7 @@ class ProxyTest {
         sent(0).exchange().reply(HttpReply.json(418, "teapot"));
         assertThat(x.status()).isEqualTo(418);
         assertThat(x.text()).isEqualTo("teapot");
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
@@ -81,7 +81,7 @@ class ProxyTest {
         sent(1).exchange().fail(refusedConnection());
         assertThat(x.status()).isEqualTo(503);
         assertThat(bed.upstream.sent).hasSize(2);
-        assertThat(bed.gateway.gate("default", "r1").replicas().take(1, List.of(), n -> 0).inFlight)
+        assertThat(bed.gateway.activator("default", "r1").replicas().take(1, List.of(), n -> 0).inFlight)
                 .hasValue(1);
     }
 
@@ -130,17 +130,17 @@ class ProxyTest {
 
     @Test
     void requestsOfAProcessThatStaysAreStillCountedWhenOthersComeAndGo() {
-        RevisionActivator gate = open(1, 9001, 9002);
+        RevisionActivator activator = open(1, 9001, 9002);
         bed.predict();
-        gate.destination(processes(9001, 9003));
+        activator.destination(processes(9001, 9003));
         bed.predict();
         assertThat(sent(1).address().port()).isEqualTo(9003);
-        gate.destination(processes());
+        activator.destination(processes());
         assertThat(bed.predict().status()).isZero();
-        assertThat(gate.waitingNow()).isEqualTo(1);
+        assertThat(activator.waitingNow()).isEqualTo(1);
         assertThat(bed.woken).hasSize(1);
-        gate.destination(processes(9004));
-        gate.capacity(4);
+        activator.destination(processes(9004));
+        activator.capacity(4);
         sent(0).exchange().reply(HttpReply.json(200, "{}"));
         sent(1).exchange().reply(HttpReply.json(200, "{}"));
         bed.later.runAll();
@@ -149,18 +149,18 @@ class ProxyTest {
 
     @Test
     void cancellationEndsTheRequestAtTheUpstream() {
-        RevisionActivator gate = open(0, 9001);
+        RevisionActivator activator = open(0, 9001);
         TestExchange x = bed.predict();
         List<String> recorded = new ArrayList<>();
         sent(0).exchange().onCancel(() -> recorded.add("cancel"));
         x.leave();
         assertThat(recorded).containsExactly("cancel");
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
     void heldCallsAreDeliveredInOrderWhenAProcessIsReady() {
-        RevisionActivator gate = open(0);
+        RevisionActivator activator = open(0);
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         call.metadata.put("ce-id", "1");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
@@ -168,8 +168,8 @@ class ProxyTest {
         listener.onHalfClose();
         assertThat(bed.woken).hasSize(1);
         assertThat(bed.budget.used()).isEqualTo(3);
-        gate.destination(processes(9001));
-        gate.capacity(1);
+        activator.destination(processes(9001));
+        activator.capacity(1);
         bed.later.runAll();
         assertThat(bed.upstream.calls).singleElement().satisfies(c -> {
             assertThat(c.address().port()).isEqualTo(10001);
@@ -180,12 +180,12 @@ class ProxyTest {
         bed.upstream.calls.get(0).call().sendAndClose(Fakes.content("answer"));
         assertThat(call.sent).containsExactly("answer");
         assertThat(call.code).isEqualTo(ErrorCode.OK);
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
     void aCallWithoutAConnectionIsTriedElsewhereWithItsMessage() {
-        RevisionActivator gate = open(0, 9001, 9002);
+        RevisionActivator activator = open(0, 9001, 9002);
         TestCall call = new TestCall("/s/Infer");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
@@ -197,7 +197,7 @@ class ProxyTest {
         assertThat(bed.upstream.calls.get(1).events()).containsExactly("message one", "half-close");
         bed.upstream.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
@@ -220,15 +220,15 @@ class ProxyTest {
 
     @Test
     void aCallThatIsCancelledWhileHeldIsRemoved() {
-        RevisionActivator gate = open(0);
+        RevisionActivator activator = open(0);
         TestCall call = new TestCall("/s/Infer");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
         listener.onCancel();
         assertThat(bed.budget.used()).isZero();
-        assertThat(gate.activeNow()).isZero();
-        gate.destination(processes(9001));
-        gate.capacity(1);
+        assertThat(activator.activeNow()).isZero();
+        activator.destination(processes(9001));
+        activator.capacity(1);
         bed.later.runAll();
         assertThat(bed.upstream.calls).isEmpty();
     }
@@ -268,8 +268,8 @@ class ProxyTest {
 
     @Test
     void aCallToAProcessWithoutGrpcIsAnsweredOverRest() {
-        RevisionActivator gate = open(0, 9001);
-        gate.destination(withoutGrpc(9001));
+        RevisionActivator activator = open(0, 9001);
+        activator.destination(withoutGrpc(9001));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
@@ -283,16 +283,16 @@ class ProxyTest {
             assertThat(a.body()).isEqualTo("{}");
             assertThat(a.terms().timeout()).isEqualTo(Duration.ofSeconds(30));
         });
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
         bridged.call().sendAndClose(Fakes.content("answer"));
         assertThat(call.sent).containsExactly("answer");
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
     void aCallThatIsAnsweredOverRestIsTriedElsewhereWithoutAConnection() {
-        RevisionActivator gate = open(0, 9001, 9002);
-        gate.destination(withoutGrpc(9001, 9002));
+        RevisionActivator activator = open(0, 9001, 9002);
+        activator.destination(withoutGrpc(9001, 9002));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         bed.find("iris.example.com", call.path).start(call).onMessage(Fakes.region("one"));
         bed.bridge.calls.get(0).call().fail(refusedConnection());
@@ -300,6 +300,6 @@ class ProxyTest {
         assertThat(bed.bridge.calls.get(1).events()).containsExactly("message one");
         bed.bridge.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 }

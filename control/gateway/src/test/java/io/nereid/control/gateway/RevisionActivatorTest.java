@@ -20,15 +20,15 @@ class RevisionActivatorTest {
 
     @Test
     void aRequestPassesAtOnceAndIsCountedUntilItsReply() {
-        RevisionActivator gate = bed.open("r1", 0, 1);
+        RevisionActivator activator = bed.open("r1", 0, 1);
         TestExchange x = bed.predict();
         assertThat(bed.parking.requests).hasSize(1);
-        assertThat(gate.sample(bed.clock.nanos()).active()).isEqualTo(1);
+        assertThat(activator.sample(bed.clock.nanos()).active()).isEqualTo(1);
 
         bed.parking.answer(0, 200);
 
         assertThat(x.status()).isEqualTo(200);
-        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
         assertThat(bed.gateway.metrics())
                 .contains(
                         "nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"}"
@@ -38,18 +38,18 @@ class RevisionActivatorTest {
 
     @Test
     void atZeroRequestsAreHeldAndTheRevisionIsWokenOnce() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         TestExchange first = bed.predict();
         TestExchange second = bed.predict();
 
         assertThat(bed.woken).containsExactly("default/r1");
         assertThat(bed.parking.requests).isEmpty();
-        assertThat(gate.sample(bed.clock.nanos()))
+        assertThat(activator.sample(bed.clock.nanos()))
                 .satisfies(l -> assertThat(l.waiting()).isEqualTo(2))
                 .satisfies(l -> assertThat(l.active()).isEqualTo(2));
         assertThat(bed.budget.used()).isEqualTo(20);
 
-        gate.capacity(1);
+        activator.capacity(1);
         assertThat(bed.later.runAll()).isEqualTo(2);
 
         assertThat(bed.budget.used()).isZero();
@@ -62,10 +62,10 @@ class RevisionActivatorTest {
 
     @Test
     void aRevisionThatWentToSleepAgainIsWokenAgain() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         bed.predict();
-        gate.capacity(1);
-        gate.capacity(0);
+        activator.capacity(1);
+        activator.capacity(0);
         bed.predict();
         assertThat(bed.woken).containsExactly("default/r1", "default/r1");
     }
@@ -107,21 +107,21 @@ class RevisionActivatorTest {
 
     @Test
     void retryAfterIsAsLongAsTheLastStartTook() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         bed.predict();
         bed.clock.forward(2100);
-        gate.capacity(1);
+        activator.capacity(1);
         bed.later.runAll();
-        gate.capacity(0);
-        gate.refuse("the model cannot be loaded");
+        activator.capacity(0);
+        activator.refuse("the model cannot be loaded");
         assertThat(bed.predict().replyHeader("retry-after")).isEqualTo("3");
     }
 
     @Test
     void aRequestThatIsHeldTooLongIsRejectedAndTheNextOneWakesAgain() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         TestExchange x = bed.predict();
-        assertThat(gate.context().withQueue).as("swept").containsExactly(gate);
+        assertThat(activator.context().withQueue).as("swept").containsExactly(activator);
         bed.clock.forward(29_999);
         bed.gateway.sweep(bed.clock.nanos());
         assertThat(x.status()).isZero();
@@ -131,8 +131,8 @@ class RevisionActivatorTest {
         assertThat(x.text()).contains("no replica of revision r1 was ready in time");
         assertThat(x.replyHeader("retry-after")).isNotNull();
         assertThat(bed.budget.used()).isZero();
-        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
-        assertThat(gate.context().withQueue).as("swept").isEmpty();
+        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(activator.context().withQueue).as("swept").isEmpty();
 
         bed.predict();
         assertThat(bed.woken).hasSize(2);
@@ -140,26 +140,26 @@ class RevisionActivatorTest {
 
     @Test
     void aRequestThatIsCancelledWhileItWaitsIsRemoved() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         bed.predict().leave();
-        assertThat(gate.sample(bed.clock.nanos()).waiting()).isZero();
-        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(activator.sample(bed.clock.nanos()).waiting()).isZero();
+        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
         assertThat(bed.budget.used()).isZero();
-        gate.capacity(1);
+        activator.capacity(1);
         bed.later.runAll();
         assertThat(bed.parking.requests).isEmpty();
     }
 
     @Test
     void refusingRejectsWaitingAndNewRequests() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         TestExchange waits = bed.predict();
-        gate.refuse("the model cannot be loaded: no such file");
+        activator.refuse("the model cannot be loaded: no such file");
         assertThat(waits.status()).isEqualTo(503);
         assertThat(waits.text()).contains("the model cannot be loaded: no such file");
         assertThat(bed.predict().status()).isEqualTo(503);
-        gate.refuse(null);
-        gate.capacity(1);
+        activator.refuse(null);
+        activator.capacity(1);
         assertThat(bed.predict().status()).isZero();
         assertThat(bed.parking.requests).hasSize(1);
     }
@@ -185,8 +185,8 @@ class RevisionActivatorTest {
 
     @Test
     void theQueueIsTenTimesTheLimitWhereRequestsAreDirectAndLongerElsewhere() {
-        RevisionActivator gate = bed.gateway.open("default", "r1", Bed.settings(1, 30), Bed.model("r1"));
-        gate.capacity(1);
+        RevisionActivator activator = bed.gateway.open("default", "r1", Bed.settings(1, 30), Bed.model("r1"));
+        activator.capacity(1);
         for (int i = 0; i < 11; i++) {
             assertThat(bed.predict().status()).isZero();
         }
@@ -194,7 +194,7 @@ class RevisionActivatorTest {
         assertThat(over.status()).isEqualTo(503);
         assertThat(over.replyHeader("retry-after")).isEqualTo("1");
 
-        gate.serving(false);
+        activator.serving(false);
         assertThat(bed.predict().status()).isZero();
     }
 
@@ -210,21 +210,21 @@ class RevisionActivatorTest {
 
     @Test
     void moreReplicasAdmitMoreRequests() {
-        RevisionActivator gate = bed.open("r1", 1, 1);
+        RevisionActivator activator = bed.open("r1", 1, 1);
         bed.predict();
         bed.predict();
         bed.predict();
-        gate.capacity(3);
+        activator.capacity(3);
         bed.later.runAll();
         assertThat(bed.parking.requests).hasSize(3);
     }
 
     @Test
     void closingWaitsForTheLastRequestAndRejectsNewOnes() {
-        RevisionActivator gate = bed.open("r1", 1, 1);
+        RevisionActivator activator = bed.open("r1", 1, 1);
         TestExchange runs = bed.predict();
         TestExchange waits = bed.predict();
-        CompletableFuture<Void> closed = gate.close().toCompletableFuture();
+        CompletableFuture<Void> closed = activator.close().toCompletableFuture();
         assertThat(closed).isNotDone();
         assertThat(bed.predict().status()).isEqualTo(503);
 
@@ -236,39 +236,39 @@ class RevisionActivatorTest {
         assertThat(runs.status()).isEqualTo(200);
         assertThat(waits.status()).isEqualTo(200);
         assertThat(closed).isDone();
-        assertThat(bed.gateway.gate("default", "r1")).isNull();
+        assertThat(bed.gateway.activator("default", "r1")).isNull();
     }
 
     @Test
     void closingAtZeroRejectsHeldRequests() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         TestExchange held = bed.predict();
-        assertThat(gate.close().toCompletableFuture()).isDone();
+        assertThat(activator.close().toCompletableFuture()).isDone();
         assertThat(held.status()).isEqualTo(503);
     }
 
     @Test
     void concurrencyIsMeasuredOverTimeAndHeldRequestsCount() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
-        gate.sample(bed.clock.nanos());
+        RevisionActivator activator = bed.open("r1", 0, 0);
+        activator.sample(bed.clock.nanos());
         bed.predict();
         bed.predict();
         bed.clock.forward(500);
-        gate.capacity(1);
+        activator.capacity(1);
         bed.later.runAll();
         bed.parking.answer(0, 200);
         bed.clock.forward(500);
-        RevisionActivator.Load load = gate.sample(bed.clock.nanos());
+        RevisionActivator.Load load = activator.sample(bed.clock.nanos());
         assertThat(load.concurrency()).isBetween(1.49, 1.51);
         assertThat(load.requestsPerSecond()).isBetween(1.99, 2.01);
     }
 
     @Test
     void trafficCountsErrorsAndTheSlowestWithoutTheWaitingTime() {
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         bed.predict();
         bed.clock.forward(9000);
-        gate.capacity(1);
+        activator.capacity(1);
         bed.later.runAll();
         bed.clock.forward(20);
         bed.parking.answer(0, 200);
@@ -276,24 +276,24 @@ class RevisionActivatorTest {
         bed.parking.answer(1, 500);
         bed.predict();
         bed.parking.answer(2, 400);
-        Traffic traffic = gate.traffic(bed.clock.nanos());
+        Traffic traffic = activator.traffic(bed.clock.nanos());
         assertThat(traffic.requests()).isEqualTo(3);
         assertThat(traffic.errors()).isEqualTo(1);
         assertThat(traffic.p99Millis()).isBetween(20.0, 23.0);
         bed.clock.forward(65_000);
-        assertThat(gate.traffic(bed.clock.nanos())).isEqualTo(Traffic.NONE);
+        assertThat(activator.traffic(bed.clock.nanos())).isEqualTo(Traffic.NONE);
     }
 
     @Test
     void aStreamIsUnderWayUntilItEnds() {
-        RevisionActivator gate = bed.open("r1", 0, 1);
+        RevisionActivator activator = bed.open("r1", 0, 1);
         TestExchange x = bed.predict();
         io.nereid.transport.api.ResponseStream stream =
                 bed.parking.requests.get(0).stream(io.nereid.transport.api.HttpReply.json(200, "["));
         stream.send(Fakes.content("1"));
-        assertThat(gate.sample(bed.clock.nanos()).active()).isEqualTo(1);
+        assertThat(activator.sample(bed.clock.nanos()).active()).isEqualTo(1);
         stream.end();
-        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
         assertThat(x.streamed).hasToString("1");
     }
 }

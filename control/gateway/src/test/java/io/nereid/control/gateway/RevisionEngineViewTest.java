@@ -35,9 +35,9 @@ class RevisionEngineViewTest {
     };
 
     private RevisionEngineView view(Models models) {
-        RevisionActivator gate = bed.gateway.open("default", "r1", Bed.settings(0, 10), models);
-        gate.capacity(1);
-        return new RevisionEngineView(gate, models, bed.engine, bed.engine);
+        RevisionActivator activator = bed.gateway.open("default", "r1", Bed.settings(0, 10), models);
+        activator.capacity(1);
+        return new RevisionEngineView(activator, models, bed.engine, bed.engine);
     }
 
     private RevisionEngineView single() {
@@ -158,10 +158,10 @@ class RevisionEngineViewTest {
     void aServiceThatSleepsIsReadyAndOneThatNeverServedIsNot() {
         RevisionEngineView view = single();
         assertThat(view.ready()).isTrue();
-        RevisionActivator gate = java.util.Objects.requireNonNull(bed.gateway.gate("default", "r1"));
-        gate.capacity(0);
+        RevisionActivator activator = java.util.Objects.requireNonNull(bed.gateway.activator("default", "r1"));
+        activator.capacity(0);
         assertThat(view.ready()).isTrue();
-        gate.refuse("broken");
+        activator.refuse("broken");
         assertThat(view.ready()).isFalse();
         RevisionActivator fresh =
                 bed.gateway.open("default", "r9", Bed.settings(0, 1), new Models("default/r9", false, "iris"));

@@ -33,13 +33,13 @@ class RoutingTest {
 
     @Test
     void aHostIsFoundWhateverItsCaseAndPort() {
-        RevisionActivator gate = bed.open("r1", 0, 1);
+        RevisionActivator activator = bed.open("r1", 0, 1);
         bed.route("r1");
         for (String host :
                 List.of("iris.example.com", "IRIS.example.COM", "iris.example.com:8080", "iris.example.com.:8080")) {
             assertThat(bed.find(host, "/v1/models"))
                     .as(host)
-                    .isSameAs(gate.site().at(""));
+                    .isSameAs(activator.site().at(""));
         }
         assertThat(bed.find("iris.example.org", "/v1/models")).isNull();
         assertThat(bed.find(null, "/v1/models")).isNull();
@@ -241,8 +241,8 @@ class RoutingTest {
 
     @Test
     void aPortLeadsToItsComponentWhateverTheHostAndFollowsTheRoute() {
-        VirtualHosts.Listener door = bed.gateway.door("default", "iris", Component.PREDICTOR, "127.0.0.1", 0);
-        assertThat(door.port()).isEqualTo(4711);
+        VirtualHosts.Listener port = bed.gateway.door("default", "iris", Component.PREDICTOR, "127.0.0.1", 0);
+        assertThat(port.port()).isEqualTo(4711);
         VirtualHosts hosts = java.util.Objects.requireNonNull(bed.sites.doors);
         assertThatThrownBy(() -> hosts.find(TestHead.of("x", "/v1")))
                 .hasMessage("there is no service 'iris' in namespace 'default'");
@@ -256,12 +256,12 @@ class RoutingTest {
 
     @Test
     void inProcessCallsGoThroughTheActivator() {
-        RevisionActivator gate = bed.open("r1", 0, 1);
+        RevisionActivator activator = bed.open("r1", 0, 1);
         bed.route("r1");
         CompletableFuture<UpstreamClient.Answer> answer = bed.gateway
                 .call("default", "iris", null, "/v1/models/iris:predict", List.of(), Fakes.region("{}"))
                 .toCompletableFuture();
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
         bed.parking.answer(0, 200);
         assertThat(answer).isCompletedWithValueMatching(a -> a.status() == 200);
         assertThat(bed.gateway

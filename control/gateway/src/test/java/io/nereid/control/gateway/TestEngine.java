@@ -21,7 +21,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** An engine that keeps requests until the test answers them. */
+/** An engine that queues requests until the test responds to them. */
 final class TestEngine implements InferenceEngine, ModelControl {
     record Asked(InferenceRequest request, ResponseSink sink) {}
 

@@ -51,25 +51,25 @@ class VisitTest {
     @Test
     void aNestedRequestIsCountedUntilItsResponse() {
         bed.route("r1");
-        RevisionActivator gate = bed.open("r1", 1, 1);
+        RevisionActivator activator = bed.open("r1", 1, 1);
         TestExchange x = explain();
         visit(x);
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
         bed.predict();
-        assertThat(gate.waitingNow()).isEqualTo(1);
+        assertThat(activator.waitingNow()).isEqualTo(1);
         visits.get(0).reply(HttpReply.json(200, "{}"));
         assertThat(x.status()).isEqualTo(200);
-        assertThat(gate.waitingNow()).isZero();
+        assertThat(activator.waitingNow()).isZero();
     }
 
     @Test
     void aNestedRequestWakesARevisionAndWaitsForIt() {
         bed.route("r1");
-        RevisionActivator gate = bed.open("r1", 0, 0);
+        RevisionActivator activator = bed.open("r1", 0, 0);
         assertThat(visit(explain())).isTrue();
         assertThat(visits).isEmpty();
         assertThat(bed.woken).containsExactly("default/r1");
-        gate.capacity(1);
+        activator.capacity(1);
         bed.later.runAll();
         assertThat(visits).hasSize(1);
     }
@@ -77,17 +77,17 @@ class VisitTest {
     @Test
     void nestedRequestsAreNotReportedToThePredictorsListener() {
         bed.route("r1");
-        RevisionActivator gate = bed.open("r1", 0, 1);
+        RevisionActivator activator = bed.open("r1", 0, 1);
         List<String> recorded = new ArrayList<>();
-        gate.tap(head -> {
+        activator.tap(head -> {
             recorded.add(head.path());
             return null;
         });
         visit(explain());
-        gate.refuse("broken");
+        activator.refuse("broken");
         visit(explain());
         assertThat(recorded).isEmpty();
-        gate.refuse(null);
+        activator.refuse(null);
         bed.predict();
         assertThat(recorded).containsExactly("/v1/models/iris:predict");
     }

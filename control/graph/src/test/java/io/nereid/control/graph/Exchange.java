@@ -12,11 +12,11 @@ import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** A request in memory; cancelling its answer is the client that goes away. Confined to one thread. */
+/** A request in memory; cancelling its response stands for a client that disconnects. Confined to one thread. */
 final class Exchange extends MemoryExchange {
     private final CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
 
-    /** @param body taken over */
+    /** @param body its ownership passes to this */
     Exchange(String method, String path, List<Header> given, MemoryRegion body) {
         super(method, path, List.of("echo"), body);
         given.forEach(h -> headers.put(h.name(), h.value()));

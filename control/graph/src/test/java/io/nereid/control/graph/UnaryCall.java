@@ -16,7 +16,7 @@ import java.util.Objects;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** A unary call of gRPC in memory, with the client's side of it. Confined to one thread. */
+/** A unary gRPC call in memory, with the client's side. Confined to one thread. */
 final class UnaryCall implements GrpcCall {
     final Map<String, String> metadata = new LinkedHashMap<>();
     long deadline = Long.MAX_VALUE;
@@ -117,5 +117,5 @@ final class UnaryCall implements GrpcCall {
         text = message == null ? "" : message;
     }
 
-    /** All of a content, whose tensors are closed. */
+    /** The bytes of a content, which is closed. */
 }

@@ -16,40 +16,44 @@ public interface GrpcCall {
     @Nullable
     String metadata(String lowerCaseName);
 
-    /** Tells every metadata entry that is text, names in lower case, in the order of arrival. Event loop only. */
+    /**
+     * Passes every text metadata entry to {@code each}, names in lower case, in the order of arrival. Event loop only.
+     */
     void metadata(BiConsumer<String, String> each);
 
     /** The client's deadline in nanoseconds of the server's clock, or {@link Long#MAX_VALUE} when it gave none. */
     long deadlineNanos();
 
-    /** When the call's head arrived, in nanoseconds of the server's clock. */
+    /** When the headers of the call arrived, in nanoseconds of the server's clock. */
     long arrivedNanos();
 
     /** Whether the calling thread is this connection's event loop. */
     boolean inEventLoop();
 
-    /** Whether a message sent now would leave without being buffered; see {@link GrpcMethod.GrpcListener#onReady}. */
+    /**
+     * Whether a message that is sent now leaves without being buffered; see {@link GrpcMethod.GrpcListener#onReady}.
+     */
     boolean isReady();
 
     /**
-     * Holds back ({@code false}) or lets on ({@code true}) further messages from the client; messages flow by default.
-     * Event loop only.
+     * Stops ({@code false}) or resumes ({@code true}) the delivery of messages from the client (flow control);
+     * messages are delivered by default. Event loop only.
      */
     void setReading(boolean reading);
 
     /**
-     * Sends one message. Its text is copied before this returns and its tensors are owned by the transport from here on.
-     * Dropped when the call has ended.
+     * Sends one message. Its text is copied before this method returns; the transport owns its tensors from here on.
+     * The message is dropped when the call has ended.
      */
     void send(ResponseBody message);
 
-    /** Sends the one message of a unary answer and closes with OK, in one write. */
+    /** Sends the only message of a unary response and closes the call with OK, in one write. */
     void sendAndClose(ResponseBody message);
 
-    /** Ends the call. The first end wins; later ones are ignored. */
+    /** Ends the call. Only the first call has an effect. */
     void close(ErrorCode code, @Nullable String message);
 
-    /** The call as the transport made it, where this one is a wrapper around it. */
+    /** The call that the transport created, when this one wraps it. */
     default GrpcCall origin() {
         return this;
     }

@@ -22,33 +22,40 @@ public record GrpcMethod(String path, Kind kind, GrpcHandler handler) {
         BIDI_STREAMING
     }
 
-    /** Starts calls of a method. */
+    /** Starts the calls of a method. */
     @FunctionalInterface
     public interface GrpcHandler {
         /**
-         * A call has begun. Called on the event loop; must not block. What it or the listener throws ends the call with
-         * the exception's code and text.
+         * Handles the start of a call. Called on the event loop; must not block. An exception of this method or of the
+         * listener ends the call with the exception's code and message.
          */
         GrpcListener start(GrpcCall call);
     }
 
     /**
-     * Receives what the client sends in one call. All methods run on the event loop of the connection, one at a time.
+     * Receives the messages of the client in one call. All methods run on the event loop of the connection, one at a
+     * time.
      */
     public interface GrpcListener {
         /**
-         * One message, inflated, without its gRPC prefix. The transport owns it and drops it when this returns; retain to
-         * keep it.
+         * Receives one message, decompressed and without its gRPC prefix. The transport owns it and releases it when
+         * this method returns; retain it to keep it.
          */
         void onMessage(io.nereid.tensor.MemoryRegion message);
 
         /** The client has sent its last message. */
         void onHalfClose();
 
-        /** The call ended before {@link GrpcCall#close}: the client cancelled, its deadline passed or the connection broke. */
+        /**
+         * The call has ended before {@link GrpcCall#close}: the client cancelled, the deadline passed or the
+         * connection failed.
+         */
         void onCancel();
 
-        /** The call can take more messages without buffering; only after {@link GrpcCall#isReady} was false. */
+        /**
+         * The call can take messages without buffering again; called only after {@link GrpcCall#isReady} returned
+         * false.
+         */
         default void onReady() {}
     }
 }

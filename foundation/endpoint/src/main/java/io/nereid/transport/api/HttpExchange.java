@@ -7,17 +7,18 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One HTTP request whose body is complete, and its one reply. The request's parts are immutable and may be read on any
- * thread until {@link #reply}; the body has been inflated when it came with gzip or deflate.
+ * One HTTP request, with its complete body, and the response to it. The parts of the request are immutable and may be
+ * read on any thread until {@link #reply}; a body in gzip or deflate has been decompressed. {@link #reply} or
+ * {@link #stream} must be called exactly once.
  */
 public interface HttpExchange {
-    /** The verb in capitals. */
+    /** The HTTP method in capitals. */
     String method();
 
     /** The path as sent, without the query. */
     String path();
 
-    /** The query as sent, without the {@code ?}; empty when there is none. */
+    /** The query as sent, without the {@code ?}; empty without a query. */
     default String query() {
         return "";
     }
@@ -33,40 +34,41 @@ public interface HttpExchange {
     @Nullable
     String header(String lowerCaseName);
 
-    /** The body; empty when there is none. The exchange owns it and drops it after the reply; retain to keep it. */
+    /** The body; empty without a body. The exchange owns it and releases it after the reply; retain it to keep it. */
     MemoryRegion body();
 
     /** When the request's head arrived, in nanoseconds of the server's clock. */
     long arrivedNanos();
 
-    /** Runs {@code action} once, on the event loop, if the client goes away before the reply. At most one action. */
+    /** Runs {@code action} once, on the event loop, if the client disconnects before the reply. At most one action. */
     void onCancel(Runnable action);
 
     /** Whether the calling thread is this connection's event loop. */
     boolean inEventLoop();
 
     /**
-     * Sends the reply; exactly once, from any thread. The reply's text is copied before this returns, its tensors are
-     * owned by the transport from here on, whatever happens. After a client has gone the reply is dropped.
+     * Sends the response; exactly once, from any thread. The text is copied before this method returns; the transport
+     * owns the tensors from here on, on success and on failure. When the client has disconnected, the response is
+     * dropped.
      */
     void reply(HttpReply reply);
 
     /**
-     * Begins a reply whose body is sent piece by piece, instead of {@link #reply}; the reply's own content is the first
-     * piece. Any thread. The body of the request is dropped; the cancel action still runs if the client goes away before
+     * Starts a streamed response, instead of {@link #reply}; the content of {@code head} is the first piece. Any
+     * thread. The request body is released. The cancel action still runs if the client disconnects before
      * {@link ResponseStream#end}.
      */
     ResponseStream stream(HttpReply head);
 
-    /** Tells every header of the request, names in lower case, in the order of arrival. */
+    /** Passes every request header to {@code each}, names in lower case, in the order of arrival. */
     void headers(BiConsumer<String, String> each);
 
-    /** The exchange as the transport made it, where this one is a wrapper around it. */
+    /** The exchange that the transport created, when this one wraps it. */
     default HttpExchange origin() {
         return this;
     }
 
-    /** Ends the exchange with the transport's mapping of an error to {@code {"error": text}}. */
+    /** Replies with the transport's mapping of an error to {@code {"error": text}}. */
     default void fail(io.nereid.base.ServingException e) {
         reply(HttpReply.error(e));
     }

@@ -7,10 +7,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
 /**
- * A status, a content type, further headers and a body. Immutable but for the ownership of its tensors.
+ * A response: status, content type, further headers and body. Immutable except for the ownership of its tensors.
+ *
+ * <pre>{@code
+ * exchange.reply(HttpReply.json(200, "{\"live\":true}"));
+ * exchange.reply(HttpReply.error(ServingException.invalidArgument("input 'x' is missing")));
+ * }</pre>
  *
  * @param status the HTTP status
- * @param contentType the value of {@code content-type}; empty to send none
+ * @param contentType the value of {@code content-type}; empty for no such header
  * @param headers further headers as name, value, name, value, …; names in lower case
  * @param content the body
  */
@@ -20,34 +25,34 @@ public record HttpReply(int status, String contentType, String[] headers, Respon
 
     private static final String[] NO_HEADERS = {};
 
-    /** A JSON reply of the first {@code length} bytes of {@code text}. */
+    /** A JSON response from the first {@code length} bytes of {@code text}. */
     public static HttpReply json(int status, byte[] text, int length) {
         return new HttpReply(status, JSON, NO_HEADERS, new ResponseBody(text, length));
     }
 
-    /** A JSON reply. */
+    /** A JSON response. */
     public static HttpReply json(int status, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return json(status, bytes, bytes.length);
     }
 
-    /** A reply of some other type. */
+    /** A response with another content type. */
     public static HttpReply text(int status, String contentType, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return new HttpReply(status, contentType, NO_HEADERS, new ResponseBody(bytes, bytes.length));
     }
 
-    /** {@code {"error": text}} under the status that {@link HttpStatusCodes#http} gives. */
+    /** The response {@code {"error": text}} with the status of {@link HttpStatusCodes#http}. */
     public static HttpReply error(ServingException e) {
         return error(HttpStatusCodes.http(e.code()), e.describe());
     }
 
-    /** {@code {"error": text}}. */
+    /** The response {@code {"error": text}}. */
     public static HttpReply error(int status, String text) {
         return json(status, "{\"error\":" + quote(text) + "}");
     }
 
-    /** A text as a JSON string, quotes included. */
+    /** Encodes a text as a JSON string, including the quotes. */
     public static String quote(String text) {
         StringBuilder b = new StringBuilder(text.length() + 2).append('"');
         for (int i = 0; i < text.length(); i++) {

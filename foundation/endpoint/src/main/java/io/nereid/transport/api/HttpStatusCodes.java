@@ -4,11 +4,14 @@ package io.nereid.transport.api;
 
 import io.nereid.base.ErrorCode;
 
-/** The one table from canonical codes to HTTP statuses, and back; a codec overrides rows where its clients depend on it. */
+/**
+ * Maps canonical error codes to HTTP statuses and back. A protocol overrides single mappings where its clients depend
+ * on others. Stateless.
+ */
 public final class HttpStatusCodes {
     private HttpStatusCodes() {}
 
-    /** The HTTP status of a code. */
+    /** Returns the HTTP status of a code. */
     public static int http(ErrorCode code) {
         return switch (code) {
             case OK -> 200;
@@ -26,7 +29,7 @@ public final class HttpStatusCodes {
         };
     }
 
-    /** What a status of HTTP that is no success means as a code. */
+    /** Returns the code for an HTTP error status. */
     public static ErrorCode code(int status) {
         return switch (status) {
             case 400, 411, 415, 422 -> ErrorCode.INVALID_ARGUMENT;

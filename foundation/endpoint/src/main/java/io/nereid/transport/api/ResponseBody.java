@@ -6,8 +6,15 @@ import io.nereid.tensor.Tensor;
 import java.util.Arrays;
 
 /**
- * A body in the making: bytes with tensors spliced in between, so that large tensors are never copied. Owned by one
- * thread at a time; whoever is handed it owns its tensors.
+ * A response body: text with tensors spliced in between, so that large tensors are never copied. Owned by one thread
+ * at a time; whichever component holds the body owns its tensors, until it passes the body to the transport or
+ * discards it.
+ *
+ * <pre>{@code
+ * byte[] json = "{\"outputs\":[]}".getBytes(UTF_8);
+ * ResponseBody body = new ResponseBody(json, json.length)
+ *         .splice(output, json.length);                       // binary tensor data behind the JSON
+ * }</pre>
  */
 public final class ResponseBody {
     private static final Tensor[] NO_TENSORS = {};
@@ -18,15 +25,15 @@ public final class ResponseBody {
     private int[] positions = {};
     private int count;
 
-    /** Content that starts with the first {@code length} bytes of {@code text}, which it refers to without a copy. */
+    /** Creates a body that starts with the first {@code length} bytes of {@code text}. The array is not copied. */
     public ResponseBody(byte[] text, int length) {
         this.text = text;
         this.textLength = length;
     }
 
     /**
-     * Splices a tensor's bytes in after the first {@code position} bytes of the text, and after every tensor spliced in
-     * before; positions never decrease. Takes over the tensor.
+     * Inserts a tensor's bytes after the first {@code position} bytes of the text and after all tensors inserted
+     * before; positions must not decrease. Takes over the tensor.
      */
     public ResponseBody splice(Tensor tensor, int position) {
         if (count == tensors.length) {
@@ -39,7 +46,7 @@ public final class ResponseBody {
         return this;
     }
 
-    /** The text's array, valid up to {@link #textLength()}. */
+    /** The array of the text, valid up to {@link #textLength()}. */
     public byte[] text() {
         return text;
     }
@@ -59,12 +66,12 @@ public final class ResponseBody {
         return tensors[i];
     }
 
-    /** How many bytes of text come before the {@code i}-th tensor. */
+    /** The number of bytes of text that precede the {@code i}-th tensor. */
     public int position(int i) {
         return positions[i];
     }
 
-    /** Bytes of text and tensors together. */
+    /** The total number of bytes of text and tensors. */
     public long length() {
         long n = textLength;
         for (int i = 0; i < count; i++) {
@@ -73,7 +80,7 @@ public final class ResponseBody {
         return n;
     }
 
-    /** Closes the tensors; for whoever drops the content unsent. */
+    /** Closes the tensors of a body that is not sent. */
     public void discard() {
         for (int i = 0; i < count; i++) {
             tensors[i].close();

@@ -3,22 +3,26 @@
 package io.nereid.transport.api;
 
 /**
- * The body of a reply that is sent piece by piece: chunks of HTTP/1.1, data frames of HTTP/2. Methods may be called from
- * any thread, one call at a time; after {@link #end} or {@link #abort}, and once the client has gone, they do nothing.
+ * The body of a response that is streamed in pieces: HTTP/1.1 chunks or HTTP/2 data frames. Methods may be called from
+ * any thread, one call at a time. After {@link #end} or {@link #abort}, and once the client has disconnected, they do
+ * nothing.
  */
 public interface ResponseStream {
     /**
-     * Sends a piece at once; an empty one sends nothing. Its text is copied before this returns and its tensors are owned
-     * by the transport from here on.
+     * Sends a piece immediately; an empty piece sends nothing. The text is copied before this method returns; the
+     * transport owns the tensors from here on.
      */
     void send(ResponseBody piece);
 
-    /** The body is complete. */
+    /** Ends the body normally. */
     void end();
 
-    /** The body will never be complete: the client is made to see that. */
+    /** Ends an incomplete body such that the client detects the truncation. */
     void abort();
 
-    /** Bytes that were sent and that the connection has not taken yet; whoever produces faster than the client reads asks. */
+    /**
+     * The number of bytes that are buffered because the connection has not taken them yet. A producer that may be
+     * faster than its client checks this value for backpressure.
+     */
     long unsentBytes();
 }

@@ -8,37 +8,41 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Sends requests on to other servers over connections that are kept. Thread-safe; never blocks. What goes wrong on the way is
- * told as UNAVAILABLE (no connection, which has a {@link java.net.ConnectException} as its cause, or broken before the answer
- * began) or DEADLINE_EXCEEDED; an answer, whatever its status, is
- * relayed unchanged.
+ * An HTTP and gRPC client with pooled connections, which forwards requests to other servers. Thread-safe; never
+ * blocks. Failures are reported as UNAVAILABLE (no connection, with a {@link java.net.ConnectException} as the cause,
+ * or a connection that failed before the response began) or DEADLINE_EXCEEDED. A response is relayed unchanged,
+ * whatever its status.
  */
 public interface UpstreamClient extends AutoCloseable {
     /**
-     * Sends an exchange on and relays the answer as it comes, status, headers and body; hop-by-hop headers stay behind. The
-     * client going away ends the request.
+     * Forwards an exchange and streams back status, headers and body of the response, without hop-by-hop headers. When
+     * the client disconnects, the request is cancelled.
      *
-     * @param path path and query to ask for
+     * @param path path and query of the upstream request
      */
     void forward(HttpExchange exchange, Address address, String path, Terms terms);
 
-    /** Sends a gRPC call on, of any kind, over HTTP/2 without TLS; messages, status and text are relayed as they come. */
+    /**
+     * Forwards a gRPC call of any kind over HTTP/2 without TLS. Messages, status and status message are relayed as
+     * they arrive.
+     */
     GrpcMethod.GrpcListener forward(GrpcCall call, Address address, Terms terms);
 
     /**
-     * Sends a request and gathers the whole answer, for at most {@link Terms#mostBytes}.
+     * Sends a request and collects the whole response, up to {@link Terms#mostBytes}.
      *
      * @param url {@code http://host:port/path?query}, or {@code https://…}
+     * @return the response, whose body the caller closes
      */
     CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms);
 
     @Override
     void close();
 
-    /** Where another server listens. Immutable. */
+    /** The address of another server. Immutable. */
     record Address(String host, int port) {}
 
-    /** Something that answers unary calls of gRPC, wherever it is. Thread-safe; never blocks. */
+    /** Makes unary gRPC calls, to another server or within the process. Thread-safe; never blocks. */
     @FunctionalInterface
     interface UnaryCalls {
         /**
@@ -46,32 +50,34 @@ public interface UpstreamClient extends AutoCloseable {
          *
          * @param path the method, {@code /package.Service/Method}
          * @param metadata names in lower case
-         * @param message taken over, whatever happens
-         * @return the answer, which belongs to whoever gets it; fails with the code and the text of the call. Cancelling its
-         *     future ends the call
+         * @param message the request; taken over on success and on failure
+         * @return the response, which the caller owns; fails with the status code and message of the call. Cancelling
+         *     the future cancels the call
          */
         CompletionStage<MemoryRegion> call(String path, List<Header> metadata, MemoryRegion message);
     }
 
-    /** One header. Immutable. */
+    /** A header. Immutable. */
     record Header(String name, String value) {}
 
     /**
-     * How a request is sent on. Immutable.
+     * Options of a forwarded request. Immutable.
      *
-     * @param timeout most time until the answer is complete; zero for no limit
-     * @param mostBytes the longest answer that is gathered
-     * @param added headers to set, in the place of what the client sent under the same names
+     * @param timeout the longest time until the response is complete; zero for no limit
+     * @param mostBytes the largest response that is collected
+     * @param added headers to set; they replace the client's headers of the same name
      */
     record Terms(Duration timeout, long mostBytes, List<Header> added) {
-        /** A minute, 64 MiB, no headers. */
+        /** One minute, 64 MiB, no headers. */
         public static final Terms DEFAULT = new Terms(Duration.ofMinutes(1), 64L << 20, List.of());
     }
 
     /**
-     * A whole answer. Whoever gets it closes the body.
+     * A complete response. The holder closes the body.
      *
+     * @param status the HTTP status
      * @param headers in the order of arrival, names in lower case
+     * @param body the body
      */
     record Answer(int status, List<Header> headers, MemoryRegion body) {}
 }

@@ -8,75 +8,83 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whose routes serve a request: a server behind one port may be many, told apart by host or by the beginning of the path.
- * Asked on event loops for the head of every request, before its body is let in; implementations are thread-safe and quick.
+ * Selects the routes that serve a request, so that several logical servers can share one port, distinguished by host
+ * or path prefix. Called on event loops for the head of every request, before its body is read. Implementations are
+ * thread-safe and must return quickly.
  */
 @FunctionalInterface
 public interface VirtualHosts {
-    /** Nobody but the server itself. */
+    /** Only the server's own routes. */
     VirtualHosts NONE = head -> null;
 
-    /** The site that serves a request, or null for the server's own routes. What it throws is answered as a route's own. */
+    /**
+     * Returns the site that serves a request, or null for the server's own routes. An exception is answered like that
+     * of a route.
+     */
     @Nullable
     Site find(Head head);
 
-    /** Routes of their own, made ready by the transport. */
+    /** A set of routes that the transport has compiled. */
     interface Site {
         /**
-         * Calls a route from inside this process, without a socket; the handler runs on the calling thread, which may be any.
+         * Calls a route within this process, without a socket. The handler runs on the calling thread, which may be
+         * any thread.
          *
          * @param target path and query
-         * @param body taken over
-         * @return the whole answer; errors are answers too
+         * @param body the request body; taken over
+         * @return the complete response, also for errors
          */
         CompletionStage<UpstreamClient.Answer> call(
                 String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body);
     }
 
-    /** What makes sites; the transport is one. */
+    /** Creates sites; implemented by the transport. */
     interface SiteFactory {
         /**
-         * Makes routes ready. Among the gRPC methods the path {@code /*} takes every method that no other one names; then
-         * {@link GrpcCall#path} tells which.
+         * Compiles routes. The gRPC path {@code /*} matches every method that no other entry matches;
+         * {@link GrpcCall#path} then returns the method.
          *
-         * @param prefix what the paths of its requests begin with and its routes leave out, such as
-         *     {@code /serving/default/iris}; empty for nothing. {@link HttpExchange#path} is without it
+         * @param prefix path prefix of the site's requests, which its routes omit, such as
+         *     {@code /serving/default/iris}; empty for none. {@link HttpExchange#path} omits it as well
          */
         Site site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix);
 
         /**
-         * Opens a port where one site answers everything, whatever host is named.
+         * Opens a port on which one site serves all requests, whatever their host.
          *
-         * @param port 0 for any that is free
-         * @throws io.nereid.base.ServingException UNAVAILABLE when the port cannot be had
+         * @param port 0 for any free port
+         * @throws io.nereid.base.ServingException UNAVAILABLE when the port cannot be opened
          */
         Listener listen(String address, int port, Site site);
 
-        /** As {@link #listen(String, int, Site)}, but the site is found for each request; one without a site gets 404. */
+        /**
+         * As {@link #listen(String, int, Site)}, but selects the site for each request; a request without a site gets
+         * 404.
+         */
         default Listener listen(String address, int port, VirtualHosts hosts) {
             throw io.nereid.base.ServingException.of(
-                    io.nereid.base.ErrorCode.UNIMPLEMENTED, "this server has no ports on which many sites answer");
+                    io.nereid.base.ErrorCode.UNIMPLEMENTED, "virtual hosts on extra ports are not supported");
         }
     }
 
-    /** An open port; closing it lets requests under way finish. */
+    /** An open port. Closing it lets requests in flight finish. */
     interface Listener extends AutoCloseable {
-        /** Its number. */
+        /** The port number. */
         int port();
 
         @Override
         void close();
     }
 
-    /** The beginning of a request. Valid during the call only. */
+    /** The head of a request. Valid only during the call. */
     interface Head {
-        /** The verb in capitals; {@code POST} for gRPC. */
+        /** The HTTP method in capitals; {@code POST} for gRPC. */
         String method();
 
         /** The path as sent, without the query. */
         String path();
 
-        /** The host that the client named, in lower case, with its port if it gave one; null when it named none. */
+        /** The host that the client named, in lower case, with the port if the client gave one; null without a host. */
         @Nullable
         String authority();
 

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** The seam between protocols and transport: routes, exchanges and calls. No sockets and no models here. */
+/**
+ * The interface between protocols and transport: HTTP routes and exchanges, gRPC methods and calls, without sockets
+ * and without models.
+ */
 @NullMarked
 package io.nereid.transport.api;
 

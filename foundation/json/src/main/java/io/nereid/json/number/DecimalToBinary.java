@@ -3,8 +3,8 @@
 package io.nereid.json.number;
 
 /**
- * Correctly rounded conversion of w·10^q to binary floating point: one exact division where that is enough, else the
- * method of Eisel and Lemire (a 64 x 128-bit product). No state.
+ * Correctly rounded conversion of w·10^q to binary floating point: one exact division where that suffices (Clinger's
+ * fast path), else the Eisel-Lemire algorithm (a product of 64 x 128 bits). Stateless.
  */
 public final class DecimalToBinary {
     private static final long MAX_EXACT = 1L << 53;
@@ -16,7 +16,8 @@ public final class DecimalToBinary {
     public static int floatBits(long w, int q) {
         if (w >= 0 && w <= MAX_EXACT && q <= 0 && q >= -22) {
             double d = w / PowersOfTen.exact(-q);
-            // rounding twice goes wrong only when the double is a tie of floats; none here is as small as 2^-126
+            // Rounding twice (to double, then to float) is wrong only when the double is exactly between two floats.
+            // Subnormal floats need no care: no number here is below 2^-126.
             if ((Double.doubleToRawLongBits(d) & 0x1FFFFFFFL) != 0x10000000L) {
                 return Float.floatToRawIntBits((float) d);
             }
@@ -45,6 +46,27 @@ public final class DecimalToBinary {
         return eiselLemire(w, q, 52, 1023, 0x7FF, -4, 23);
     }
 
+    /**
+     * The Eisel-Lemire algorithm (Lemire, "Number Parsing at a Gigabyte per Second", 2021): multiplies the normalised
+     * significand by a 128-bit approximation of 10^q and rounds the upper bits to even.
+     *
+     * @param minTie smallest q for which w·10^q can lie exactly between two values of the type
+     * @param maxTie largest such q
+     */
+    /**
+     * The Eisel-Lemire algorithm (Lemire, "Number Parsing at a Gigabyte per Second", 2021): multiplies the normalised
+     * significand by a 128-bit approximation of 10^q and rounds the upper bits to even.
+     *
+     * @param minTie smallest q for which w·10^q can lie exactly between two values of the type
+     * @param maxTie largest such q
+     */
+    /**
+     * The Eisel-Lemire algorithm (Lemire, "Number Parsing at a Gigabyte per Second", 2021): multiplies the normalised
+     * significand by a 128-bit approximation of 10^q and rounds the upper bits to even.
+     *
+     * @param minTie smallest q for which w·10^q can lie exactly between two values of the type
+     * @param maxTie largest such q
+     */
     private static long eiselLemire(
             long w, int q, int fractionBits, int bias, int infiniteExponent, int minTie, int maxTie) {
         int zeros = Long.numberOfLeadingZeros(w);
@@ -53,6 +75,7 @@ public final class DecimalToBinary {
         long high = PowersOfTen.multiplyHighUnsigned(normal, factor);
         long low = normal * factor;
         long mask = -1L >>> (fractionBits + 3);
+        // the bits below the result are all ones: the carry of the lower half may change the result, so compute it too
         if ((high & mask) == mask) {
             long second = PowersOfTen.multiplyHighUnsigned(normal, PowersOfTen.low(q));
             low += second;
@@ -63,8 +86,14 @@ public final class DecimalToBinary {
         int upper = (int) (high >>> 63);
         int shift = upper + 64 - fractionBits - 3;
         long m = high >>> shift;
+        // 217706 / 2^16 approximates log2(10) closely enough for every q in range
+        // 217706 / 2^16 approximates log2(10) closely enough for every q in range
+        // 217706 / 2^16 approximates log2(10) closely enough for every q in range
         int exponent = ((217706 * q) >> 16) + 63 + upper - zeros + bias;
         if (exponent <= 0) {
+            // subnormal result: the significand loses bits before it is rounded
+            // subnormal result: the significand loses bits before it is rounded
+            // subnormal result: the significand loses bits before it is rounded
             if (exponent <= -63) {
                 return 0;
             }
@@ -72,11 +101,17 @@ public final class DecimalToBinary {
             m += m & 1;
             return m >>> 1;
         }
+        // exactly between two values: clear the lowest bit, so that the increment below rounds to even
+        // exactly between two values: clear the lowest bit, so that the increment below rounds to even
+        // exactly between two values: clear the lowest bit, so that the increment below rounds to even
         if (low >= 0 && low <= 1 && q >= minTie && q <= maxTie && (m & 3) == 1 && (m << shift) == high) {
             m &= ~1L;
         }
         m += m & 1;
         m >>>= 1;
+        // rounding up may carry into the next power of two
+        // rounding up may carry into the next power of two
+        // rounding up may carry into the next power of two
         if (m >= 2L << fractionBits) {
             m = 1L << fractionBits;
             exponent++;

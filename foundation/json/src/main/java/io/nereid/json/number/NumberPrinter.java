@@ -5,15 +5,19 @@ package io.nereid.json.number;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Prints numbers into byte arrays with room for {@link #MAX_LENGTH} bytes; every method returns the position after the
- * number. Floating-point numbers get the fewest digits that read back to the same value and always a point or an
- * exponent: plain from 1e-5 up to below 1e16, else as {@code 1.5e-7} or {@code 1e20}. Confined to one thread.
+ * Prints numbers into byte arrays in which the caller has reserved {@link #MAX_LENGTH} bytes; every method returns the
+ * position after the number. Floating-point numbers are printed with the fewest digits that read back to the same
+ * value and always with a point or an exponent: plain notation from 1e-5 to below 1e16, otherwise {@code 1.5e-7} or
+ * {@code 1e20}. Confined to one thread.
  */
 public final class NumberPrinter {
-    /** Room that every method may use. */
+    /** The number of bytes that every method may use. */
     public static final int MAX_LENGTH = 48;
 
-    /** Slack of the fast decision against the rounding error of one multiplication of numbers below 2^28. */
+    /**
+     * Safety margin of the fast path of {@link #printFloat} against the rounding error of one multiplication of
+     * numbers below 2^28.
+     */
     private static final double DOUBT = 1e-6;
 
     private static final byte[] NAN = "NaN".getBytes(StandardCharsets.US_ASCII);
@@ -21,8 +25,8 @@ public final class NumberPrinter {
     private static final long ZEROS = 0x3030303030303030L;
 
     /**
-     * By exponent field of a float: the power of ten that brings half the distance of two floats into [0.5, 5), and that
-     * half distance.
+     * By exponent field of a float: the power of ten that scales half the distance between two floats to [0.5, 5), and
+     * that half distance.
      */
     private static final byte[] SCALE = new byte[256];
 
@@ -46,7 +50,7 @@ public final class NumberPrinter {
         if (v < 0) {
             b[p++] = '-';
         }
-        // the magnitude of the smallest long is right when taken as unsigned
+        // the negated smallest long overflows, but is right as an unsigned number
         return printUnsigned(b, p, v < 0 ? -v : v);
     }
 
@@ -95,6 +99,11 @@ public final class NumberPrinter {
         return printShortest(b, p);
     }
 
+    /**
+     * Prints the shortest decimal of a float. The fast path scales the float with one double multiplication so that
+     * the rounding interval holds at most one multiple of ten; when the comparison is too close to the interval's
+     * border ({@link #DOUBT}), it falls back to {@link ShortestDecimal}.
+     */
     public int printFloat(byte[] b, int at, float f) {
         int p = at;
         int bits = Float.floatToRawIntBits(f);
@@ -137,7 +146,7 @@ public final class NumberPrinter {
         return printShortest(b, p);
     }
 
-    /** Prints a float with the digits of the double that it widens to. */
+    /** Prints a float with the digits of the double to which it widens. */
     public int printWidened(byte[] b, int at, float f) {
         int p = WidenedFloats.print(b, at, f);
         return p == WidenedFloats.NOT_PRINTED ? printDouble(b, at, f) : p;
@@ -189,7 +198,7 @@ public final class NumberPrinter {
         return p + 2;
     }
 
-    /** Prints digits·10^-k, digits below 2^31. */
+    /** Prints digits·10^-k, where digits is below 2^31. */
     private static int printScaled(byte[] b, int at, int digits, int k) {
         if (k < 0 || k > 13) {
             return printDecimal(b, at, digits, -k);
@@ -197,7 +206,8 @@ public final class NumberPrinter {
         int p = at;
         if (k <= 8) {
             int scale = (int) PowersOfTen.asLong(k);
-            // a quotient of integers below 2^53 never rounds up to the next integer; k = 8 is every number below one
+            // a double quotient of integers below 2^53 never rounds up to the next integer, so the cast is exact;
+            // numbers below one all have k = 8
             int whole = k == 8 ? digits / 100_000_000 : (int) ((double) digits / scale);
             p = printUnsigned(b, p, whole);
             b[p] = '.';
@@ -278,7 +288,7 @@ public final class NumberPrinter {
         return n;
     }
 
-    /** The eight decimal digits of v < 10^8, one a byte, the first digit in the lowest byte. */
+    /** The eight decimal digits of {@code v < 10^8}, one a byte, the first digit in the lowest byte. */
     static long eightDigits(int v) {
         int high = v / 10_000;
         long quads = high | (long) (v - high * 10_000) << 32;

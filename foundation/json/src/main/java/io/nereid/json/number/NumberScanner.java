@@ -6,25 +6,28 @@ import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Takes one number token apart: {@link #scanFast} for the usual ones, {@link #scan} for every one. The number is
- * ±{@link #digits}·10^{@link #exponent}. Every read may run up to eight bytes past the last digit, hence the slack behind
- * a document. Confined to one reader.
+ * Scans one number token: {@link #scanFast} handles the usual forms, {@link #scan} every form. The number is then
+ * ±{@link #digits}·10^{@link #exponent}. A read may go up to eight bytes past the last digit, which is why a document
+ * needs slack bytes behind it. Confined to one reader.
  */
 public final class NumberScanner {
-    /** Result of {@link #scanFast}: use {@link #scan}. */
+    /** Result of {@link #scanFast} when the caller must use {@link #scan}. */
     public static final int SLOW = -1;
 
-    /** More significant digits than any tie of two doubles has; what follows only counts as zero or not. */
+    /**
+     * More significant digits than the exact decimal of any midpoint between two doubles has; of further digits it
+     * only matters whether one is not zero.
+     */
     private static final int MAX_DIGITS = 800;
 
     private static final int MAX_EXPONENT = 100_000;
 
-    /** First 19 significant digits, unsigned. */
+    /** The first 19 significant digits, unsigned. */
     public long digits;
 
     public int exponent;
     public boolean negative;
-    /** Whether non-zero digits after the first 19 were left out of {@link #digits}. */
+    /** Whether {@link #digits} omits non-zero digits after the first 19. */
     boolean truncated;
     /** Whether the token has neither fraction nor exponent. */
     public boolean integral;
@@ -32,7 +35,7 @@ public final class NumberScanner {
     public boolean isSpecial;
 
     double special;
-    /** Position of the byte that makes the token no number, after {@link #scan} returned {@link #SLOW}. */
+    /** The position of the byte that makes the token invalid, after {@link #scan} has returned {@link #SLOW}. */
     public int errorAt;
     /** What was expected at {@link #errorAt}. */
     public String expected = "";
@@ -42,9 +45,9 @@ public final class NumberScanner {
     private long integer;
 
     /**
-     * Scans a number of the usual form, up to 19 digits and an exponent of up to two digits, eight digits at a time.
-     * Sets digits, exponent and sign only. Returns the position after it, or {@link #SLOW} when the form is unusual or
-     * wrong.
+     * Scans a number of the usual form: up to 19 digits and an exponent of up to two digits. Processes eight digits at
+     * a time (SWAR). Sets only digits, exponent and sign. Returns the position after the number, or {@link #SLOW} when
+     * the form is unusual or invalid.
      */
     public int scanFast(byte[] b, int from) {
         int p = from;
@@ -141,7 +144,7 @@ public final class NumberScanner {
         return p;
     }
 
-    /** Scans any number. Returns the position after it, or {@link #SLOW} with {@link #errorAt} set. */
+    /** Scans a number of any form. Returns the position after it, or {@link #SLOW} with {@link #errorAt} set. */
     public int scan(byte[] b, int from) {
         buffer = b;
         start = from;
@@ -233,12 +236,15 @@ public final class NumberScanner {
         return SLOW;
     }
 
-    /** Bits of the float nearest to the scanned number; infinity when a finite number is out of range. */
+    /** The bits of the float nearest to the scanned number; infinity when a finite number is out of range. */
     public int floatBits() {
         int sign = negative ? 0x80000000 : 0;
         if (isSpecial) {
             return sign | Float.floatToIntBits((float) special);
         }
+        // with digits cut off, the number lies between digits and digits + 1; both round alike except next to a tie
+        // with digits cut off, the number lies between digits and digits + 1; both round alike except next to a tie
+        // with digits cut off, the number lies between digits and digits + 1; both round alike except next to a tie
         int bits = DecimalToBinary.floatBits(digits, exponent);
         if (truncated && bits != DecimalToBinary.floatBits(digits + 1, exponent)) {
             bits = Float.floatToRawIntBits(Float.parseFloat(allDigits().toString()));
@@ -277,7 +283,8 @@ public final class NumberScanner {
         int sign = negative ? 0x8000 : 0;
         double d = magnitude();
         if (SmallFloats.isTie(d, fractionBits, bias) && (truncated || exponent != 0 || digits >>> 53 != 0)) {
-            // the double may be a tie that the decimal only comes near to
+            // The double may be a midpoint of the small type although the decimal is only near it; rounding twice would
+            // then be wrong. Move the double to the decimal's side of the midpoint first.
             int side = allDigits().toDecimal().compareTo(new BigDecimal(d));
             d = side < 0 ? Math.nextDown(d) : side > 0 ? Math.nextUp(d) : d;
         }
@@ -285,8 +292,9 @@ public final class NumberScanner {
     }
 
     /**
-     * The scanned number as an integer: true when it is one and its magnitude fits 64 unsigned bits, which
-     * {@link #integerMagnitude()} then returns. Otherwise {@link #isWhole()} tells the two refusals apart.
+     * Converts the scanned number to an integer. Returns true when it is a whole number whose magnitude fits 64
+     * unsigned bits; {@link #integerMagnitude()} then returns it. Otherwise {@link #isWhole()} distinguishes the two
+     * reasons.
      */
     public boolean toInteger() {
         if (isSpecial) {
@@ -327,7 +335,11 @@ public final class NumberScanner {
         return !isSpecial && (digits == 0 || allDigits().scale >= 0);
     }
 
-    /** All significant digits of the token, without leading and trailing zeros: text·10^scale. */
+    /**
+     * All significant digits of the token, without leading and trailing zeros: text·10^scale. Digits after
+     * {@link #MAX_DIGITS} are replaced by a single 1 when one of them is not zero, which keeps the comparison with any
+     * midpoint right.
+     */
     private Digits allDigits() {
         StringBuilder text = new StringBuilder();
         long scale = 0;
@@ -387,13 +399,19 @@ public final class NumberScanner {
         return c >= '0' && c <= '9';
     }
 
-    /** How many of the eight bytes, first in memory first, are digit values after the XOR with '0'. */
+    /**
+     * How many of the eight bytes, in memory order, are digit values (0 to 9) after the XOR with '0'. Adding 0x76 to a
+     * byte's low seven bits sets its top bit exactly when they exceed 9.
+     */
     private static int leadingDigits(long v) {
         long m = (((v & 0x7F7F7F7F7F7F7F7FL) + 0x7676767676767676L) | v) & 0x8080808080808080L;
         return Long.numberOfTrailingZeros(m) >>> 3;
     }
 
-    /** The number that eight digit values spell. */
+    /**
+     * Combines eight digit values, the first digit in the lowest byte, to a number: pairs first, then the four pairs
+     * by two multiplications.
+     */
     private static long eightDigits(long v) {
         long pairs = v * 10 + (v >>> 8);
         return ((pairs & 0x000000FF000000FFL) * 0x000F424000000064L
@@ -401,7 +419,7 @@ public final class NumberScanner {
                 >>> 32;
     }
 
-    /** Significant digits and the power of ten they are multiplied with. Confined to the scanner. */
+    /** Significant digits and the power of ten by which they are multiplied. Confined to the scanner. */
     private record Digits(StringBuilder text, int scale) {
         BigDecimal toDecimal() {
             return new BigDecimal(text.length() == 0 ? "0" : text.toString()).scaleByPowerOfTen(scale);

@@ -5,14 +5,14 @@ package io.nereid.json.number;
 import java.math.BigInteger;
 
 /**
- * Powers of ten: exact ones, and 128-bit approximations of the powers of five as Eisel-Lemire and Schubfach want them.
- * Made once from exact arithmetic when the class is loaded. Immutable.
+ * Powers of ten: exact ones, and 128-bit approximations of the powers of five for the Eisel-Lemire and Schubfach
+ * algorithms. Computed with exact arithmetic when the class is loaded. Immutable.
  */
 final class PowersOfTen {
     static final int MIN = -342;
     static final int MAX = 324;
 
-    /** 10^0 to 10^22: the powers that a double holds exactly. */
+    /** 10^0 to 10^22: the powers that a double represents exactly. */
     private static final double[] EXACT = {
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
         1e20, 1e21, 1e22
@@ -35,7 +35,7 @@ final class PowersOfTen {
             int bits = five.bitLength();
             put(q, bits <= 128 ? five.shiftLeft(128 - bits) : five.shiftRight(bits - 128));
             if (q > 0 && -q >= MIN) {
-                // 1/5^q: rounded up while an exact decimal can meet it, truncated further down
+                // 1/5^q, rounded up for q <= 27, where a decimal of 64 bits may be divisible by 5^q, else truncated
                 BigInteger quotient = BigInteger.ONE.shiftLeft(bits + 127).divide(five);
                 put(-q, q <= 27 ? quotient.add(BigInteger.ONE) : quotient);
             }
@@ -69,7 +69,7 @@ final class PowersOfTen {
         return HIGH[q - MIN];
     }
 
-    /** Lower 64 bits of the 128-bit significand of 10^q, for reading. */
+    /** Lower 64 bits of the 128-bit significand of 10^q, for parsing. */
     static long low(int q) {
         return LOW[q - MIN];
     }

@@ -3,8 +3,9 @@
 package io.nereid.json.number;
 
 /**
- * The shortest decimal that rounds to a given binary number, and of those the closest: Giulietti's Schubfach, for any
- * significand below 2^53, hence for every type from BF16 to FP64. Holds its last result; confined to one thread.
+ * Finds the shortest decimal that rounds to a given binary number, and among those the closest one: Giulietti's
+ * Schubfach algorithm, for any significand below 2^53 and therefore for every type from BF16 to FP64. Holds its last
+ * result; confined to one thread.
  */
 final class ShortestDecimal {
     /** The last result is digits·10^exponent; digits may end in zeros. */
@@ -13,16 +14,19 @@ final class ShortestDecimal {
     int exponent;
 
     /**
-     * Converts c·2^q.
+     * Converts c·2^q. Scales the number and the borders of its rounding interval by a power of ten to integers with
+     * two extra bits, then takes the multiple of ten inside the interval if there is exactly one, else the nearest
+     * integer inside it. An interval includes its borders only for even c, because readers round ties to even.
      *
      * @param lowerCloser whether the next smaller number of the type is only half as far away as the next larger one
+     *     (c is a power of two)
      */
     void convert(long c, int q, boolean lowerCloser) {
         boolean odd = (c & 1) != 0;
         long middle = c << 2;
         long right = middle + 2;
         long left = lowerCloser ? middle - 1 : middle - 2;
-        // floor(log10(2^q)), or of 3/4 of it
+        // floor(log10(2^q)), or floor(log10(3/4 * 2^q)) for the narrower interval
         int k = (q * 1262611 - (lowerCloser ? 524031 : 0)) >> 22;
         int h = q + ((-k * 1741647) >> 19) + 1;
         long high = PowersOfTen.high(-k);
@@ -57,7 +61,10 @@ final class ShortestDecimal {
         exponent = k;
     }
 
-    /** Upper 64 bits of the product with a 128-bit factor, the last bit telling whether anything was cut off. */
+    /**
+     * The upper 64 bits of the product with a 128-bit factor; the lowest bit is set when any bit below was set (a
+     * sticky bit), so that comparisons with the interval's borders stay exact.
+     */
     private static long scaled(long high, long low, long c) {
         long x = PowersOfTen.multiplyHighUnsigned(low, c);
         long y0 = high * c;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json.number;
 
-/** The two 16-bit floating-point types. No state. */
+/** Conversion of the 16-bit floating-point types FP16 and BF16. Stateless. */
 public final class SmallFloats {
     public static final int FP16_FRACTION_BITS = 10;
     public static final int FP16_BIAS = 15;
@@ -21,7 +21,10 @@ public final class SmallFloats {
         return round(d, BF16_FRACTION_BITS, BF16_BIAS);
     }
 
-    /** Whether a double ≥ 0 lies exactly between two neighbours of the type, so that rounding it again needs care. */
+    /**
+     * Whether a double ≥ 0 lies exactly between two neighbours of the type, in which case rounding it a second time
+     * may be wrong.
+     */
     public static boolean isTie(double d, int fractionBits, int bias) {
         int dropped = droppedBits(d, fractionBits, bias);
         if (dropped > 53) {
@@ -73,7 +76,7 @@ public final class SmallFloats {
         return (int) Math.min(infinity, base + kept);
     }
 
-    /** How many low bits of the 53-bit significand the type has no room for. */
+    /** How many low bits of the 53-bit significand do not fit the type. */
     private static int droppedBits(double d, int fractionBits, int bias) {
         int exponent = Math.getExponent(d);
         return 52 - fractionBits + Math.max(0, 1 - bias - exponent);

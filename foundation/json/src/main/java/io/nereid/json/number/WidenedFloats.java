@@ -5,20 +5,22 @@ package io.nereid.json.number;
 import java.math.BigInteger;
 
 /**
- * Prints floats of everyday size with the digits of the doubles they widen to, as {@link NumberPrinter#printDouble} does
- * and much faster: the 24 bits of a float leave room to scale it by a power of ten exactly in 64 bits, so that no bound
- * of an error and no 128-bit product is needed. No state.
+ * Fast path for printing a float of common magnitude with the digits of the double to which it widens, as
+ * {@link NumberPrinter#printDouble} does. The 24 bits of a float leave enough bits to scale it exactly by a power of
+ * ten in 64-bit arithmetic, so neither an error bound nor a 128-bit product is needed. Stateless.
  */
 final class WidenedFloats {
-    /** What {@link #print} returns, having printed nothing that counts, for a number it leaves to the general way. */
+    /**
+     * Result of {@link #print} for a number that the general algorithm must print. The array may then contain garbage.
+     */
     static final int NOT_PRINTED = -1;
 
-    /** Everyday floats are those with a fraction from 2^-28 up to below 2^23. */
+    /** Common floats are those with a fractional part, from 2^-28 to below 2^23. */
     private static final int MIN_EXPONENT = -28;
 
     private static final int MAX_EXPONENT = 22;
 
-    /** Scaled numbers are fixed-point with this many bits behind the point: an unsigned long holds them to the last bit. */
+    /** Scaled numbers are fixed-point numbers with this many fraction bits: an unsigned long holds them exactly. */
     private static final int POINT = 34;
 
     private static final long BEHIND_POINT = (1L << POINT) - 1;
@@ -27,15 +29,15 @@ final class WidenedFloats {
     private static final long ZEROS = 0x3030303030303030L;
 
     /**
-     * By exponent field of a float: the number k of decimal places that is always enough for its double, as 10^-k is at
-     * most the distance of two doubles, and 10^(1-k) is more than that; 0 for the floats not printed here.
+     * By exponent field of a float: the number k of decimal places that always suffices for its double, because 10^-k
+     * is at most the distance between two doubles while 10^(1-k) is larger; 0 for floats that are not printed here.
      */
     private static final byte[] PLACES = new byte[256];
 
-    /** By exponent field: the last bit of the float times 10^(k-8), in fixed point. */
+    /** By exponent field: the value of the float's lowest bit times 10^(k-8), in fixed point. */
     private static final long[] LAST_BIT = new long[256];
 
-    /** By exponent field: half the distance of two doubles times 10^k, in fixed point, rounded down. */
+    /** By exponent field: half the distance between two doubles times 10^k, in fixed point, rounded down. */
     private static final long[] HALF_STEP = new long[256];
 
     static {
@@ -58,7 +60,7 @@ final class WidenedFloats {
 
     private WidenedFloats() {}
 
-    /** Prints a float and returns the position after it, or prints rubbish and returns {@link #NOT_PRINTED}. */
+    /** Prints a float and returns the position after it, or returns {@link #NOT_PRINTED}. */
     static int print(byte[] b, int at, float f) {
         int bits = Float.floatToRawIntBits(f);
         int e = bits >>> 23 & 0xFF;
@@ -70,18 +72,18 @@ final class WidenedFloats {
         if (places == 0 || fraction == 0) {
             return NOT_PRINTED;
         }
-        // the fraction as so many decimal places: those before the last eight, the last eight, and what is behind
+        // the fraction in decimal places: those before the last eight, the last eight, and the remainder
         long scaled = fraction * LAST_BIT[e];
         int high = (int) (scaled >>> POINT);
         long scaledLow = (scaled & BEHIND_POINT) * TEN_TO_8;
         int low = (int) (scaledLow >>> POINT);
         long behind = scaledLow & BEHIND_POINT;
-        // the one multiple of ten that may read back as the same double, else the nearest integer, ties to even
+        // the only multiple of ten that may read back as the same double, else the nearest integer, ties to even
         int tens = (low + 5) / 10 * 10;
         long off = ((long) (low - tens) << POINT) + behind;
         int nearest = low + (int) (behind + ALMOST_HALF + (low & 1) >>> POINT);
         low = Math.abs(off) <= HALF_STEP[e] ? tens : nearest;
-        // trying every float shows: low never rounds up to 10^8, nor are all of the last sixteen digits zeros
+        // verified by trying every float: low never rounds up to 10^8, and the last sixteen digits are never all zeros
         int first = high / TEN_TO_8;
         long highDigits = NumberPrinter.eightDigits(high - first * TEN_TO_8);
         long lowDigits = NumberPrinter.eightDigits(low);
@@ -92,7 +94,8 @@ final class WidenedFloats {
         b[at] = '-';
         int p = at + (bits >>> 31);
         if (places > 20 && (places > 21 || first == 0)) {
-            // below a power of two, doubles are closer; the larger powers are printed to their last digit in any case
+            // below a power of two the doubles are closer together, so the interval is narrower: use the general
+            // algorithm. Larger powers of two need no care, because they are printed to their last digit anyway
             return significand == 0x800000
                     ? NOT_PRINTED
                     : printExponent(b, p, first, highDigits, lowDigits, zeros, places);
@@ -102,7 +105,7 @@ final class WidenedFloats {
         } else {
             p = NumberPrinter.printUnsigned(b, p, whole);
         }
-        // the places before the last sixteen begin with zeros; of fewer than sixteen, the missing ones are taken off
+        // places before the last sixteen are zeros and first; with fewer than sixteen places, shift the rest out
         int more = Math.max(0, places - 16);
         int fewer = Math.max(0, 16 - places);
         LittleEndian.putLong(b, p, ZEROS);
@@ -113,7 +116,10 @@ final class WidenedFloats {
         return p + 1 + places - zeros;
     }
 
-    /** Prints a number below 1e-5, above 1e-9: its first digit may be missing and is then that of the next eight. */
+    /**
+     * Prints a number in (1e-9, 1e-5) in exponent notation. When its first digit is zero, the first of the next eight
+     * digits takes its place.
+     */
     private static int printExponent(
             byte[] b, int at, int first, long highDigits, long lowDigits, int zeros, int places) {
         int missing = first == 0 ? 1 : 0;

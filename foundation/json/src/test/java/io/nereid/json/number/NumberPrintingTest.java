@@ -16,11 +16,11 @@ import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Binary to decimal: reads back to the same bits, has the fewest digits, and of those the closest. */
+/** Binary to decimal: the result reads back to the same bits, has the fewest digits, and is the closest of these. */
 class NumberPrintingTest {
     private static final long SEED = Long.getLong("nereid.seed", 20261121L);
 
-    /** Which floats of everyday size are tried one by one: every so many; 1 means all, for most of a minute. */
+    /** The step between the common floats that are tried; 1 tries all of them, which takes most of a minute. */
     private static final int STRIDE = Integer.getInteger("nereid.stride", 499);
 
     private final Random random = new Random(SEED);

@@ -23,7 +23,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** Models that answer with their inputs, under the inputs' names. Confined to a test. */
+/** Models that return their inputs under the inputs' names. Confined to a test. */
 final class EchoEngine implements InferenceEngine, ModelControl {
     private final Map<String, ModelMetadata> models = new TreeMap<>();
     final List<ModelRef> asked = new ArrayList<>();

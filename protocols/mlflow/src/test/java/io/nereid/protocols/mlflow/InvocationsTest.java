@@ -83,7 +83,7 @@ class InvocationsTest {
     }
 
     @Test
-    void anOptionalColumnThatNobodyGivesIsLeftOut() {
+    void anAbsentOptionalColumnIsLeftOut() {
         columns();
         assertThat(predictions("{\"dataframe_split\":{\"columns\":[\"city\",\"age\"],\"data\":[[\"x\",1]]}}"))
                 .isEqualTo("[{\"age\":1,\"city\":\"x\"}]");
@@ -177,7 +177,7 @@ class InvocationsTest {
                 "{\"inputs\":[[1,2,3]],\"params\":{\"temperature\":1}}",
                 "{\"inputs\":[[1,2],[3]]}"
             })
-    void whatIsNoRequestIsTheClientsFault(String body) {
+    void malformedRequestsAreTheClientsFault(String body) {
         matrix("a,b,c");
         Exchange x = post(body);
         assertThat(x.status()).as(x.text()).isEqualTo(400);
@@ -186,7 +186,7 @@ class InvocationsTest {
     }
 
     @Test
-    void otherContentTypesAreRefusedAsMlflowDoes() {
+    void otherContentTypesAreRejectedAsByMlflow() {
         matrix("");
         Exchange parquet = new Exchange("application/vnd.apache.parquet", "x", Map.of(), List.of());
         assertThat(send("/invocations", parquet).status()).isEqualTo(415);
@@ -222,7 +222,7 @@ class InvocationsTest {
     }
 
     @Test
-    void healthIsReadinessAndTheVersionIsTold() {
+    void healthIsReadinessAndTheVersionIsReported() {
         Exchange healthy = send("/health", new Exchange("", "", Map.of(), List.of()));
         assertThat(healthy.status()).isEqualTo(200);
         assertThat(healthy.text()).isEqualTo("\n");

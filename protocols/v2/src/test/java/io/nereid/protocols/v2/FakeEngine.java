@@ -36,7 +36,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
     /** A model that computes outputs from a request, which still owns its inputs. */
     public record Model(long version, Function<InferenceRequest, List<Tensor>> compute, ModelMetadata metadata) {}
 
-    /** A request whose answer waits for the test. */
+    /** A request that is answered by the test. */
     public static final class Held implements Call {
         public final InferenceRequest request;
         public final ResponseSink sink;
@@ -112,7 +112,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
             outputs.addAll(model.compute().apply(request));
             select(request, outputs);
             if (outputs.isEmpty()) {
-                // An answer without outputs would say that a decoupled model is done.
+                // A response without outputs would mean that a decoupled model has ended.
                 throw ServingException.invalidArgument("expected 1 inputs but got 0 inputs for model '"
                         + request.model().model() + "'");
             }

@@ -33,7 +33,7 @@ public final class FakeExchange extends MemoryExchange {
         return pathParameters.get(index);
     }
 
-    /** What was sent of a reply in pieces, piece by piece. */
+    /** The pieces sent of a streamed response. */
     public final List<String> pieces = new ArrayList<>();
 
     public boolean ended;

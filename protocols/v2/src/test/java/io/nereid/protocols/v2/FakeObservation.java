@@ -13,13 +13,13 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Keeps settings, gives out traces that write down what they are told. Confined to one thread. */
+/** Stores settings, and returns traces that record their events. Confined to one thread. */
 public final class FakeObservation implements Observability {
     /** A trace as a list of words. */
     public static final class Trace implements RequestTrace {
         public final String model;
         public final @Nullable String traceparent;
-        public final List<String> told = new ArrayList<>();
+        public final List<String> events = new ArrayList<>();
         private boolean ended;
 
         Trace(String model, @Nullable String traceparent) {
@@ -27,21 +27,21 @@ public final class FakeObservation implements Observability {
             this.traceparent = traceparent;
         }
 
-        private void tell(String word) {
+        private void record(String word) {
             if (ended) {
                 throw new AssertionError(word + " after the end");
             }
-            told.add(word);
+            events.add(word);
         }
 
         @Override
         public void event(Event event, long nanos) {
-            tell(event.name());
+            record(event.name());
         }
 
         @Override
         public void attribute(String name, String value) {
-            tell(name + "=" + value);
+            record(name + "=" + value);
         }
 
         @Override
@@ -51,12 +51,12 @@ public final class FakeObservation implements Observability {
 
         @Override
         public void tensors(String activity, List<Tensor> tensors) {
-            tell(activity);
+            record(activity);
         }
 
         @Override
         public void model(String name, long version, String requestId) {
-            tell("model " + name);
+            record("model " + name);
         }
 
         @Override
@@ -71,7 +71,7 @@ public final class FakeObservation implements Observability {
 
         @Override
         public void end() {
-            tell("end");
+            record("end");
             ended = true;
         }
     }

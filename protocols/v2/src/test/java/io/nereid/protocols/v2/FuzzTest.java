@@ -27,7 +27,9 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Valid messages with bytes changed, cut, repeated and spliced: each is answered, blamed on the client, and freed. */
+/**
+ * Valid messages with bytes changed, cut, repeated and spliced: each gets a client error or a response, and is freed.
+ */
 class FuzzTest {
     private static final int CASES = Integer.getInteger("nereid.fuzz.cases", 30_000);
     private static final Set<ErrorCode> CLIENT_FAULTS =

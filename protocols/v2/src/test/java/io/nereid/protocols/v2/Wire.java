@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 
-/** What transport does with contents and routes, in a few lines. Immutable. */
+/** A minimal transport for contents and routes. Immutable. */
 public final class Wire {
     private Wire() {}
 

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Writes little-endian numbers, and texts after their length, to a growing array. Confined to one thread. */
+/** Writes little-endian numbers and length-prefixed strings to a growing array. Confined to one thread. */
 final class ByteWriter {
     private static final int BOOLEAN = 0;
     private static final int LONG = 1;
@@ -29,7 +29,7 @@ final class ByteWriter {
         return size == bytes.length ? bytes : Arrays.copyOf(bytes, size);
     }
 
-    /** Makes room for {@code length} bytes and gives their place. */
+    /** Appends {@code length} uninitialised bytes and returns the position of the first one. */
     int skip(int length) {
         if (size + length > bytes.length) {
             bytes = Arrays.copyOf(bytes, Math.max(size + length, 2 * bytes.length));
@@ -39,7 +39,7 @@ final class ByteWriter {
         return at;
     }
 
-    /** What is being written; the array changes with every write. */
+    /** The internal array; it changes with every write. */
     byte[] array() {
         return bytes;
     }
@@ -74,7 +74,10 @@ final class ByteWriter {
         putBytes(utf8);
     }
 
-    /** Parameters by name; values are Boolean, Long, Double or String. */
+    /**
+     * Writes parameters sorted by name, so that equal maps give equal bytes. Values are Boolean, Long, Double or
+     * String.
+     */
     void putParameters(Map<String, Object> parameters) {
         putInt(parameters.size());
         if (parameters.isEmpty()) {

@@ -15,14 +15,14 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * The canonical bytes of a request: which load of which version, the wanted outputs with their classes, the parameters, and
- * the inputs by name with type, shape and bytes. Requests with equal bytes have equal answers. The inputs' bytes are read
- * where they lie, so a key is good only as long as its request is. Immutable.
+ * The canonical bytes of a request: the load of the version, the requested outputs with their numbers of classes, the
+ * parameters, and the inputs by name with type, shape and bytes. Requests with equal bytes have equal responses. The
+ * bytes of the inputs are not copied, so a key is valid only as long as its request holds them. Immutable.
  */
 final class CacheKey {
     private static final Comparator<Tensor> BY_NAME = Comparator.comparing(Tensor::name);
 
-    /** All but the inputs' bytes. */
+    /** The key without the bytes of the inputs. */
     private final byte[] head;
 
     private final Tensor[] inputs;
@@ -45,7 +45,7 @@ final class CacheKey {
         this.low = state.low();
     }
 
-    /** What all keys of one load of a version begin with. */
+    /** The common prefix of all keys of one load of a version. */
     static byte[] prefix(String model, long version, String fingerprint) {
         ByteWriter out = new ByteWriter(64);
         out.putText(model);
@@ -54,7 +54,7 @@ final class CacheKey {
         return out.toArray();
     }
 
-    /** The key of a request that has been checked. */
+    /** The key of a validated request. */
     static CacheKey of(byte[] prefix, InferenceRequest request, Hash128 hash) {
         List<Tensor> given = request.inputs();
         Tensor[] inputs = given.toArray(new Tensor[0]);
@@ -83,12 +83,12 @@ final class CacheKey {
         return new CacheKey(out.toArray(), inputs, hash);
     }
 
-    /** How many bytes there are. */
+    /** The length of the key in bytes. */
     long size() {
         return size;
     }
 
-    /** All bytes in a region of their own, which the caller owns. */
+    /** Copies the key to a new region, which the caller owns. */
     MemoryRegion copy() {
         MemoryRegion region = MemoryRegion.allocate((int) size);
         region.setBytes(0, head, 0, head.length);
@@ -100,7 +100,7 @@ final class CacheKey {
         return region;
     }
 
-    /** Whether these are all the bytes of {@code region}. */
+    /** Whether {@code region} contains exactly this key. */
     boolean matches(MemoryRegion region) {
         if (region.size() != size || region.nio(0, head.length).mismatch(ByteBuffer.wrap(head)) >= 0) {
             return false;
@@ -115,7 +115,7 @@ final class CacheKey {
         return true;
     }
 
-    /** A digest that nobody can find two keys for, so that a store may know the key by it alone. */
+    /** A collision-resistant digest, by which alone an external store may identify the key. */
     byte[] digest() {
         try {
             MessageDigest sha = MessageDigest.getInstance("SHA-256");

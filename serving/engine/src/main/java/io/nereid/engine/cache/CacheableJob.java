@@ -7,11 +7,11 @@ import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
 
-/** A job whose answer may come from the response cache, and is kept there when it does not. */
+/** A job whose response may come from the response cache, or is stored there after it was computed. */
 public interface CacheableJob extends InferenceJob {
-    /** Completes with an answer that was kept, found within {@code lookupNanos}; owns the outputs. */
+    /** Completes the job with a cached response that was found within {@code lookupNanos}; owns the outputs. */
     void cached(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos);
 
-    /** Sets who keeps the answer. */
+    /** Sets the writer that stores the computed response. */
     void keeper(ResponseCacheWriter keeper);
 }

@@ -16,16 +16,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An answer that was kept; whoever holds it owns the tensors.
+ * A response from the cache. The holder owns the tensors.
  *
- * @param outputs as they were answered
- * @param parameters as they were answered
+ * @param outputs the outputs of the original response
+ * @param parameters the parameters of the original response
  */
 record CachedResponse(List<Tensor> outputs, Map<String, Object> parameters) {
-    /** The first byte of an answer's bytes; another one is another format. */
+    /** The first byte of the encoding, its version. */
     private static final byte FORMAT = 1;
 
-    /** The answer as bytes, for a store outside; null when it has more than fit into an array. */
+    /** Encodes a response for an external store; null when it is too large for an array. */
     static byte @Nullable [] encode(List<Tensor> outputs, Map<String, Object> parameters) {
         long total = 0;
         for (Tensor t : outputs) {
@@ -52,7 +52,7 @@ record CachedResponse(List<Tensor> outputs, Map<String, Object> parameters) {
         return out.toArray();
     }
 
-    /** An answer from its bytes; null when they are none. */
+    /** Decodes a response; null when the bytes are not a valid encoding. */
     static @Nullable CachedResponse decode(byte[] bytes) {
         List<Tensor> outputs = new ArrayList<>();
         try {
@@ -83,7 +83,7 @@ record CachedResponse(List<Tensor> outputs, Map<String, Object> parameters) {
             }
             return new CachedResponse(outputs, parameters);
         } catch (RuntimeException foreign) {
-            // Not ours, or damaged on its way: as good as not there.
+            // another writer's entry or a damaged one: treat it as a cache miss
             Tensor.closeAll(outputs);
             return null;
         }

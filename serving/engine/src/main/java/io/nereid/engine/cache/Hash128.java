@@ -5,14 +5,14 @@ package io.nereid.engine.cache;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/** Makes 128 bits of any number of bytes. Implementations are thread-safe. */
+/** A 128-bit hash function. Implementations are thread-safe. */
 public interface Hash128 {
-    /** Nothing hashed yet. */
+    /** Starts a hash computation. */
     State begin();
 
-    /** What has been hashed so far. Confined to one thread. */
+    /** The state of one hash computation. Confined to one thread. */
     interface State {
-        /** Takes the remaining bytes of a buffer in. Its position may change. */
+        /** Adds the remaining bytes of a buffer, whose position may change. */
         void add(ByteBuffer bytes);
 
         long high();
@@ -21,14 +21,18 @@ public interface Hash128 {
     }
 
     /**
-     * A hash of this process' own: four lanes of eight bytes, each multiplied and rotated. Seeded, so that nobody outside can
-     * make keys that meet; who meets by chance is told apart by a comparison of all bytes.
+     * Returns a fast non-cryptographic hash: four lanes of eight bytes, each multiplied and rotated. The random seed
+     * prevents clients from constructing collisions; accidental collisions are detected by comparing all bytes of the
+     * keys.
      */
     static Hash128 seeded(long seed) {
         return () -> new Lanes(seed);
     }
 
-    /** See {@link #seeded}. */
+    /**
+     * The implementation of {@link #seeded}. Four independent lanes let the processor overlap the multiplications; the
+     * remaining words pass through the lanes in rotation.
+     */
     final class Lanes implements State {
         private static final long M1 = 0x9E3779B97F4A7C15L;
         private static final long M2 = 0xFF51AFD7ED558CCDL;

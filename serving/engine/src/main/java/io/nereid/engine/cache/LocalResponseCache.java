@@ -16,17 +16,18 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Answers in the memory of this process, the least recently used given up first. Thread-safe: split by hash into shards, each
- * with a short lock, under which nothing is copied or compared.
+ * An in-memory LRU cache of responses. Thread-safe: split by hash into shards with one short lock each; nothing is
+ * copied or compared under a lock.
  *
- * <p>An entry has copies of its own outside the heap, of the key and of the outputs: it neither keeps a request's memory alive
- * nor changes when a client writes to memory that it shares with the server. A hit hands out views of the copies.
+ * <p>An entry holds its own off-heap copies of the key and of the outputs. So it neither keeps a request's memory
+ * alive nor changes when a client writes to memory that it shares with the server. A hit returns views of the copies,
+ * which stay valid after the entry was evicted, because they are reference-counted.
  */
 final class LocalResponseCache implements AutoCloseable {
     private static final int MAX_SHARDS = 16;
     private static final long MIN_SHARD_BYTES = 4 << 20;
 
-    /** What an entry takes beside its bytes, about. */
+    /** Estimated memory of an entry besides its bytes. */
     private static final int OVERHEAD = 512;
 
     private final Shard[] shards;
@@ -37,7 +38,7 @@ final class LocalResponseCache implements AutoCloseable {
 
     private record Id(long high, long low) {}
 
-    /** Where an output lies in the entry's memory. */
+    /** The location of an output in the entry's memory. */
     private record Output(String name, DataType type, Shape shape, int offset, int length) {}
 
     private record Entry(
@@ -59,7 +60,7 @@ final class LocalResponseCache implements AutoCloseable {
         long bytes;
     }
 
-    /** A cache that takes at most so many bytes. An entry can take as much as one shard. */
+    /** Creates a cache of at most {@code bytes} bytes. One entry can take at most the size of a shard. */
     LocalResponseCache(long bytes) {
         int count = MAX_SHARDS;
         while (count > 1 && bytes / count < MIN_SHARD_BYTES) {
@@ -76,7 +77,7 @@ final class LocalResponseCache implements AutoCloseable {
         return shards[(int) key.high & shards.length - 1];
     }
 
-    /** The answer under a key, whose tensors the caller owns, or null. */
+    /** Returns the response for a key, whose tensors the caller owns; null on a miss. */
     @Nullable
     CachedResponse get(CacheKey key) {
         Shard shard = shard(key);
@@ -87,6 +88,7 @@ final class LocalResponseCache implements AutoCloseable {
             if (entry == null) {
                 return null;
             }
+            // an eviction after the lock is released must not free the entry while it is compared and returned
             entry.key.retain();
             entry.values.retain();
         }
@@ -106,7 +108,7 @@ final class LocalResponseCache implements AutoCloseable {
         }
     }
 
-    /** Keeps copies, unless they are too large or there is an answer already. */
+    /** Stores a copy of a response, unless it is too large or the key is already present. */
     void put(Object owner, CacheKey key, List<Tensor> outputs, Map<String, Object> parameters) {
         long length = 0;
         for (Tensor t : outputs) {
@@ -119,6 +121,7 @@ final class LocalResponseCache implements AutoCloseable {
         }
         Shard shard = shard(key);
         Id id = new Id(key.high, key.low);
+        // copy outside the lock; the check avoids most useless copies, putIfAbsent below decides
         synchronized (shard) {
             if (shard.entries.containsKey(id)) {
                 return;
@@ -160,7 +163,7 @@ final class LocalResponseCache implements AutoCloseable {
         try {
             values = MemoryRegion.allocate(length);
         } catch (OutOfMemoryError e) {
-            // The cache is larger than the memory that is left outside the heap; the answer itself must not suffer.
+            // too little off-heap memory is left for the cache; the response itself must not fail for that
             keyBytes.release();
             return null;
         }
@@ -179,7 +182,7 @@ final class LocalResponseCache implements AutoCloseable {
         return offset + MemoryRegion.ALIGNMENT - 1 & -MemoryRegion.ALIGNMENT;
     }
 
-    /** Gives up every entry of an owner. */
+    /** Removes every entry of an owner. */
     void purge(Object owner) {
         drop(owner);
     }
@@ -202,7 +205,7 @@ final class LocalResponseCache implements AutoCloseable {
         }
     }
 
-    /** Entries, bytes, evictions, collisions of hashes, and answers that were too large. */
+    /** Statistics: entries, bytes, evictions, hash collisions, and responses that were too large to store. */
     Map<String, Long> figures() {
         long entries = 0;
         long bytes = 0;

@@ -19,8 +19,8 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the server keeps answers for equal requests: in its own memory ({@code local,size=BYTES}), or in a store outside that
- * {@link CacheStore.Provider} makes. Only models that ask for it use it. Thread-safe.
+ * The server's response cache: in memory ({@code local,size=BYTES}), or in an external store from a
+ * {@link CacheStore.Provider}. Only models whose configuration enables it use it. Thread-safe.
  */
 public final class ResponseCache implements AutoCloseable {
     private final Hash128 hash;
@@ -37,20 +37,20 @@ public final class ResponseCache implements AutoCloseable {
         this.clock = clock;
     }
 
-    /** A cache of this process' own, with a hash of the caller's. */
+    /** Creates an in-memory cache with the given hash function. */
     public static ResponseCache local(long bytes, Hash128 hash, Clock clock) {
         return new ResponseCache(hash, new LocalResponseCache(bytes), null, clock);
     }
 
-    /** A cache outside. */
+    /** Creates a cache on an external store. */
     static ResponseCache remote(CacheStore store, Clock clock) {
         return new ResponseCache(Hash128.seeded(0), null, store, clock);
     }
 
     /**
-     * The cache that the options name.
+     * Creates the cache with this name.
      *
-     * @throws ServingException INVALID_ARGUMENT for an unknown name, or a setting that is unknown, missing or wrong
+     * @throws ServingException INVALID_ARGUMENT for an unknown name, or an unknown, missing or invalid setting
      */
     public static ResponseCache open(String name, Map<String, String> settings, Clock clock) {
         if (name.equals("local")) {
@@ -64,7 +64,7 @@ public final class ResponseCache implements AutoCloseable {
             known.add(provider.name());
         }
         throw ServingException.invalidArgument(
-                "there is no response cache '" + name + "'", "this server has " + String.join(", ", known));
+                "unknown response cache '" + name + "'", "this server has " + String.join(", ", known));
     }
 
     private static long size(Map<String, String> settings) {
@@ -100,7 +100,7 @@ public final class ResponseCache implements AutoCloseable {
         return bytes;
     }
 
-    /** Most memory outside the heap. */
+    /** The limit of off-heap (direct) memory of this JVM. */
     private static long outsideHeap() {
         HotSpotDiagnosticMXBean machine = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
         long given = machine == null
@@ -110,22 +110,22 @@ public final class ResponseCache implements AutoCloseable {
     }
 
     /**
-     * The cache of one load of a version; null for a model whose answers are not kept.
+     * Returns the cache for one load of a version; null for a model whose responses are not cached.
      *
-     * @param missed told how long each miss took
+     * @param missed receives the duration of each miss
      */
     public @Nullable VersionResponseCache of(
             ServableId id, ModelConfig config, String fingerprint, LongConsumer missed) {
         if (!config.responseCache() || config.decoupled() || config.sequence() != null) {
             return null;
         }
-        // What its members were loaded from is not in an ensemble's fingerprint: no other load may find its answers.
+        // an ensemble's fingerprint does not cover its composing models, so another load must not see its entries
         boolean alone = local != null || config.ensemble() != null;
         String load = alone ? fingerprint + "#" + process + "-" + loads.incrementAndGet() : fingerprint;
         return new VersionResponseCache(id, load, hash, local, store, missed, clock);
     }
 
-    /** Entries, bytes, …, for the metrics page: value by name. */
+    /** Statistics for the metrics endpoint: value by name. */
     public Map<String, Long> figures() {
         return local != null ? local.figures() : store != null ? store.figures() : Map.of();
     }

@@ -6,8 +6,11 @@ import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
 
-/** Keeps the answer of a job. Called at most once, before the job gives up its inputs; must not throw. */
+/**
+ * Stores the response of a job in the cache. Called at most once, before the job closes its inputs, because the cache
+ * key reads them; must not throw.
+ */
 public interface ResponseCacheWriter {
-    /** Copies what it keeps; the tensors stay with the caller. */
+    /** Stores copies; the caller keeps the tensors. */
     void keep(List<Tensor> outputs, Map<String, Object> parameters);
 }

@@ -15,8 +15,8 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The response cache as one load of one version sees it: no other load shares its local entries, so a reload begins with
- * none. Thread-safe.
+ * The response cache for one load of one version. Other loads do not see its local entries, so a reload starts with an
+ * empty cache. Thread-safe.
  */
 public final class VersionResponseCache implements AutoCloseable {
     private final byte[] prefix;
@@ -28,8 +28,10 @@ public final class VersionResponseCache implements AutoCloseable {
     private final Clock clock;
 
     /**
-     * @param fingerprint what the version was loaded from
-     * @param missed told how long each miss took, looking up and keeping
+     * Creates the cache of one load.
+     *
+     * @param fingerprint identifies what the version was loaded from
+     * @param missed receives the duration of each miss: lookup plus insertion
      */
     VersionResponseCache(
             ServableId id,
@@ -48,7 +50,7 @@ public final class VersionResponseCache implements AutoCloseable {
         this.clock = clock;
     }
 
-    /** Answers a job, or has it computed by {@code compute}, on this thread or on one of the store's. */
+    /** Completes a job from the cache, or runs {@code compute}, on this thread or on one of the store's. */
     public void serve(CacheableJob job, Runnable compute) {
         long from = clock.nanos();
         CacheKey key = CacheKey.of(prefix, job.request(), hash);
@@ -111,8 +113,8 @@ public final class VersionResponseCache implements AutoCloseable {
     }
 
     /**
-     * Gives up every entry in this process: the version is gone, or another load of it has taken its place. What a store
-     * outside has stays for other servers; another load does not find it, as the fingerprint is in the key.
+     * Removes every local entry, because the version was unloaded or replaced by another load. Entries in an external
+     * store remain for other servers; another load does not find them, because the key contains the fingerprint.
      */
     @Override
     public void close() {

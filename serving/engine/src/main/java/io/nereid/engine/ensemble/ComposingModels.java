@@ -11,21 +11,21 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableState;
 import java.util.List;
 
-/** Where an ensemble finds the models it is made of. Implementations are thread-safe and never block. */
+/** Gives an ensemble access to the models that it is composed of. Implementations are thread-safe and never block. */
 public interface ComposingModels {
     /**
-     * Starts a step, as {@link io.nereid.spi.InferenceEngine#infer} does. A sink that is a {@link ResponseTimeListener} is told, before
-     * the last answer, how long the step took.
+     * Starts a request of a step, as {@link io.nereid.spi.InferenceEngine#infer} does. A sink that is a
+     * {@link ResponseTimeListener} receives the latencies of the step before the last response.
      */
     Call infer(InferenceRequest request, ResponseSink sink);
 
     /**
-     * The complete configuration of an available member.
+     * Returns the complete configuration of an available model.
      *
      * @throws io.nereid.base.ServingException NOT_FOUND or UNAVAILABLE
      */
     ModelConfig config(ModelRef member);
 
-    /** How the versions of a member stand; empty when nobody knows it. */
+    /** Returns the states of a model's versions; empty for an unknown model. */
     List<ServableState> states(String member);
 }

@@ -26,14 +26,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request of an ensemble on its way through the steps. Thread-safe: answers of steps come on any thread; a short lock
- * guards the tensors, and neither steps nor clients are called under it. No thread ever waits.
+ * The execution of one request of an ensemble. Thread-safe: responses of steps arrive on any thread. A short lock
+ * guards the tensors; neither steps nor clients are called under it, because either may call back at once. No thread
+ * ever waits.
  *
- * <p>With {@code max_inflight_requests} at most so many requests of one step are under way; more wait here, in order, up to
- * {@value #MAX_WAITING}. A producer that is further ahead than that fails the request.
+ * <p>With {@code max_inflight_requests}, at most that many requests of one step are in flight; further ones wait here,
+ * in order, up to {@value #MAX_WAITING}. A request whose producing step is further ahead fails.
  */
 final class EnsembleExecution {
-    /** Requests of steps that may wait for others of one request. */
+    /** The most step requests of one ensemble request that may wait. */
     static final int MAX_WAITING = 10_000;
 
     private static final int STARTING = 0;
@@ -56,7 +57,7 @@ final class EnsembleExecution {
     private final Executions executions;
     private final Clock clock;
 
-    // All below is guarded by this.
+    // the fields below are guarded by this object's lock
     private final EnsembleState tensors;
     private List<StepCall> ready = new ArrayList<>(2);
     private @Nullable StepCall running;
@@ -87,7 +88,7 @@ final class EnsembleExecution {
         }
     }
 
-    /** Starts; the job ends once, possibly before this returns. */
+    /** Starts the request. The job ends exactly once, possibly before this method returns. */
     void start() {
         long now = clock.nanos();
         job.queued(now);
@@ -105,8 +106,8 @@ final class EnsembleExecution {
         proceed();
     }
 
-    /** The ensemble took as long as its steps together. */
-    private void tellTimes() {
+    /** Reports the latencies of the ensemble: the sums over its steps. */
+    private void reportTimes() {
         long input;
         long infer;
         long output;
@@ -126,7 +127,10 @@ final class EnsembleExecution {
         deliver();
     }
 
-    /** Starts what is ready, and what becomes ready on this thread meanwhile, then hands out answers. */
+    /**
+     * Starts the steps that are ready, including those that become ready on this thread meanwhile, then delivers
+     * responses.
+     */
     private void proceed() {
         for (List<StepCall> now = takeReady(); !now.isEmpty(); now = takeReady()) {
             for (StepCall call : now) {
@@ -177,19 +181,19 @@ final class EnsembleExecution {
         }
     }
 
-    /** The last word of a step. */
+    /** Handles the last response of a step. Called under the lock. */
     private void completed(StepCall call, InferenceResponse response) {
         unlink(call);
         freed(call.step);
         inputNanos += call.inputNanos;
         inferNanos += call.inferNanos;
         outputNanos += call.outputNanos;
-        heed(response.parameters());
+        updateSequence(response.parameters());
         tensors.completed(call.frame, call.step, response);
     }
 
-    /** What an answer says about the sequence holds for the steps after it. */
-    private void heed(Map<String, Object> parameters) {
+    /** A response of a step may set the sequence parameters for the steps that follow it. */
+    private void updateSequence(Map<String, Object> parameters) {
         if (parameters.isEmpty()) {
             return;
         }
@@ -227,7 +231,7 @@ final class EnsembleExecution {
         }
     }
 
-    // Without the lock.
+    // the methods below are called without the lock
 
     private ServingException wrapped(RuntimeException e) {
         ServingException s = ServingException.from(e);
@@ -237,7 +241,7 @@ final class EnsembleExecution {
                 : ServingException.wrap(s.code(), text, s.remedy(), s.getCause());
     }
 
-    /** The first failure ends the request and stops every step. */
+    /** The first failure ends the request and cancels every running step. */
     private void fail(ServingException e) {
         List<StepCall> stopped = new ArrayList<>();
         synchronized (this) {
@@ -262,7 +266,10 @@ final class EnsembleExecution {
         }
     }
 
-    /** Hands out answers, one thread at a time. */
+    /**
+     * Delivers responses, on one thread at a time, so that they keep their order although no lock is held during the
+     * delivery.
+     */
     private void deliver() {
         boolean mine = false;
         while (true) {
@@ -281,7 +288,7 @@ final class EnsembleExecution {
             if (answer.failure != null) {
                 job.fail(answer.failure);
             } else if (answer.last) {
-                tellTimes();
+                reportTimes();
                 job.complete(answer.outputs, answer.parameters);
             } else {
                 job.respond(answer.outputs, answer.parameters);
@@ -289,14 +296,15 @@ final class EnsembleExecution {
         }
     }
 
-    /** Where it is noted that a request has been answered: its rows, and the times of its steps together. */
+    /** Receives the statistics of an answered request: its rows, and the sums of its steps' latencies. */
     interface Executions {
         void executed(int rows, long inputNanos, long inferNanos, long outputNanos);
     }
 
     /**
-     * One request of a step. A last answer that comes while the step is still being started is kept until the starter has
-     * the call in hand, so that steps which run on the spot follow each other in a loop and not on the stack.
+     * One request of a step. When the last response arrives while the step is still being started, it is kept until
+     * {@link ComposingModels#infer} has returned. So steps that run synchronously follow each other in the loop of
+     * {@link #proceed} and not recursively on the stack.
      */
     private final class StepCall implements ResponseSink, ResponseTimeListener {
         final EnsembleScope frame;
@@ -349,8 +357,10 @@ final class EnsembleExecution {
             }
             call = members.infer(request(place), this);
             if (!STATE.compareAndSet(this, STARTING, RUNNING)) {
+                // the step ended before infer returned: handle its end here, in the loop of proceed()
                 ended();
             } else if (tensors.ended()) {
+                // the request failed meanwhile, and fail() could not cancel this step because it was not RUNNING yet
                 cancel();
             }
         }
@@ -400,7 +410,7 @@ final class EnsembleExecution {
                     if (tensors.ended()) {
                         answer.close();
                     } else {
-                        heed(answer.parameters());
+                        updateSequence(answer.parameters());
                         tensors.emitted(step, answer);
                     }
                 }

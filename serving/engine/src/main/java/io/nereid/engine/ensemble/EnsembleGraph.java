@@ -19,37 +19,37 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The steps and tensors of one ensemble, numbered once when it is loaded. Immutable, but for the plans it remembers;
+ * The steps and tensors of an ensemble, numbered when it is loaded. Immutable, except for a cache of plans;
  * thread-safe.
  *
- * <p>Tensors and steps lie in <em>scopes</em>. Scope 0 is what exists once for a request. Every decoupled step opens a scope
- * of its own: what depends on its answers exists once for each of them. A step reads tensors of scope 0 and of one other
- * scope at most.
+ * <p>Tensors and steps belong to <em>scopes</em>. Scope 0 contains what exists once per request. Every decoupled step
+ * opens a scope of its own: what depends on its responses exists once per response. A step reads tensors of scope 0
+ * and of at most one other scope.
  */
 final class EnsembleGraph {
     private static final int REMEMBERED_PLANS = 64;
 
     /**
-     * One end of a step.
+     * An input or output of a step.
      *
-     * @param name the member's input or output
-     * @param tensor the ensemble tensor's number
-     * @param optional whether the member runs without it
-     * @param rank how many dimensions it has, the batch dimension included
+     * @param name the input or output of the composing model
+     * @param tensor the number of the ensemble tensor
+     * @param optional whether the model runs without it
+     * @param rank its number of dimensions, including the batch dimension
      */
     record Port(String name, int tensor, boolean optional, int rank) {}
 
     /**
-     * One step.
+     * A step.
      *
-     * @param index its number, which is its place in the configuration
-     * @param model the member
-     * @param decoupled whether the member may answer any number of times
-     * @param inputs in the member's order
-     * @param outputs in the member's order
-     * @param when the tensor that decides whether it runs; -1 for always
-     * @param reads the numbers of the tensors it waits for, each once
-     * @param scope where it runs
+     * @param index its number, which is its position in the configuration
+     * @param model the composing model
+     * @param decoupled whether the model may send any number of responses
+     * @param inputs in the model's order
+     * @param outputs in the model's order
+     * @param when the tensor that decides whether the step runs; -1 for always
+     * @param reads the numbers of the tensors that it waits for, without duplicates
+     * @param scope the scope in which it runs
      */
     record Step(
             int index,
@@ -60,7 +60,7 @@ final class EnsembleGraph {
             int when,
             int[] reads,
             int scope) {
-        /** Where its outputs lie. */
+        /** The scope of its outputs. */
         int outputScope() {
             return decoupled ? index + 1 : scope;
         }
@@ -98,11 +98,11 @@ final class EnsembleGraph {
     }
 
     /**
-     * Numbers the tensors of an ensemble whose configuration has been checked.
+     * Numbers the tensors of an ensemble whose configuration has been validated.
      *
-     * @param member the configuration of a step's model
-     * @throws ServingException INVALID_ARGUMENT for steps that wait for each other, a tensor nobody gives, or answers of
-     *     different decoupled members that meet
+     * @param member returns the configuration of a step's model
+     * @throws ServingException INVALID_ARGUMENT for steps that depend on each other, a tensor that no step writes, or
+     *     a step that reads outputs of different decoupled models
      */
     static EnsembleGraph compile(ModelConfig config, Function<ModelConfig.Step, ModelConfig> member) {
         ModelConfig.Ensemble ensemble = config.ensemble();
@@ -113,12 +113,12 @@ final class EnsembleGraph {
         return new Compiler(config, ensemble, member).compile();
     }
 
-    /** Whether any number of answers may come. */
+    /** Whether a request may have any number of responses. */
     boolean decoupled() {
         return steps.stream().anyMatch(Step::decoupled);
     }
 
-    /** The step that gives a tensor; null for an input of the ensemble and for a tensor nobody knows. */
+    /** The step that writes a tensor; null for an input of the ensemble and for an unknown tensor. */
     @Nullable
     Step producer(String tensor) {
         int id = tensors.indexOf(tensor);
@@ -129,7 +129,7 @@ final class EnsembleGraph {
         return tensorScope[tensor];
     }
 
-    /** What has to run for these outputs; for all of them when none is named. */
+    /** The plan for these outputs, or for all outputs when the list is empty. */
     Plan plan(List<RequestedOutput> wanted) {
         if (wanted.isEmpty() || wanted.size() == outputs.size()) {
             return whole;
@@ -152,39 +152,39 @@ final class EnsembleGraph {
         return plan;
     }
 
-    /** What has to run for a set of outputs. Immutable; the arrays are read only. */
+    /** The steps that must run for a set of outputs. Immutable; the arrays must not be changed. */
     final class Plan {
-        /** The ensemble's inputs that are read. */
+        /** The inputs of the ensemble that are read. */
         final List<Port> inputs;
 
-        /** The ensemble's outputs that are given. */
+        /** The requested outputs of the ensemble. */
         final List<Port> outputs;
 
-        /** By tensor: the steps that wait for it. */
+        /** By tensor: the steps that read it. */
         final int[][] consumers;
 
         /** By step: how many tensors it waits for; -1 for a step that does not run. */
         final int[] pending;
 
-        /** By tensor: how many steps take it, and one more for an output. Steps of another scope never use it up. */
+        /** By tensor: the number of steps that read it, plus one for an output. Other scopes never count it down. */
         final int[] uses;
 
-        /** By scope: how many steps run in it. */
+        /** By scope: the number of steps that run in it. */
         final int[] scopeSteps;
 
         /** By scope: whether it has outputs. */
         final boolean[] answers;
 
-        /** By tensor: whether it is an output that exists once while others come again and again. */
+        /** By tensor: whether it is an output that exists once although other outputs repeat with every response. */
         final boolean[] shared;
 
-        /** How many of those there are. */
+        /** The number of shared outputs. */
         final int sharedOutputs;
 
-        /** By step: what is asked of the member. */
+        /** By step: the outputs to request from its model. */
         final List<List<RequestedOutput>> wanted;
 
-        /** Whether any number of answers may come. */
+        /** Whether a request may have any number of responses. */
         final boolean decoupled;
 
         Plan(List<Port> outputs) {
@@ -281,7 +281,7 @@ final class EnsembleGraph {
         return false;
     }
 
-    /** Numbers tensors and finds scopes. Confined to the loading thread. */
+    /** Numbers tensors and assigns scopes. Confined to the loading thread. */
     private static final class Compiler {
         private final ModelConfig config;
         private final List<ModelConfig.Step> written;
@@ -341,7 +341,10 @@ final class EnsembleGraph {
             return new EnsembleGraph(config, all, List.copyOf(numbers.keySet()), scopes, producers, inputs, outputs);
         }
 
-        /** Goes through the steps as their tensors come to exist. */
+        /**
+         * Orders the steps: repeatedly takes every step whose tensors are all known. Steps that remain form a cycle or
+         * miss a tensor.
+         */
         private @Nullable Step[] order(int[] producers, boolean[] known, int[] scopes) {
             @Nullable Step[] steps = new Step[written.size()];
             boolean more = true;

@@ -15,8 +15,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Puts an ensemble together once the models it is made of have settled. Called by one thread at a time; {@link #again} by
- * any.
+ * Loads an ensemble after its composing models have become available or have failed. Called by one thread at a time,
+ * except {@link #again}, which any thread may call.
  */
 public final class EnsembleLoader implements Loader {
     private final ServableId id;
@@ -27,7 +27,11 @@ public final class EnsembleLoader implements Loader {
     private long loadNanos;
     private @Nullable EnsembleServable servable;
 
-    /** For a configuration as far as it was given. */
+    /**
+     * Creates the loader.
+     *
+     * @param config the configuration as far as it is given
+     */
     public EnsembleLoader(
             ServableId id, ModelConfig config, String fingerprint, ComposingModels members, ServableFactory servables) {
         this.id = id;
@@ -92,7 +96,10 @@ public final class EnsembleLoader implements Loader {
         return made;
     }
 
-    /** What follows from the members: whether answers may be many, and the labels of outputs that have none of their own. */
+    /**
+     * Completes the configuration from the composing models: whether the ensemble is decoupled, and the labels of
+     * outputs that have no labels of their own.
+     */
     private ModelConfig complete(EnsembleGraph graph, EnsembleValidator checks) {
         Map<String, List<String>> labels = new HashMap<>(config.labels());
         ModelConfig.Ensemble ensemble = config.ensemble();

@@ -8,13 +8,16 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What an {@link EnsembleExecution} hands to its client next. Guarded by the run until it is handed out. */
+/**
+ * A response, or the failure, that an {@link EnsembleExecution} delivers to its client. Guarded by the execution's
+ * lock until it is delivered.
+ */
 final class EnsembleResponse {
     final List<Tensor> outputs;
     final Map<String, Object> parameters;
     final @Nullable ServingException failure;
 
-    /** Whether nothing follows. */
+    /** Whether it is the last one. */
     boolean last;
 
     EnsembleResponse(List<Tensor> outputs, Map<String, Object> parameters, @Nullable ServingException failure) {

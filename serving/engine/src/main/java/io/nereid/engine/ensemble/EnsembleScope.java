@@ -9,8 +9,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors and steps of one scope of one request, for one answer of the step that opens the scope. Guarded by its
- * {@link EnsembleExecution}.
+ * The tensors and steps of one scope of one request: the whole request, or one response of the decoupled step that
+ * opens the scope. Guarded by the lock of its {@link EnsembleExecution}.
  */
 final class EnsembleScope {
     final int scope;
@@ -34,7 +34,7 @@ final class EnsembleScope {
         this.unsettled = plan.scopeSteps[scope];
     }
 
-    /** One taker has taken a tensor. */
+    /** Records that one reader has read a tensor; the last reader closes it. */
     void used(int tensor) {
         if (--uses[tensor] == 0) {
             Tensor value = tensors[tensor];

@@ -10,15 +10,15 @@ import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 
 /**
- * A version that is made of other models. It has no queue and no memory of its own: a request's steps wait and run with the
- * models they belong to. Thread-safe.
+ * A loaded ensemble. It has neither a queue nor memory of its own: the steps of a request wait and run in the
+ * schedulers of the composing models. Thread-safe.
  */
 final class EnsembleServable extends EngineServable {
     private final EnsembleGraph graph;
     private final ComposingModels members;
     private final Clock clock;
 
-    /** For a configuration that has been checked against the members. */
+    /** Creates the servable for a validated configuration. */
     EnsembleServable(
             ServableId id,
             ModelConfig config,

@@ -17,21 +17,27 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is known of one request of an ensemble: which tensors exist, which steps may start, and which answers are ready.
- * Guarded by its {@link EnsembleExecution}; calls nobody but its {@link Starter}.
+ * The state of one request of an ensemble: which tensors exist, which steps can start, and which responses are ready.
+ * Guarded by the lock of its {@link EnsembleExecution}; its only callback is {@link Starter}.
  *
- * <p>A step starts as soon as every tensor it reads is settled, that is, exists or never will. A tensor is
+ * <p>A step is decided as soon as every tensor that it reads is settled, which means that the tensor exists or never
+ * will. A tensor without a value is
  * <ul>
- *   <li>absent, when it is an optional input that the request left out, or an output that its step did not give;
- *   <li>left out, when its step was left out: because its {@code when} tensor does not exist or has a false element (one
- *       without elements has none), or because an input that it needs was left out.
+ * <li>absent, when it is an optional input that the request omits, or an output that its step did not return;
+ * <li>left out, when its step was skipped: because the step's {@code when} tensor does not exist or has a false
+ * element (a tensor without elements has none), or because an input that the step requires was left out.
  * </ul>
- * A step that needs an absent tensor can never run, nor can the steps after it; when an output of the ensemble is missing for
- * that reason the request fails. An output that was left out is not in the answer, which is how an ensemble decides between
- * branches: each branch begins with a {@code when}, and the step that joins them has optional inputs.
+ * <p>A step that requires an absent tensor can never run, nor can the steps that depend on it; the request fails when
+ * an output of the ensemble is missing for that reason. An output that was left out is omitted from the response. In
+ * this way an ensemble selects between branches: each branch begins with a {@code when}, and the step that joins the
+ * branches has optional inputs.
  *
- * <p>Each answer of a decoupled step makes a {@link EnsembleScope}: the steps after it run once more, with the tensors of that
- * answer. Answers leave in the order in which the decoupled step gave theirs.
+ * <p>Each response of a decoupled step creates an {@link EnsembleScope}: the dependent steps run once more, with the
+ * tensors of that response. Responses are delivered in the order in which the decoupled step returned them.
+ *
+ * <p>Bookkeeping: {@code pending} counts, per step, the tensors that are not settled yet, and {@code uses}, per
+ * tensor, the readers left, so that a tensor is closed after its last reader; {@code unsettled} counts, per scope,
+ * what must still end before its response is complete.
  */
 final class EnsembleState {
     private static final byte UNSETTLED = 0;
@@ -50,9 +56,9 @@ final class EnsembleState {
     private final ArrayDeque<EnsembleResponse> answers = new ArrayDeque<>(2);
     private volatile boolean ended;
 
-    /** Who runs steps. */
+    /** Starts steps. */
     interface Starter {
-        /** The step can run now; owns the inputs from here on, also when it throws. */
+        /** Starts a step whose inputs are complete. Owns the inputs from here on, also when it throws. */
         void start(EnsembleScope frame, Step step, List<Tensor> inputs);
     }
 
@@ -64,23 +70,23 @@ final class EnsembleState {
         this.root = new EnsembleScope(plan, 0);
     }
 
-    /** Whether the last answer, or the failure, is known. Also without the lock. */
+    /** Whether the last response, or the failure, is known. May be called without the lock. */
     boolean ended() {
         return ended;
     }
 
-    /** The next answer to hand out, or null. */
+    /** The next response to deliver, or null. */
     @Nullable
     EnsembleResponse poll() {
         return answers.poll();
     }
 
-    /** The request begins, with the inputs that a client gave; they stay with the caller. */
+    /** Begins the request with the client's inputs, which the caller keeps. */
     void begin(List<Tensor> given) {
         int at = 0;
         for (Port input : plan.inputs) {
             Tensor found = null;
-            // Both lists have the order of the configuration; inputs that no step needs are passed over.
+            // both lists have the order of the configuration; inputs that no step reads are skipped
             for (int i = at; i < given.size() && found == null; i++) {
                 if (given.get(i).name().equals(input.name())) {
                     found = given.get(i);
@@ -96,7 +102,7 @@ final class EnsembleState {
         settled(root);
     }
 
-    /** A step has spoken its last word, which this takes over. */
+    /** Takes over the last response of a step. */
     void completed(EnsembleScope frame, Step step, InferenceResponse response) {
         if (!step.decoupled()) {
             frame.take(response.parameters());
@@ -108,7 +114,7 @@ final class EnsembleState {
         settled(frame);
     }
 
-    /** A decoupled step has given an answer, which this takes over. */
+    /** Takes over a response of a decoupled step, which more may follow. */
     void emitted(Step step, InferenceResponse response) {
         EnsembleScope frame = new EnsembleScope(plan, step.outputScope());
         frames.add(frame);
@@ -121,6 +127,7 @@ final class EnsembleState {
             }
         }
         give(frame, step, outputs(step, response));
+        // the new scope must also count the tensors of scope 0 that were settled before it existed
         for (Step after : graph.steps) {
             if (after.scope() == frame.scope && plan.pending[after.index()] > 0) {
                 for (int t : after.reads()) {
@@ -134,7 +141,7 @@ final class EnsembleState {
         settled(frame);
     }
 
-    /** Nothing more becomes of the request: gives everything up, and ends with this. */
+    /** Fails the request: closes everything, and adds the failure as the last response. */
     void fail(ServingException e) {
         ended = true;
         for (EnsembleScope frame : order) {
@@ -168,7 +175,7 @@ final class EnsembleState {
         }
     }
 
-    /** The answer's tensors by the step's outputs; others are closed. */
+    /** The response's tensors in the order of the step's outputs; other tensors are closed. */
     private @Nullable Tensor[] outputs(Step step, InferenceResponse response) {
         List<Port> ports = step.outputs();
         @Nullable Tensor[] found = new Tensor[ports.size()];
@@ -252,7 +259,7 @@ final class EnsembleState {
         }
     }
 
-    /** PRESENT for a step that runs, else what becomes of its outputs. */
+    /** PRESENT for a step that runs, otherwise the state of its outputs. */
     private byte outcome(EnsembleScope frame, Step step) {
         byte outcome = PRESENT;
         for (int t : step.reads()) {
@@ -310,7 +317,7 @@ final class EnsembleState {
         return inputs;
     }
 
-    /** A tensor's shape for a taker: the batch dimension put before it or taken away where only one side has it. */
+    /** The tensor's shape for a reader: adds or removes the batch dimension where only one side has it. */
     private Shape adapted(Tensor tensor, Port taker, String model) {
         Shape shape = tensor.shape();
         if (shape.rank() == taker.rank() - 1) {
@@ -328,7 +335,7 @@ final class EnsembleState {
         return shape.withoutFirst();
     }
 
-    /** Ends a frame whose steps have all ended. */
+    /** Ends a scope when all its steps have ended, and queues the responses that are complete, in order. */
     private void settled(EnsembleScope frame) {
         if (frame.unsettled > 0 || frame.done || ended) {
             return;
@@ -343,6 +350,7 @@ final class EnsembleState {
             frame.answer = answer(frame);
         }
         frame.done = true;
+        // scopes may end in any order, but responses are queued in the order in which their scopes began
         EnsembleScope head;
         while ((head = order.peek()) != null && head.done) {
             order.remove();
@@ -365,7 +373,7 @@ final class EnsembleState {
         }
     }
 
-    /** The outputs of a frame whose steps have ended. */
+    /** The outputs of a scope whose steps have ended. */
     private EnsembleResponse answer(EnsembleScope frame) {
         List<Tensor> outputs = new ArrayList<>(plan.outputs.size());
         try {

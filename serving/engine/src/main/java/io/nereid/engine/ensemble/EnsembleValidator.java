@@ -18,8 +18,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Whether an ensemble and the models it is made of fit together. The texts are those that operators look for. Confined to
- * the loading thread.
+ * Validates an ensemble against its composing models. The error messages are Triton's, which operators search for.
+ * Confined to the loading thread.
  */
 final class EnsembleValidator {
     private final ModelConfig ensemble;
@@ -27,10 +27,10 @@ final class EnsembleValidator {
     private final Map<String, Use> tensors = new HashMap<>();
 
     /**
-     * What one model says about a tensor.
+     * The type and shape of a tensor in one model.
      *
      * @param shape without the batch dimension
-     * @param full with it
+     * @param full with the batch dimension
      */
     private record Use(String model, DataType dataType, Shape shape, Shape full) {}
 
@@ -40,9 +40,9 @@ final class EnsembleValidator {
     }
 
     /**
-     * The configuration of a step's model.
+     * Returns the configuration of a step's model.
      *
-     * @throws ServingException FAILED_PRECONDITION when no version, or not the one asked for, is loaded
+     * @throws ServingException FAILED_PRECONDITION when no version, or not the required one, is loaded
      */
     ModelConfig member(ModelConfig.Step step) {
         try {
@@ -53,7 +53,7 @@ final class EnsembleValidator {
     }
 
     /**
-     * Checks every step against its model.
+     * Validates every step against its model.
      *
      * @throws ServingException INVALID_ARGUMENT, or FAILED_PRECONDITION as {@link #member}
      */
@@ -131,7 +131,7 @@ final class EnsembleValidator {
                     + " is inferred from model " + first.model() + " while " + typeName(use.dataType())
                     + " is inferred from model " + use.model());
         }
-        // A model without the batch dimension may also take whole batches as they are: [-1,16] beside [16].
+        // a model without a batch dimension may take whole batches as they are: [-1,16] is compatible with [16]
         if (!compatible(first.shape(), use.shape()) && !compatible(first.full(), use.full())) {
             throw ServingException.invalidArgument(where + "inconsistent shape: " + first.shape()
                     + " is inferred from model " + first.model() + " while " + use.shape()

@@ -28,20 +28,24 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs batches on a backend model: gathers inputs, runs, splits outputs; or hands the requests themselves to a model that
- * wants them. A batch of one passes its tensors themselves; a larger one is gathered into one slab per input and its
- * outputs are handed on as slices of the run's output. Thread-safe across instances: each has its own {@link ModelInstance}.
+ * Runs batches on a backend model: gathers the inputs, runs the model, and splits the outputs; or passes the single
+ * requests to a model that takes requests. A batch of one request uses the request's tensors without a copy. A larger
+ * batch is gathered into one slab per input, and its outputs are returned as slices of the run's output. Thread-safe
+ * across instances: each has its own {@link ModelInstance}, and the scheduler runs one batch at a time on it.
  *
- * <p>Of {@link ModelConfig.Fit} it does what concerns a batch: rows are added up to the next size that is allowed, as
- * copies of the last job's first row whose answers are thrown away, and inputs of different shapes are padded. Outputs are
- * given as the model made them from the padded inputs. A job alone, of an allowed size, is not padded.
- * Requests that are cut share no batch where shapes may differ, so that their answers have one shape.
+ * <p>Applies the batch part of {@link ModelConfig.Fit}: adds rows up to the next allowed size, as copies of a row
+ * whose results are discarded, and pads inputs of different shapes. Outputs of padded inputs are returned as the model
+ * computed them. A single job of an allowed size is not padded. Requests that are split do not share a padded batch,
+ * so that all pieces of a response have the same shape.
  */
 public final class BatchExecution implements BatchRunner, AutoCloseable {
-    /** The parameter of a model whose answers tell, as the parameter {@link #BATCH_ID}, in which run they were made. */
+    /** The model parameter that adds the response parameter {@link #BATCH_ID}. */
     public static final String BATCH_IDS = "nereid.batch_id";
 
-    /** The parameter of an answer: the same for all requests of one run, and for no others. */
+    /**
+     * The response parameter that identifies the run: equal for all requests of one run, and different for every other
+     * run.
+     */
     static final String BATCH_ID = "batch_id";
 
     private static final Logger LOG = LoggerFactory.getLogger(BatchExecution.class);
@@ -58,18 +62,19 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private final int maxRows;
     private final boolean batchIds;
     private final Object lock = new Object();
-    /** Elements are written under the lock, by the one run that has the instance. */
+    /** Created on first use. Elements are written under the lock, by the one run that occupies the instance. */
     private volatile @Nullable ModelInstance[] invocations;
 
+    /** Creates the execution for the model's default signature. */
     public BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
         this(model, "", model.config(), id, statistics, clock);
     }
 
     /**
-     * For one of the model's signatures.
+     * Creates the execution for one of the model's signatures.
      *
-     * @param signature its name, empty for the default one
-     * @param config that of the model with the signature's inputs and outputs
+     * @param signature the signature's name, empty for the default one
+     * @param config the model's configuration with the signature's inputs and outputs
      */
     public BatchExecution(
             BackendModel model,
@@ -83,7 +88,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.id = id;
         this.statistics = statistics;
         this.clock = clock;
-        // A model that takes requests makes its own batches.
+        // a model that takes requests forms its own batch tensors, so there is nothing to pad
         this.plan = new IoMapping(config, model.traits().requests() ? ModelConfig.Fit.NONE : config.fit());
         this.gather = new InputGatherer(config, plan, model.traits().alignment());
         this.split = new OutputSplitter(id.model(), plan);
@@ -95,7 +100,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
 
     @Override
     public boolean joinable(InferenceJob a, InferenceJob b) {
-        // The pieces of a request must be padded alike, or not at all, for their answers to be joined.
+        // pieces of a split request must not be padded to different shapes, or their outputs could not be concatenated
         return (!plan.pads() || (a.batchSize() <= maxRows && b.batchSize() <= maxRows))
                 && plan.joinable(a.request().inputs(), b.request().inputs());
     }
@@ -113,7 +118,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         run(instance, jobs, statistics);
     }
 
-    /** As {@link #run(int, List, BatchCut)}, counted elsewhere. */
+    /** As {@link #run(int, List, BatchCut)}, with other statistics. Every job is ended, whatever the model throws. */
     public void run(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
         ServingException failure;
         try {
@@ -130,7 +135,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             failure = failure(t);
         }
         if (jobs.size() > 1 && failure.code() == ErrorCode.INVALID_ARGUMENT) {
-            // One client's bad input must not spoil the answers of the others.
+            // the invalid input of one client must not fail the others: run every job alone
             for (InferenceJob job : jobs) {
                 run(instance, List.of(job), counts);
             }
@@ -156,6 +161,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     private ModelInstance invocation(int instance) {
+        // without the lock: an element is only ever written by the run that occupies the instance, which is this one
         @Nullable ModelInstance[] all = invocations;
         ModelInstance invocation = instance < all.length ? all[instance] : null;
         if (invocation != null) {
@@ -171,7 +177,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
-    /** The instance's memory goes. */
+    /** Frees the memory of an instance that no longer runs. */
     @Override
     public void retired(int instance) {
         ModelInstance invocation = null;
@@ -254,12 +260,15 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
-    /** What every answer of one run says of it. */
+    /** The response parameters that are common to all requests of a run. */
     private Map<String, Object> runParameters() {
         return batchIds ? Map.of(BATCH_ID, UUID.randomUUID().toString()) : Map.of();
     }
 
-    /** Every job ends here, whatever the model throws; those of a decoupled model perhaps later. */
+    /**
+     * Passes the requests to the model. Every job ends here, whatever the model throws; those of a decoupled model
+     * perhaps later.
+     */
     private void runRequests(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
         RequestExecution run = new RequestExecution(rows(jobs), counts, clock, runParameters());
         List<ModelRequestAdapter> requests = new ArrayList<>(jobs.size());
@@ -340,7 +349,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         return guard;
     }
 
-    /** Ends the invocations; no run is under way and none follows. */
+    /** Closes the instances. No run is in progress and none follows. */
     @Override
     public void close() {
         for (int i = 0; i < invocations.length; i++) {
@@ -348,7 +357,10 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
-    /** Stops a run when the last client that waits for it has gone, and never the run after it. */
+    /**
+     * Cancels a run when the last client that waits for it has gone. {@link #end} makes sure that a late cancellation
+     * never hits the next run on the same instance; hence the lock.
+     */
     private static final class RunGuard implements Runnable {
         private final ModelInstance invocation;
         private int waiting;

@@ -12,9 +12,9 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Makes the tensors that tell a model how its batch is put together. Immutable. */
+/** Creates Triton's batch inputs: tensors that describe the composition of a batch to the model. Immutable. */
 final class BatchInputs {
-    /** What one request gives as the source of a batch input. */
+    /** The source of a batch input in one request. */
     private record Item(Shape shape, int rows) {}
 
     private final String model;
@@ -28,7 +28,8 @@ final class BatchInputs {
     /**
      * Adds a tensor for each target to {@code fed}, which owns it.
      *
-     * @param extra rows that are copies of the last job's first one, and count as one more request; 0 for none
+     * @param extra number of padding rows, which are copies of a row of the last job and count as one more request; 0
+     *     for none
      */
     void addTo(List<Tensor> fed, List<InferenceJob> jobs, int extra) {
         for (BatchInput spec : specs) {
@@ -118,6 +119,6 @@ final class BatchInputs {
             }
         }
         throw ServingException.invalidArgument("input '" + spec.source() + "' is missing in a request for model '"
-                + model + "', which counts its elements (expected: it to be given)");
+                + model + "', whose batch inputs describe it (expected: the input to be present)");
     }
 }

@@ -15,8 +15,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes what a model is fed from what its clients gave: a request alone passes its tensors themselves, several are laid
- * one after the other into one slab per input. Thread-safe: it keeps nothing.
+ * Gathers the model's inputs from the requests of a batch. A single request passes its tensors unchanged; several
+ * requests are concatenated into one slab per input. Thread-safe: stateless.
  */
 final class InputGatherer {
     private final IoMapping plan;
@@ -30,8 +30,8 @@ final class InputGatherer {
     }
 
     /**
-     * What the model is fed for one job: the list of its request itself, which stays the job's, or else a list that is
-     * the caller's with its tensors.
+     * The inputs for a single job: either the list of its request, which remains the job's, or a new list that the
+     * caller owns with its tensors.
      */
     List<Tensor> one(InferenceJob job) {
         List<Tensor> inputs = job.request().inputs();
@@ -55,7 +55,10 @@ final class InputGatherer {
         }
     }
 
-    /** A job's inputs as a model sees them that takes requests, as {@link #one}; ragged ones keep their shape. */
+    /**
+     * The inputs of one job for a model that takes requests; ownership as for {@link #one}. Ragged inputs keep their
+     * shapes.
+     */
     List<Tensor> request(InferenceJob job) {
         List<Tensor> inputs = job.request().inputs();
         if (plan.plainInputs()) {
@@ -72,11 +75,10 @@ final class InputGatherer {
     }
 
     /**
-     * One slab per input: the jobs' bytes one after the other, each padded where shapes may differ. The caller owns the
-     * tensors.
+     * One slab per input with the bytes of all jobs, each padded where shapes may differ. The caller owns the tensors.
      *
-     * @param rows of the jobs
-     * @param extra rows to add, as copies of the first row of the last job that has one
+     * @param rows rows of all jobs
+     * @param extra padding rows to add, as copies of the first row of the last job that has a row
      */
     List<Tensor> many(List<InferenceJob> jobs, int rows, int extra) {
         List<Tensor> first = jobs.get(0).request().inputs();
@@ -165,7 +167,7 @@ final class InputGatherer {
         return at + t.byteLength();
     }
 
-    /** The least shape that holds all, but for the first dimension; null when they are alike. */
+    /** The smallest shape, apart from the first dimension, that contains all inputs; null when they are equal. */
     private static @Nullable Shape padded(List<InferenceJob> jobs, int i) {
         Shape first = input(jobs.get(0), i).shape();
         long[] most = null;
@@ -182,7 +184,7 @@ final class InputGatherer {
         return most == null ? null : Shape.of(most);
     }
 
-    /** Padded, each may still run alone: so it is said to be the requests' fault. */
+    /** With padding each request may still run alone, so INVALID_ARGUMENT makes the caller retry them one by one. */
     private static ServingException tooMuch(Tensor first, int rows, long bytes, boolean padded) {
         return ServingException.of(
                 padded ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,

@@ -16,19 +16,19 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a model's tensors differ between clients and the model: reshaping, ragged inputs, scattered outputs. Worked out
- * once per model, so that a run only looks things up. Immutable.
+ * The mapping between the tensors of clients and those of the model: reshaping, ragged inputs, scattered outputs.
+ * Computed once per model, so that a run only looks it up. Immutable.
  *
- * <p>Requests whose tensors differ beyond the first dimension share a batch only where these may be padded; otherwise each
- * shape has batches of its own, where TensorFlow Serving would fail the whole batch.
+ * <p>Requests whose tensors differ beyond the first dimension share a batch only where padding is allowed; otherwise
+ * each shape has its own batches, where TensorFlow Serving would fail the whole batch.
  */
 public final class IoMapping {
     /**
-     * An input that clients give.
+     * An input of clients.
      *
      * @param spec as clients see it
-     * @param ragged whether the batch is fed as one flat tensor
-     * @param compared whether requests must agree on its shape to share a batch
+     * @param ragged whether the model gets the batch as one flat tensor
+     * @param compared whether requests must have equal shapes to share a batch
      */
     record Input(TensorSpec spec, boolean ragged, boolean compared) {}
 
@@ -36,8 +36,8 @@ public final class IoMapping {
      * An output that a run may be asked for.
      *
      * @param spec as clients see it
-     * @param accepted its shape as the model gives it, the batch dimension (-1) included
-     * @param source the input by whose shape it is cut, or null
+     * @param accepted its shape as the model returns it, the batch dimension (-1) included
+     * @param source the input by whose shape the output is split, or null
      */
     record Output(TensorSpec spec, Shape accepted, @Nullable String source) {
         String name() {
@@ -54,11 +54,11 @@ public final class IoMapping {
     }
 
     private static final int[] ANY = {};
-    /** Beyond it tensors are not padded, but must agree. */
+    /** Tensors of a higher rank are not padded: their shapes must be equal. */
     private static final int MOST_PADDED = 6;
 
     private final boolean batched;
-    /** Sizes that a run may have, ascending; {@link #ANY} for any. */
+    /** The allowed sizes of a run, ascending; {@link #ANY} for any size. */
     private final int[] allowed;
 
     private final boolean pads;
@@ -73,7 +73,7 @@ public final class IoMapping {
         this(config, config.fit());
     }
 
-    /** With another way in which batches are made to fit. */
+    /** Creates a mapping with other padding settings than the configuration's. */
     IoMapping(ModelConfig config, Fit fit) {
         this.batched = config.batched();
         this.allowed = fit == Fit.NONE || !batched || fit.allowedSizes().isEmpty()
@@ -122,12 +122,15 @@ public final class IoMapping {
         return batched;
     }
 
-    /** Whether inputs of one batch are padded to one shape. */
+    /** Whether the inputs of a batch are padded to one shape. */
     boolean pads() {
         return pads;
     }
 
-    /** How many rows must be added to a batch of so many; 0 when it may run as it is, or none is large enough. */
+    /**
+     * The number of rows to add to a batch of {@code rows}; 0 when that size is allowed, or no allowed size is large
+     * enough.
+     */
     int missing(int rows) {
         if (allowed == ANY || rows == 0) {
             return 0;
@@ -140,22 +143,22 @@ public final class IoMapping {
         return 0;
     }
 
-    /** Whether the model sees the very tensors that clients give. */
+    /** Whether the model gets the clients' tensors unchanged. */
     boolean plainInputs() {
         return plainInputs;
     }
 
-    /** Whether clients see the very tensors that the model gives. */
+    /** Whether clients get the model's tensors unchanged. */
     boolean plainOutputs() {
         return plainOutputs;
     }
 
-    /** The outputs that clients get when they name none, in the model's order. */
+    /** The outputs for clients that request none explicitly, in the model's order. */
     List<String> allOutputs() {
         return allOutputs;
     }
 
-    /** The outputs of either list, in the model's order. */
+    /** The outputs that occur in at least one list, in the model's order. */
     List<String> union(List<List<String>> wanted) {
         Set<String> names = new TreeSet<>();
         wanted.forEach(names::addAll);
@@ -168,7 +171,10 @@ public final class IoMapping {
         return union;
     }
 
-    /** Whether requests with these inputs, in the model's order, may share a batch. An equivalence. */
+    /**
+     * Whether requests with these inputs, in the model's order, may share a batch. An equivalence relation, so that
+     * comparing with the first request of a batch suffices.
+     */
     boolean joinable(List<Tensor> left, List<Tensor> right) {
         if (left.size() != right.size()) {
             return false;
@@ -183,7 +189,7 @@ public final class IoMapping {
                 return false;
             }
             Input input = input(l.name(), i);
-            // What the server has added (states) is laid side by side too.
+            // inputs that the server has added (states) are concatenated too, so their shapes must be equal
             if ((input == null || input.compared())
                     && !l.shape().sameBeyondFirst(r.shape())
                     && (input == null || !paddable(l.shape(), r.shape()))) {
@@ -197,7 +203,11 @@ public final class IoMapping {
         return pads && left.rank() == right.rank() && left.rank() <= MOST_PADDED;
     }
 
-    /** The client's input of that name, probably at {@code guess}; null for what the server has added. */
+    /**
+     * Returns the client input with this name, or null for one that the server has added.
+     *
+     * @param guess the likely position
+     */
     @Nullable
     Input input(String name, int guess) {
         if (guess < inputs.length && inputs[guess].spec().name().equals(name)) {
@@ -211,7 +221,11 @@ public final class IoMapping {
         return null;
     }
 
-    /** The output of that name, probably at {@code guess}; null when the model has none. */
+    /**
+     * Returns the output with this name, or null for an unknown one.
+     *
+     * @param guess the likely position
+     */
     @Nullable
     Output output(String name, int guess) {
         if (guess < outputs.length && outputs[guess].name().equals(name)) {
@@ -225,7 +239,7 @@ public final class IoMapping {
         return null;
     }
 
-    /** The shape in which the model sees a tensor that clients give as {@code given}. */
+    /** The shape in which the model sees a client's tensor of shape {@code given}. */
     Shape modelShape(@Nullable Input input, Shape given) {
         if (input == null) {
             return given;
@@ -237,13 +251,16 @@ public final class IoMapping {
         return reshape == null ? given : map(given, input.spec().shape(), reshape);
     }
 
-    /** The shape in which clients see a tensor that the model gives as {@code given}. */
+    /** The shape in which clients see a model's tensor of shape {@code given}. */
     Shape clientShape(Output output, Shape given) {
         Shape reshape = output.spec().reshape();
         return reshape == null ? given : map(given, reshape, output.spec().shape());
     }
 
-    /** {@code to} with the sizes that {@code given} has where {@code from} leaves them open. */
+    /**
+     * Returns {@code to}, whose variable dimensions get the sizes that {@code given} has at the variable dimensions of
+     * {@code from}.
+     */
     private Shape map(Shape given, Shape from, Shape to) {
         int skip = batched ? 1 : 0;
         long[] dims = new long[to.rank() + skip];

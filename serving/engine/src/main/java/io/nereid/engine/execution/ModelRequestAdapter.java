@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * A job as a model sees it that takes requests. It ends the job once, on whatever thread the model answers; answers that
- * come after the end are dropped. Thread-safe as {@link ModelRequest} asks for.
+ * Presents a job to a model that takes requests. Ends the job once, on the thread on which the model answers;
+ * responses after the end are dropped. Thread-safe, as {@link ModelRequest} requires.
  */
 public final class ModelRequestAdapter implements ModelRequest {
     private final InferenceJob job;
@@ -29,7 +29,9 @@ public final class ModelRequestAdapter implements ModelRequest {
     private final AtomicBoolean ended = new AtomicBoolean();
 
     /**
-     * @param fed the inputs as the model sees them: the list of the job's request, or one that is dropped at the end
+     * Creates the adapter.
+     *
+     * @param fed the inputs as the model sees them: the list of the job's request, or a list that is closed at the end
      * @param run the run of the whole batch
      */
     public ModelRequestAdapter(
@@ -73,7 +75,7 @@ public final class ModelRequestAdapter implements ModelRequest {
             Tensor.closeAll(outputs);
             ServingException e = ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
-                    "model '" + model + "' is not decoupled, but answers more than once");
+                    "model '" + model + "' is not decoupled, but sent more than one response");
             fail(single("2 or more"));
             throw e;
         }
@@ -137,7 +139,7 @@ public final class ModelRequestAdapter implements ModelRequest {
             fail(ServingException.of(
                     ErrorCode.INTERNAL,
                     "model '" + model
-                            + "' asked to see a request again (expected: only models of iterative sequences do)"));
+                            + "' rescheduled a request, which only models with iterative sequences may do"));
         } else if (ended.compareAndSet(false, true)) {
             drop();
             job.ran(run.from(), run.answered(), run.rows());
@@ -145,12 +147,12 @@ public final class ModelRequestAdapter implements ModelRequest {
         }
     }
 
-    /** The model, which is not decoupled, has returned. */
+    /** The model, which is not decoupled, has returned without a response. */
     void unanswered() {
         fail(single("0"));
     }
 
-    /** The run is over: what a client's leaving would have stopped is no more. */
+    /** The run is over: removes the action that would cancel it. */
     void withdraw() {
         if (!ended.get()) {
             job.onCancel(null);

@@ -13,8 +13,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes each client's answer from what a model gave: checks it against the configuration, gives it the shape clients
- * see, and hands each its rows as slices of the run's output. Thread-safe: it keeps nothing.
+ * Splits the model's outputs into the responses of a batch: validates them against the configuration, reshapes them
+ * for clients, and returns each request's rows as slices of the run's output. Thread-safe: stateless.
  */
 public final class OutputSplitter {
     private final String model;
@@ -26,9 +26,9 @@ public final class OutputSplitter {
     }
 
     /**
-     * The answer of a job that ran alone. Takes over the outputs, on an exception too.
+     * The response of a job that ran alone. Takes over the outputs, also when it throws.
      *
-     * @param wanted what the run was asked for, in that order
+     * @param wanted the outputs that the run was asked for, in that order
      */
     List<Tensor> one(InferenceJob job, List<Tensor> outputs, List<String> wanted) {
         try {
@@ -48,7 +48,10 @@ public final class OutputSplitter {
         }
     }
 
-    /** What a model that takes requests answered to one of them: those outputs that were wanted. As {@link #one}. */
+    /**
+     * The response to one request of a model that takes requests, reduced to the requested outputs; otherwise as
+     * {@link #one}.
+     */
     List<Tensor> request(InferenceJob job, List<Tensor> outputs, List<String> wanted) {
         List<Tensor> answer = new ArrayList<>(wanted.size());
         try {
@@ -72,13 +75,12 @@ public final class OutputSplitter {
     }
 
     /**
-     * The part of each output that belongs to each job, in the order that job asked for. The outputs stay with the
-     * caller.
+     * Returns each job's part of each output, in the order that the job requested. The caller keeps the outputs.
      *
-     * @param asked what the run was asked for, in that order
-     * @param wanted what each job asked for
-     * @param rows of the whole run
-     * @param extra how many of them are at its end, belong to nobody and are thrown away
+     * @param asked the outputs that the run was asked for, in that order
+     * @param wanted the outputs that each job requested
+     * @param rows rows of the whole run
+     * @param extra how many of them are padding rows at the end, which are discarded
      */
     List<List<Tensor>> many(
             List<InferenceJob> jobs,
@@ -99,7 +101,7 @@ public final class OutputSplitter {
             }
             for (int o = 0; o < at.length; o++) {
                 if (at[o] != outputs.get(o).byteLength()) {
-                    throw unlike(outputs.get(o), "it to hold exactly what its requests' inputs call for");
+                    throw unlike(outputs.get(o), "exactly as many elements as the inputs of its requests imply");
                 }
             }
             return parts;
@@ -143,7 +145,7 @@ public final class OutputSplitter {
         }
     }
 
-    /** Passes the rows at the end over, which are like those of {@code like}. */
+    /** Advances past the padding rows, whose shapes are like those of {@code like}. */
     private void skip(InferenceJob like, List<Tensor> outputs, int[] at, int rows, int extra) {
         for (int o = 0; o < outputs.size(); o++) {
             Tensor whole = outputs.get(o);
@@ -159,7 +161,7 @@ public final class OutputSplitter {
         return rows == 0 ? 0 : whole.shape().elementCount() / rows * part;
     }
 
-    /** Bytes of the next {@code elements} elements. */
+    /** The length in bytes of the next {@code elements} elements. */
     private int bytes(Tensor whole, int from, long elements) {
         long end;
         if (whole.dataType() != DataType.BYTES) {
@@ -168,11 +170,11 @@ public final class OutputSplitter {
             int at = from;
             for (long i = 0; i < elements; i++) {
                 if (at > whole.byteLength() - 4) {
-                    throw unlike(whole, "as many texts as its shape says");
+                    throw unlike(whole, "as many strings as its shape has elements");
                 }
                 int length = whole.region().getInt(whole.offset() + at);
                 if (length < 0 || length > whole.byteLength() - at - 4) {
-                    throw unlike(whole, "texts that end within it");
+                    throw unlike(whole, "strings that end within the tensor");
                 }
                 at += 4 + length;
             }
@@ -184,7 +186,7 @@ public final class OutputSplitter {
         return (int) end - from;
     }
 
-    /** The output under the shape that clients see, with a count of its own. */
+    /** The output in the shape that clients see, with a reference of its own. */
     private Tensor asClient(Tensor t, int guess, InferenceJob job) {
         IoMapping.Output spec = known(t, guess);
         Shape shape;
@@ -193,13 +195,13 @@ public final class OutputSplitter {
         } else {
             shape = scattered(spec, spec.source(), job, job.batchSize());
             if (shape.elementCount() != t.shape().elementCount()) {
-                throw unlike(t, shape + ", as its request's input calls for");
+                throw unlike(t, shape + ", according to its request's input");
             }
         }
         return t.retainAs(t.name(), shape);
     }
 
-    /** The dimensions of the output with the sizes that the source has at the places that are open. */
+    /** The dimensions of a scattered output: its variable dimensions get the sizes of the source input. */
     private Shape scattered(IoMapping.Output spec, String source, InferenceJob job, int rows) {
         Shape dims = spec.spec().shape();
         for (Tensor t : job.request().inputs()) {
@@ -218,14 +220,14 @@ public final class OutputSplitter {
             }
         }
         throw ServingException.invalidArgument("input '" + source + "' is missing in a request for model '" + model
-                + "', by which output '" + spec.name() + "' is cut (expected: it to be given)");
+                + "', which determines the shape of output '" + spec.name() + "' (expected: the input to be present)");
     }
 
     private void check(List<Tensor> outputs, List<String> asked, int rows) {
         if (outputs.size() != asked.size()) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,
-                    "model '" + model + "' gave " + outputs.size() + " outputs (expected: " + asked.size() + ": "
+                    "model '" + model + "' returned " + outputs.size() + " outputs (expected: " + asked.size() + ": "
                             + asked + ")");
         }
         for (int i = 0; i < asked.size(); i++) {
@@ -233,7 +235,7 @@ public final class OutputSplitter {
             if (!t.name().equals(asked.get(i))) {
                 throw ServingException.of(
                         ErrorCode.INTERNAL,
-                        "model '" + model + "' gave output '" + t.name() + "' (expected: '" + asked.get(i) + "')");
+                        "model '" + model + "' returned output '" + t.name() + "' (expected: '" + asked.get(i) + "')");
             }
             check(t, plan.output(t.name(), i), rows);
         }
@@ -243,14 +245,14 @@ public final class OutputSplitter {
         if (spec == null) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,
-                    "model '" + model + "' gave output '" + t.name()
+                    "model '" + model + "' returned output '" + t.name()
                             + "', which its configuration does not have (expected: " + plan.allOutputs() + ")");
         }
         if (t.dataType() != spec.dataType()) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,
-                    "model '" + model + "' gave output '" + t.name() + "' of type " + t.dataType() + " (expected: "
-                            + spec.dataType() + ", as its configuration says)");
+                    "model '" + model + "' returned output '" + t.name() + "' of type " + t.dataType() + " (expected: "
+                            + spec.dataType() + ", as configured)");
         }
         if (spec.source() != null) {
             return;
@@ -258,12 +260,12 @@ public final class OutputSplitter {
         if (plan.batched() && rows >= 0 && (t.shape().rank() == 0 || t.shape().dim(0) != rows)) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,
-                    "model '" + model + "' gave output '" + t.name() + "' of shape " + t.shape() + " for a batch of "
-                            + rows + " rows (expected first dimension " + rows + ")",
+                    "model '" + model + "' returned output '" + t.name() + "' of shape " + t.shape()
+                            + " for a batch of " + rows + " rows (expected first dimension " + rows + ")",
                     "set max_batch_size to 0 if the first dimension is not a batch dimension");
         }
         if (!spec.spec().unchecked() && !spec.accepted().accepts(t.shape())) {
-            throw unlike(t, spec.accepted() + ", as its configuration says");
+            throw unlike(t, spec.accepted() + ", as configured");
         }
     }
 
@@ -278,7 +280,7 @@ public final class OutputSplitter {
     private ServingException unlike(Tensor t, String expected) {
         return ServingException.of(
                 ErrorCode.INTERNAL,
-                "model '" + model + "' gave output '" + t.name() + "' of shape " + t.shape() + " (expected: " + expected
-                        + ")");
+                "model '" + model + "' returned output '" + t.name() + "' of shape " + t.shape() + " (expected: "
+                        + expected + ")");
     }
 }

@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * One run of a model that takes requests. It counts when the first of them is answered, so that whoever has an answer finds
- * its run counted. Thread-safe.
+ * One run of a model that takes requests. The run is counted when its first request is answered, so that a client that
+ * has a response also finds the run in the statistics. Thread-safe.
  */
 public final class RequestExecution {
     private final int rows;
@@ -21,7 +21,9 @@ public final class RequestExecution {
     private final AtomicBoolean counted = new AtomicBoolean();
 
     /**
-     * @param parameters what every answer of the run says beside what the model says
+     * Creates the record of a run that starts now.
+     *
+     * @param parameters response parameters that are common to the run
      */
     public RequestExecution(int rows, ModelStatistics statistics, Clock clock, Map<String, Object> parameters) {
         this.rows = rows;
@@ -31,7 +33,7 @@ public final class RequestExecution {
         this.from = clock.nanos();
     }
 
-    /** The parameters of an answer to which the model gave these. */
+    /** Merges the model's response parameters with those of the run. */
     Map<String, Object> parameters(Map<String, Object> own) {
         if (parameters.isEmpty() || own.isEmpty()) {
             return own.isEmpty() ? parameters : own;
@@ -45,12 +47,12 @@ public final class RequestExecution {
         return rows;
     }
 
-    /** When it began. */
+    /** The start time of the run. */
     long from() {
         return from;
     }
 
-    /** A request is answered now, which is returned. */
+    /** Records that a request is answered and returns the current time. */
     long answered() {
         long now = clock.nanos();
         if (counted.compareAndSet(false, true)) {

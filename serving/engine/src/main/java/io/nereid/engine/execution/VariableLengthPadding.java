@@ -9,8 +9,9 @@ import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 
 /**
- * Lays a tensor out in a larger shape of the same rank and the same first dimension, filled up with its own first
- * element; with zeros, or empty texts, when it has none. Confined to one thread.
+ * Copies a tensor into a larger shape of the same rank and first dimension, padded with the tensor's own first
+ * element, as TensorFlow Serving's {@code pad_variable_length_inputs} does; with zeros or empty strings when the
+ * tensor has no element. Confined to one thread.
  */
 final class VariableLengthPadding {
     private static final int TEXT_HEAD = 4;
@@ -19,11 +20,11 @@ final class VariableLengthPadding {
     private final long[] dims;
     private final long[] target;
     private final MemoryRegion to;
-    /** Length in bytes of what is filled in. */
+    /** The length in bytes of the padding element. */
     private final int filling;
-    /** Where the next element is read, from the tensor's beginning. */
+    /** The position of the next element to read, relative to the tensor. */
     private int read;
-    /** Where the next element is written. */
+    /** The position of the next element to write. */
     private int write;
 
     private VariableLengthPadding(Tensor from, Shape target, MemoryRegion to, int at) {
@@ -35,7 +36,7 @@ final class VariableLengthPadding {
         this.write = at;
     }
 
-    /** How many bytes the tensor takes in the other shape. */
+    /** The number of bytes that the tensor needs in the target shape. */
     static long bytes(Tensor t, Shape target) {
         if (t.shape().sameBeyondFirst(target)) {
             return t.byteLength();
@@ -46,7 +47,7 @@ final class VariableLengthPadding {
                 : elements * t.dataType().size();
     }
 
-    /** Writes the tensor in the other shape; returns where it ends. */
+    /** Writes the tensor in the target shape and returns the position after it. */
     static int write(Tensor t, Shape target, MemoryRegion to, int at) {
         if (t.shape().sameBeyondFirst(target)) {
             to.setBytes(at, t.region(), t.offset(), t.byteLength());
@@ -65,6 +66,8 @@ final class VariableLengthPadding {
         return t.byteLength() == 0 ? TEXT_HEAD : TEXT_HEAD + t.region().getInt(t.offset());
     }
 
+    /** Copies dimension by dimension; once no further dimension needs padding, the rest is one contiguous copy. */
+    /** Copies dimension by dimension; once no further dimension needs padding, the rest is one contiguous copy. */
     private void lay(int dim) {
         if (sameFrom(dim)) {
             copy(count(dims, dim));
@@ -126,7 +129,10 @@ final class VariableLengthPadding {
         write += length;
     }
 
-    /** Fills {@code length} bytes at {@code at} with copies of the first {@code unit} of them. */
+    /**
+     * Fills {@code length} bytes at {@code at} with copies of the first {@code unit} of them. Each step doubles the
+     * filled part.
+     */
     static void repeat(MemoryRegion region, int at, int unit, int length) {
         int done = unit;
         while (done < length) {

@@ -11,8 +11,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The loader of an embedder's source: what it loads gets the checks and the figures that every version of this engine has.
- * Called by one thread at a time.
+ * Wraps a loader from an embedding application's source, so that its versions get the validation and the statistics of
+ * this engine. Called by one thread at a time.
  */
 public final class EmbeddedLoader implements Loader {
     private final Loader loader;
@@ -25,7 +25,7 @@ public final class EmbeddedLoader implements Loader {
         this.servables = servables;
     }
 
-    /** A target for versions of whatever kind. */
+    /** Returns a target that wraps every loader before it forwards the aspired versions. */
     public static Source.Target target(Source.Target target, ServableFactory servables) {
         return (model, versions) -> target.aspire(
                 model, versions.stream().map(v -> wrapped(v, servables)).toList());

@@ -7,11 +7,14 @@ import io.nereid.engine.servable.ServableFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Servable;
 
-/** A version that an embedder has loaded, which also unloads it. Thread-safe as that is. */
+/**
+ * A version that an embedding application has loaded, and unloads itself. Thread-safe, as the application's servable
+ * is.
+ */
 final class EmbeddedServable extends EngineServable {
     private final Servable servable;
 
-    /** It has one signature; shapes are those of its configuration, as they are for every version. */
+    /** Wraps a servable. It has only the default signature, with the shapes of its configuration. */
     EmbeddedServable(Servable servable, ServableFactory servables) {
         super(
                 servable.metadata().id(),

@@ -15,8 +15,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The files of one version, without the configuration, by path: sizes and times. Equal when loading them again would read
- * the same. Immutable.
+ * The sizes and modification times of a version's files, by path, without the configuration. Two equal fingerprints
+ * mean that loading again would read the same files. Immutable.
  */
 final class FileFingerprint {
     private static final int MAX_DEPTH = 8;
@@ -29,7 +29,9 @@ final class FileFingerprint {
         this.files = files;
     }
 
-    /** The version's directory, and whatever of the model's directory is not another version or a configuration. */
+    /**
+     * Reads the version's directory, and everything in the model's directory except other versions and configurations.
+     */
     static FileFingerprint of(ModelLocation source) {
         Map<String, Stamp> files = new TreeMap<>();
         try {
@@ -62,7 +64,7 @@ final class FileFingerprint {
         }
     }
 
-    /** Files that could not be read are equal to none. */
+    /** Whether the files are unchanged. A directory that could not be read is never equal. */
     boolean same(FileFingerprint other) {
         return files != null && files.equals(other.files);
     }

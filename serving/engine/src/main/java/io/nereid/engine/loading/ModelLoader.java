@@ -29,7 +29,7 @@ import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Loads one stored version on a backend. Called by one thread at a time. */
+/** Loads a stored version on a backend. Called by one thread at a time. */
 public final class ModelLoader implements Loader {
     private final ModelLocation source;
     private final Backend backend;
@@ -71,7 +71,7 @@ public final class ModelLoader implements Loader {
         return backend.name();
     }
 
-    /** The size of the version's files: an engine holds at least the weights. */
+    /** The size of the version's files, because a loaded model holds at least its weights. */
     @Override
     public long estimateBytes() {
         try (Stream<java.nio.file.Path> all = Files.walk(source.versionDirectory())) {
@@ -97,7 +97,7 @@ public final class ModelLoader implements Loader {
         BackendModel model = backend.load(source, config, rules.context(context, parameters));
         try {
             model = rules.apply(model, config, parameters);
-            // What only the backend could say may break a rule; a GPU instance that it has taken is no fault.
+            // validate again: the backend may have filled in invalid settings (it may accept GPU instances, though)
             ModelConfigDocument.check(model.config(), source.modelDirectory(), true);
             ModelServable made = servables.make(source, model);
             servable = made;
@@ -121,7 +121,7 @@ public final class ModelLoader implements Loader {
         }
     }
 
-    /** Another number of instances, or other wishes about versions, need no reload. */
+    /** A changed number of instances or version policy needs no reload; every other change does. */
     @Override
     public boolean adopt(Loader next) {
         ModelServable serving = servable;
@@ -154,12 +154,12 @@ public final class ModelLoader implements Loader {
                 .build();
     }
 
-    /** As configured, or as the backend chose them. */
+    /** The instance groups as configured, or as the backend chose them. */
     private List<InstanceGroup> groups(ModelServable serving) {
         return config.instanceGroups().isEmpty() ? serving.config().instanceGroups() : config.instanceGroups();
     }
 
-    /** Whether both are as they are, or differ in nothing but how many instances there are. */
+    /** Whether the groups are equal, or differ only in their number of instances. */
     private static boolean resizable(List<InstanceGroup> now, List<InstanceGroup> next) {
         if (now.equals(next)) {
             return true;

@@ -17,35 +17,46 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an engine is built from. Immutable. Made by {@link #builder} or {@link #toBuilder}.
+ * Settings of an engine. Immutable. Created by {@link #builder} or {@link #toBuilder}.
  *
- * @param repositories directories of models, or a single model's directory or file
- * @param repository when and how they are read
- * @param deviceThreads threads that run models
- * @param loadThreads models that may load at once
- * @param maxQueueSize most requests that may wait for a model whose configuration sets no limit
- * @param memoryLimitBytes most memory that models may take by their estimates; 0 for no limit
- * @param scratch where backends may extract natives
- * @param backendSettings server-wide settings by backend's name
+ * <pre>{@code
+ * EngineOptions options = EngineOptions.builder(List.of(Path.of("models")))
+ *         .deviceThreads(8)
+ *         .maxQueueSize(1_000)
+ *         .cache(new EngineOptions.Cache("local", Map.of("size", "104857600")))
+ *         .build();
+ * }</pre>
+ *
+ * @param repositories model repositories, or the directory or file of a single model
+ * @param repository when and how the repositories are read
+ * @param deviceThreads number of threads that run models
+ * @param loadThreads number of models that may load at once
+ * @param maxQueueSize the most requests that may wait for a model whose configuration sets no limit
+ * @param memoryLimitBytes limit of the estimated memory of all models; 0 for no limit
+ * @param scratch directory for temporary files of backends, such as extracted native libraries
+ * @param backendSettings server-wide settings by backend name; the empty name applies to all backends
  * @param autoComplete whether backends may fill in what a configuration leaves out
- * @param metrics what is measured and shown
- * @param rateLimits grants runs their resources when not null: totals named explicitly, perhaps none
- * @param hostPolicies rules about processors and memory nodes by policy's name
- * @param cache where answers are kept for equal requests; null for nowhere
- * @param delays for tests: when queues begin to run
- * @param loadRetries how often a failed load is tried again
- * @param strictReadiness whether the server counts as ready only when every wanted model answers
- * @param servedModels models configured by list, beside the repositories; a list given later replaces it
- * @param listing how the list's base paths are looked at
- * @param sources further sources of models, which the engine starts and closes. A model that several sources name is served from the first: the list, the repositories, then these
- * @param batching how requests are joined for every model whose configuration does not say it; null for the models' defaults
- * @param perModelBatching whether {@code batching_params.pbtxt} of a version's directory says it instead; a model without that file is not batched
- * @param warmup how recorded requests of a version warm it up
- * @param loadRetryInterval time between two tries to load
- * @param initialLoadThreads models that may load at once at the start, if that is more; 0 for as many as later
- * @param transition in which order versions come and go
- * @param labelRule when a list may give a label to a version that does not serve
- * @param reloadTimeout how long a new list waits for its models before it reports
+ * @param metrics optional metrics
+ * @param rateLimits enables the rate limiter when not null: the explicitly named resource totals, perhaps none
+ * @param hostPolicies settings of CPU and memory-node affinity by host policy name
+ * @param cache the response cache; null for none
+ * @param delays delayed start of queues, for tests
+ * @param loadRetries how often a failed load is retried
+ * @param strictReadiness whether the server is ready only when every aspired model is available
+ * @param servedModels the model list, in addition to the repositories; a later list replaces it
+ * @param listing how the base paths of the model list are polled
+ * @param sources further sources of models, which the engine starts and closes. A model that several sources provide
+ *     is served from the first of: the model list, the repositories, these sources in order
+ * @param batching batching parameters for every model whose configuration has none; null for the models' defaults
+ * @param perModelBatching whether {@code batching_params.pbtxt} in a version's directory replaces {@code batching}; a
+ *     model without that file is not batched
+ * @param warmup how the recorded warm-up requests of a version run
+ * @param loadRetryInterval the time between two attempts to load
+ * @param initialLoadThreads number of models that may load at once at the start, if larger than {@code loadThreads}; 0
+ *     for {@code loadThreads}
+ * @param transition the order of loading and unloading when versions change
+ * @param labelRule when the model list may assign a label to a version that is not available
+ * @param reloadTimeout how long a new model list waits for its models before it reports
  */
 public record EngineOptions(
         List<Path> repositories,
@@ -75,17 +86,17 @@ public record EngineOptions(
         TransitionPolicy transition,
         LabelRule labelRule,
         Duration reloadTimeout) {
-    /** One repository, read once, with a thread per processor. */
+    /** Options for one repository that is read once, with one thread per processor. */
     public static EngineOptions of(Path repository) {
         return builder(List.of(repository)).build();
     }
 
-    /** The defaults for these repositories. */
+    /** Creates a builder with the default settings for these repositories. */
     public static Builder builder(List<Path> repositories) {
         return new Builder(repositories);
     }
 
-    /** These options, to be changed. */
+    /** Creates a builder that starts with these settings. */
     public Builder toBuilder() {
         return new Builder(repositories)
                 .repository(repository)
@@ -117,39 +128,39 @@ public record EngineOptions(
     }
 
     /**
-     * Where answers are kept.
+     * The response cache. Immutable.
      *
-     * @param name the store's name, such as {@code local}
-     * @param settings as the store understands them
+     * @param name the name of the cache, such as {@code local}
+     * @param settings settings, which the cache interprets
      */
     public record Cache(String name, Map<String, String> settings) {}
 
     /**
-     * How requests that were recorded in {@code assets.extra/tf_serving_warmup_requests} of a version are run before it
-     * serves.
+     * How the requests recorded in {@code assets.extra/tf_serving_warmup_requests} of a version run before it becomes
+     * available. Immutable.
      *
-     * @param enabled whether they are
-     * @param iterations how often each is run, at least 1
-     * @param threads how many run at once, at least 1
-     * @param allBatchSizes whether each is also run in batches of every allowed size
+     * @param enabled whether they run
+     * @param iterations how often each request runs, at least 1
+     * @param threads how many requests run at once, at least 1
+     * @param allBatchSizes whether each request also runs in batches of every allowed size
      */
     public record Warmup(boolean enabled, int iterations, int threads, boolean allBatchSizes) {
-        /** Each once, one after the other. */
+        /** Each request runs once, one after the other. */
         public static final Warmup DEFAULT = new Warmup(true, 1, 1, false);
     }
 
     /**
-     * For tests that need batches formed in a known way.
+     * Delayed start of queues, for tests that need predictable batches. Immutable.
      *
-     * @param scheduler nothing of a model runs before so many requests wait at once; 0 for off
-     * @param backlog as {@code scheduler}, for the backlog of the sequence batcher
+     * @param scheduler a model's first run waits until this many requests are queued; 0 for no delay
+     * @param backlog the same for the backlog of the sequence batcher
      */
     public record Delays(int scheduler, int backlog) {
-        /** Everything runs as soon as it can. */
+        /** No delay. */
         public static final Delays NONE = new Delays(0, 0);
     }
 
-    /** Collects options. Every method replaces what was there and returns this. Confined to one thread. */
+    /** Builds options. Every setter replaces the previous value and returns the builder. Confined to one thread. */
     public static final class Builder {
         private final List<Path> repositories;
         private RepositorySource.Options repository = RepositorySource.Options.DEFAULT;
@@ -339,7 +350,7 @@ public record EngineOptions(
             return this;
         }
 
-        /** The options. */
+        /** Creates the options. */
         public EngineOptions build() {
             return new EngineOptions(
                     repositories,

@@ -10,13 +10,13 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What is measured and shown beside what always is. Immutable.
+ * Selects the optional metrics. Immutable.
  *
- * @param counterLatencies whether the sums of times are shown
- * @param histogramLatencies whether the time to the first answer is measured, under Triton's name
+ * @param counterLatencies whether the sums of latencies are shown
+ * @param histogramLatencies whether the time to the first response is measured, under Triton's name
  * @param summaryLatencies whether quantiles over the last minute are measured
- * @param quantiles which, by share, with their error as asked for; ours is three per cent of the value
- * @param host whether the machine's processor time and memory are shown
+ * @param quantiles the quantiles, each with its requested error. The actual error is three per cent of the value
+ * @param host whether the CPU time and memory of the host are shown
  */
 public record MetricsOptions(
         boolean counterLatencies,
@@ -24,7 +24,7 @@ public record MetricsOptions(
         boolean summaryLatencies,
         Map<Double, Double> quantiles,
         boolean host) {
-    /** Triton's defaults: sums of times, and the machine. */
+    /** Triton's defaults: sums of latencies and host metrics. */
     public static final MetricsOptions DEFAULT = new MetricsOptions(true, false, false, standardQuantiles(), true);
 
     public static final String FIRST_RESPONSE = "nv_inference_first_response_histogram_ms";
@@ -32,16 +32,17 @@ public record MetricsOptions(
     private static final List<String> SETTINGS =
             List.of("counter_latencies", "histogram_latencies", "summary_latencies", "summary_quantiles");
 
-    /** These with another answer to {@link #host}. */
+    /** Returns these options with another value of {@link #host}. */
     public MetricsOptions withHost(boolean newHost) {
         return new MetricsOptions(counterLatencies, histogramLatencies, summaryLatencies, quantiles, newHost);
     }
 
     /**
-     * These with a setting in Triton's words: {@code counter_latencies}, {@code histogram_latencies},
-     * {@code summary_latencies} (true or false) or {@code summary_quantiles} ({@code 0.5:0.05,0.99:0.001}).
+     * Returns these options with a setting in Triton's notation: {@code counter_latencies},
+     * {@code histogram_latencies}, {@code summary_latencies} (true or false) or {@code summary_quantiles}
+     * ({@code 0.5:0.05,0.99:0.001}).
      *
-     * @throws ServingException INVALID_ARGUMENT for another name or a value that cannot be
+     * @throws ServingException INVALID_ARGUMENT for an unknown name or an invalid value
      */
     public MetricsOptions with(String name, String value) {
         return switch (name) {
@@ -93,7 +94,7 @@ public record MetricsOptions(
         return parseQuantiles("0.5:0.05,0.9:0.01,0.95:0.001,0.99:0.001,0.999:0.001");
     }
 
-    /** Upper bounds in nanoseconds; a model may have its own, in milliseconds by family. */
+    /** The upper bounds in nanoseconds. A model may define its own bounds, in milliseconds by metric family. */
     public static long[] firstResponseBounds(Map<String, List<Double>> own) {
         List<Double> millis = new ArrayList<>(own.getOrDefault(FIRST_RESPONSE, FIRST_RESPONSE_MS));
         return millis.stream().mapToLong(ms -> Math.round(ms * 1e6)).sorted().toArray();

@@ -17,15 +17,15 @@ import java.util.Locale;
 import java.util.stream.IntStream;
 
 /**
- * Turns an output of scores into its top classes, as the classification extension defines: BYTES elements
- * {@code <value>:<index>[:<label>]}, best first, per row. Equal values keep the order of their indices. Immutable.
+ * Converts a tensor of scores to its top classes, as the classification extension defines: BYTES elements
+ * {@code <value>:<index>[:<label>]}, best first, per row. Equal values keep the order of their indices. Stateless.
  */
 public final class Classification {
     private static final int MAX_ELEMENTS = 1_000_000;
 
     private Classification() {}
 
-    /** A new tensor of shape {@code [rows,] min(k, n)}; {@code scores} stays with the caller. */
+    /** Returns a new tensor of shape {@code [rows,] min(k, n)}; the caller keeps {@code scores}. */
     public static Tensor top(Tensor scores, int k, boolean batched, List<String> labels) {
         long total = scores.shape().elementCount();
         if (total > MAX_ELEMENTS) {

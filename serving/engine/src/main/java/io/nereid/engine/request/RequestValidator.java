@@ -17,8 +17,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks a request against what a model takes, before any engine sees it. Made once per servable; immutable. The texts
- * are those that Triton's clients match on.
+ * Validates a request against the metadata of a model, before it is queued. Created once per servable; immutable. The
+ * error messages are Triton's, because clients match on them.
  */
 public final class RequestValidator {
     private static final String BATCH_NOTE =
@@ -36,7 +36,10 @@ public final class RequestValidator {
         this(metadata, Fit.NONE);
     }
 
-    /** For a model whose batches are made to fit: larger requests may be taken than runs. */
+    /**
+     * Creates a validator for a model whose large requests may be split, so that a request may exceed the batch size
+     * of a run.
+     */
     public RequestValidator(ModelMetadata metadata, Fit fit) {
         this.fit = fit;
         this.maxRows = Math.max(metadata.maxBatchSize(), fit.maxRequestRows());
@@ -45,7 +48,10 @@ public final class RequestValidator {
                 (int) metadata.inputs().stream().filter(s -> !s.optional()).count();
     }
 
-    /** The inputs in the model's order; the request's own list when it has that order already. */
+    /**
+     * Validates the inputs and returns them in the model's order; the request's own list when it already has that
+     * order.
+     */
     public List<Tensor> inputs(InferenceRequest request) {
         List<Tensor> given = request.inputs();
         List<TensorSpec> specs = metadata.inputs();
@@ -66,7 +72,7 @@ public final class RequestValidator {
         return inputs;
     }
 
-    /** Rows of already checked inputs: 1 for a model without a batch dimension. */
+    /** The number of rows of validated inputs; 1 for a model without a batch dimension. */
     public int batchSize(List<Tensor> inputs) {
         if (metadata.maxBatchSize() <= 0 || inputs.isEmpty()) {
             return 1;
@@ -93,7 +99,7 @@ public final class RequestValidator {
         return (int) rows;
     }
 
-    /** Checks the wanted outputs. */
+    /** Validates the requested outputs. */
     public void outputs(List<RequestedOutput> wanted) {
         for (int i = 0; i < wanted.size(); i++) {
             String name = wanted.get(i).name();

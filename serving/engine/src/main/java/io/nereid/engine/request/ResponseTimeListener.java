@@ -3,10 +3,10 @@
 package io.nereid.engine.request;
 
 /**
- * A sink, or a job, that wants to be told how long a successful request took. Called once, before its last answer, on that
+ * A sink or a job that needs the latencies of a successful request. Called once, before the last response, on the same
  * thread.
  */
 public interface ResponseTimeListener {
-    /** Nanoseconds spent gathering inputs, running, and handing out outputs. */
+    /** Reports the nanoseconds spent on gathering inputs, running, and splitting outputs. */
     void took(long inputNanos, long inferNanos, long outputNanos);
 }

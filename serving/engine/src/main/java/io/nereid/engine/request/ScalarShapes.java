@@ -18,9 +18,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tensors that have nothing but the batch dimension. A configuration must give them a dimension of 1, and Open Inference
- * shows that; who asks for a signature by its name sees them as the model has them: {@code [n]} instead of {@code [n,1]}.
- * Immutable.
+ * Converts tensors that have only a batch dimension. A configuration must declare them with a dimension of 1, and the
+ * Open Inference Protocol shows that shape. Clients that name a signature, as TensorFlow Serving's do, see the model's
+ * own shape: {@code [n]} instead of {@code [n,1]}. Immutable.
  */
 public final class ScalarShapes {
     private final Set<String> inputs = new HashSet<>();
@@ -40,7 +40,7 @@ public final class ScalarShapes {
         }
     }
 
-    /** Of a model; null when it has none. */
+    /** Returns the conversion for a model; null when it has no such tensors. */
     public static @Nullable ScalarShapes of(ModelConfig config) {
         if (!config.batched()) {
             return null;
@@ -49,7 +49,7 @@ public final class ScalarShapes {
         return found.inputs.isEmpty() && found.outputs.isEmpty() ? null : found;
     }
 
-    /** A signature as the model has it. */
+    /** Returns a signature with the model's own shapes. */
     public Signature seen(Signature signature) {
         return new Signature(
                 signature.method(),
@@ -66,7 +66,10 @@ public final class ScalarShapes {
                 .toList();
     }
 
-    /** The request with its rows of one value as the configuration has them; it takes the place of {@code request}. */
+    /**
+     * Returns the request with {@code [n]} inputs reshaped to {@code [n,1]}. The result replaces {@code request} and
+     * owns its inputs.
+     */
     public InferenceRequest fed(InferenceRequest request) {
         List<Tensor> given = request.inputs();
         boolean any = false;
@@ -92,7 +95,7 @@ public final class ScalarShapes {
         return t.shape().rank() == 1 && inputs.contains(t.name());
     }
 
-    /** A sink that gets rows of one value as the model has them. */
+    /** Returns a sink that reshapes {@code [n,1]} outputs to {@code [n]}. */
     public ResponseSink answered(ResponseSink sink) {
         return outputs.isEmpty() ? sink : new Flattened(sink);
     }

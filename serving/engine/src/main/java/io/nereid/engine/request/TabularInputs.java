@@ -17,20 +17,20 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests for models that take tables, in the ways that clients of Python's servers send them: any type of numbers, the
- * only input under any name, a matrix as one input for each of its named columns, columns with and without a dimension of
- * 1. A request that is as the model has it passes as it is; what cannot be made to fit is left for the checks to refuse.
- * Immutable.
+ * Adapts requests to models that take tables, from the forms in which clients of Python servers send them: numbers of
+ * any type; the only input under any name; one input for each named column instead of a matrix; columns with or
+ * without a last dimension of 1. A request in the configured form passes unchanged; what cannot be adapted is left for
+ * {@link RequestValidator} to reject. Immutable.
  */
 public final class TabularInputs {
     private final List<TensorSpec> specs;
-    /** Places of a matrix's columns by name; empty when they have no names. */
+    /** The positions of a matrix's columns by name; empty when they have no names. */
     private final Map<String, Integer> columns = new HashMap<>();
 
     /**
-     * For a model.
+     * Creates the adapter for a model.
      *
-     * @param specs inputs as clients see them
+     * @param specs the inputs as clients see them
      */
     public TabularInputs(List<TensorSpec> specs, ModelConfig config) {
         this.specs = specs;
@@ -49,7 +49,9 @@ public final class TabularInputs {
         }
     }
 
-    /** The request with its inputs as the model has them; it takes the place of {@code request}. */
+    /**
+     * Returns the request with inputs in the configured form. The result replaces {@code request} and owns its inputs.
+     */
     public InferenceRequest fed(InferenceRequest request) {
         List<Tensor> given = request.inputs();
         if (given.size() == columns.size() && (given.size() > 1 || !fits(given.get(0), specs.get(0)))) {
@@ -118,7 +120,7 @@ public final class TabularInputs {
         return type != DataType.BYTES;
     }
 
-    /** With a last dimension of 1 less or more, when that is what it takes. */
+    /** Removes or adds a last dimension of 1, when that gives the wanted rank. */
     private static Shape shape(Shape given, Shape wanted) {
         int rank = given.rank();
         if (rank == wanted.rank() + 1 && rank > 1 && given.dim(rank - 1) == 1) {
@@ -134,7 +136,7 @@ public final class TabularInputs {
         return given;
     }
 
-    /** Columns side by side, or null when they are not those of the model, or of different lengths. */
+    /** Joins columns to a matrix; null when they are not the model's columns, or have different lengths. */
     private @Nullable Tensor matrix(List<Tensor> given) {
         long rows = given.get(0).shape().rank() == 0 ? -1 : given.get(0).shape().dim(0);
         boolean[] seen = new boolean[given.size()];
@@ -161,7 +163,7 @@ public final class TabularInputs {
         return made;
     }
 
-    /** Every {@code step}th place from {@code at} on gets the next value. */
+    /** Writes {@code count} values to every {@code step}th element, beginning at element {@code at}. */
     private static void write(Tensor from, ByteBuffer to, DataType type, int at, int step, int count) {
         ByteBuffer bytes = from.buffer();
         boolean single = type == DataType.FP32;
@@ -199,7 +201,7 @@ public final class TabularInputs {
     }
 
     private static double unsigned(long value) {
-        // The lowest bit stays set when it was, so that halves are rounded as the whole would be.
+        // keep the lowest bit as a sticky bit, so that the halved value rounds as the whole value would
         return value >= 0 ? value : ((value >>> 1) | (value & 1)) * 2.0;
     }
 

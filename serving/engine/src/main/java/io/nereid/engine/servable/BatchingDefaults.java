@@ -19,11 +19,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How requests are joined for models whose configuration does not say it: by parameters of the whole server, or by a file
- * of the version. What a configuration says of batching stays. Immutable.
+ * The batching of models whose configuration does not define it: from parameters of the server, or from a file of the
+ * version. A configuration's own batching settings always take precedence. Immutable.
  */
 public final class BatchingDefaults {
-    /** The file of a version that says how its requests are joined. */
+    /** The file of a version with its batching parameters. */
     static final String FILE = "batching_params.pbtxt";
 
     private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
@@ -37,9 +37,9 @@ public final class BatchingDefaults {
     }
 
     /**
-     * The parameters for a version; null for no batching, or for what the backend does by itself.
+     * Returns the parameters for a version; null for no batching, or for the backend's own defaults.
      *
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a file of the version that cannot be read
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT when the version's file cannot be read
      */
     public @Nullable BatchingParameters of(ModelLocation source) {
         if (!perModel) {
@@ -49,7 +49,7 @@ public final class BatchingDefaults {
         return Files.isRegularFile(file) ? BatchingParameters.read(file) : null;
     }
 
-    /** What the backend is told, so that it takes as many rows as are joined. */
+    /** Returns a context that sets the backend's default batch size to that of the parameters. */
     public BackendContext context(BackendContext context, @Nullable BatchingParameters parameters) {
         if (parameters == null && !perModel) {
             return context;
@@ -69,9 +69,9 @@ public final class BatchingDefaults {
     }
 
     /**
-     * The model with these parameters, where they apply.
+     * Returns the model with these parameters, where they apply.
      *
-     * @param stored its configuration before the backend completed it
+     * @param stored the configuration before the backend completed it
      */
     public BackendModel apply(BackendModel model, ModelConfig stored, @Nullable BatchingParameters parameters) {
         ModelConfig config = model.config();
@@ -86,7 +86,7 @@ public final class BatchingDefaults {
         if (parameters != null) {
             batching = parameters.batching(config.maxBatchSize());
             if (model.traits().requests()) {
-                // Such a model sees requests, not rows: nothing can be added to them, or cut off.
+                // the model gets single requests, not rows: they can neither be padded nor split
                 batching = batching.withFit(
                         new Fit(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
             }

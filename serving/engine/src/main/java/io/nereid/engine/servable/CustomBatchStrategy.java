@@ -21,12 +21,14 @@ import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batching strategy from a jar of the model's own, in a class loader that ends with it. Confined as the strategy inside.
+ * A custom batching strategy from the model's own jar, as Triton's custom batching libraries, in a class loader that
+ * is closed with it. Thread rule: that of the strategy in the jar.
  */
 public final class CustomBatchStrategy implements BatchStrategy {
-    /** The jar's name in the version's or the model's directory. */
+    /** The name of the jar in the version's or the model's directory. */
     public static final String FILE = "batchstrategy.jar";
 
+    /** The model parameter with the path of the jar. */
     public static final String PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
 
     private final BatchStrategy strategy;
@@ -38,10 +40,10 @@ public final class CustomBatchStrategy implements BatchStrategy {
     }
 
     /**
-     * The strategy of a model with dynamic batching, or null when it has none.
+     * Returns the strategy of a model with dynamic batching; null when it has none.
      *
-     * @throws ServingException INVALID_ARGUMENT for a jar that is named but not there, that holds no provider, or whose
-     *     provider fails
+     * @throws ServingException INVALID_ARGUMENT when the named jar does not exist, has no provider, or its provider
+     *     fails
      */
     static @Nullable BatchStrategy find(ModelLocation source, ModelConfig config) {
         String named = config.parameters().get(PARAMETER);
@@ -51,8 +53,8 @@ public final class CustomBatchStrategy implements BatchStrategy {
             if (!Files.isRegularFile(jar)) {
                 throw ServingException.invalidArgument(
                         "parameter " + PARAMETER + " of model '" + config.name() + "' names " + jar
-                                + ", which is not there",
-                        "give the path of a jar, from the model's directory on or absolute");
+                                + ", which does not exist",
+                        "give the path of a jar, absolute or relative to the model's directory");
             }
         } else {
             for (Path directory : List.of(source.versionDirectory(), source.modelDirectory())) {

@@ -30,8 +30,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What every loaded version has, whether it is a model on a backend or made of other models: how it is described, what
- * its requests are checked against, and what it has done. Thread-safe.
+ * The common part of every loaded version, whether it is a model on a backend or an ensemble: metadata, request
+ * validation, statistics and the response cache. Thread-safe.
  */
 public abstract class EngineServable implements Servable {
     private final ModelMetadata metadata;
@@ -42,17 +42,20 @@ public abstract class EngineServable implements Servable {
     private volatile long loadNanos;
     private volatile @Nullable VersionResponseCache cache;
 
-    /** For a version with a complete configuration, of which no more is measured than always is. */
+    /** A version with a complete configuration and without the optional metrics. */
     public EngineServable(ServableId id, ModelConfig config) {
         this(id, config, new ModelStatistics(id));
     }
 
-    /** For a version with a complete configuration. */
+    /** A version with a complete configuration. */
     public EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics) {
         this(id, config, statistics, Map.of());
     }
 
-    /** As above, of a model that says more of its signatures; shapes without the batch dimension where it is batched. */
+    /**
+     * A version whose model describes its signatures in more detail. Shapes exclude the batch dimension where the
+     * model is batched.
+     */
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
@@ -88,7 +91,7 @@ public abstract class EngineServable implements Servable {
                 Collections.unmodifiableMap(signatures));
     }
 
-    /** What protocols need to know beside the tensors: the names of a matrix's columns. */
+    /** The metadata that protocols need besides the tensors: the names of a matrix's columns. */
     private static Map<String, String> properties(ModelConfig config) {
         String columns = config.parameters().getOrDefault(ExampleTensors.COLUMNS, "");
         return columns.isEmpty() ? Map.of() : Map.of(ExampleTensors.COLUMNS, columns);
@@ -117,7 +120,7 @@ public abstract class EngineServable implements Servable {
         return config;
     }
 
-    /** Another configuration of which nothing that is already built depends. */
+    /** Replaces the configuration by one that differs only in settings that nothing was built from. */
     final void config(ModelConfig next) {
         config = next;
     }
@@ -126,22 +129,22 @@ public abstract class EngineServable implements Servable {
         return checks;
     }
 
-    /** What requests that name the default signature see otherwise; null for nothing. */
+    /** The conversion of scalar shapes for requests that name the default signature; null for none. */
     public final @Nullable ScalarShapes rowScalars() {
         return rowScalars;
     }
 
-    /** How else clients may ask for what it takes; null when they may not. */
+    /** The adapter for tabular requests; null when the model does not take tables. */
     public @Nullable TabularInputs tables() {
         return null;
     }
 
-    /** Whether the model itself wants requests. */
+    /** Whether the model itself can take requests. */
     public boolean ready() {
         return true;
     }
 
-    /** Figures of the model's own. */
+    /** The metrics that the model reports itself. */
     public List<ModelMetric> metrics() {
         return List.of();
     }
@@ -151,9 +154,9 @@ public abstract class EngineServable implements Servable {
     }
 
     /**
-     * What answers requests for a signature.
+     * Returns the servable for a signature.
      *
-     * @throws ServingException FAILED_PRECONDITION when there is none of that name
+     * @throws ServingException FAILED_PRECONDITION for an unknown name
      */
     public final EngineServable signature(String name) {
         EngineServable found = name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE)
@@ -172,12 +175,12 @@ public abstract class EngineServable implements Servable {
         return found;
     }
 
-    /** The signature that the parameters of a request ask for; empty for the default one. */
+    /** The signature that a request's parameters select; empty for the default one. */
     public String asked(Map<String, Object> parameters) {
         return "";
     }
 
-    /** What answers requests for the signatures besides the default one, by name. */
+    /** The servables of the signatures other than the default one, by name. */
     Map<String, ? extends EngineServable> signatures() {
         return Map.of();
     }
@@ -191,7 +194,7 @@ public abstract class EngineServable implements Servable {
         loadNanos = nanos;
     }
 
-    /** Where answers are kept for equal requests, or null. */
+    /** The response cache for this version; null when responses are not cached. */
     public final @Nullable VersionResponseCache cache() {
         return cache;
     }
@@ -200,28 +203,31 @@ public abstract class EngineServable implements Servable {
         cache = keeps;
     }
 
-    /** Whether answers are kept for equal requests. */
+    /** Whether responses are cached. */
     public final boolean cached() {
         return cache != null;
     }
 
-    /** The figures as clients get them. */
+    /** The statistics for clients. */
     public final ModelStatisticsSnapshot report() {
         return statistics.report(config.decoupled(), memoryBytes());
     }
 
-    /** Requests that wait to be run. */
+    /** The number of queued requests. */
     public abstract int queued();
 
-    /** Ends everything; no request is under way. */
+    /** Frees everything; no request is in flight. */
     public abstract void unload();
 
-    /** The label texts of an output, or none. */
+    /** The class labels of an output; empty without labels. */
     public List<String> labels(String output) {
         return config.labels().getOrDefault(output, List.of());
     }
 
-    /** Replaces the outputs of which classes were asked for; others stay. On an exception the outputs stay with the caller. */
+    /**
+     * Replaces the outputs for which classes were requested by their top classes and returns the response's outputs.
+     * When it throws, the caller keeps the outputs.
+     */
     final List<Tensor> classify(List<RequestedOutput> wanted, List<Tensor> outputs) {
         boolean any = false;
         for (int i = 0; i < wanted.size(); i++) {

@@ -17,7 +17,10 @@ import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The pools of threads by host policy: one for each that binds threads to processors, and the common one. Immutable. */
+/**
+ * The thread pools by host policy: one for each policy that binds threads to processors, and the common one.
+ * Immutable.
+ */
 final class HostPolicyExecutors implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(HostPolicyExecutors.class);
 
@@ -25,9 +28,11 @@ final class HostPolicyExecutors implements AutoCloseable {
     private final Map<String, DevicePool> pools = new LinkedHashMap<>();
 
     /**
-     * @param common for every model that no policy is about; not closed by this
-     * @throws ServingException INVALID_ARGUMENT for a policy that is not understood, FAILED_PRECONDITION for one that this
-     *     machine cannot keep
+     * Creates the pools.
+     *
+     * @param common the pool for models without a policy; not closed by this
+     * @throws ServingException INVALID_ARGUMENT for an invalid policy, FAILED_PRECONDITION for one that this machine
+     *     does not support
      */
     HostPolicyExecutors(DevicePool common, EngineOptions options, Clock clock) {
         this.common = common;
@@ -47,9 +52,9 @@ final class HostPolicyExecutors implements AutoCloseable {
     }
 
     /**
-     * The pool that a model's runs belong to.
+     * Returns the pool for a model's runs.
      *
-     * @throws ServingException INVALID_ARGUMENT when its instance groups belong to different ones
+     * @throws ServingException INVALID_ARGUMENT when its instance groups name different policies
      */
     DevicePool of(ModelConfig config) {
         Set<String> names = new LinkedHashSet<>();
@@ -68,11 +73,11 @@ final class HostPolicyExecutors implements AutoCloseable {
         return pool == null ? common : pool;
     }
 
-    /** The name of the policy that is about a group, or empty. */
+    /** The name of the policy that applies to a group, or empty. */
     private String policy(ModelConfig config, InstanceGroup group) {
         String name = group.hostPolicy();
         if (name.isEmpty()) {
-            // Triton's names for groups that name none.
+            // Triton's implicit policy names for groups without one
             name = switch (group.kind()) {
                 case CPU, AUTO -> "cpu";
                 case MODEL -> "model";

@@ -30,14 +30,14 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A loaded version on a backend: its metadata, its queue and its instances. Thread-safe. */
+/** A loaded version on a backend: its metadata, its scheduler and its instances. Thread-safe. */
 public final class ModelServable extends EngineServable {
     private static final Logger LOG = LoggerFactory.getLogger(ModelServable.class);
 
     private final BackendModel model;
     private final BatchExecution execution;
     private final Scheduler scheduler;
-    /** The others that this version answers for; they run the same model. */
+    /** The servables of the other signatures; they share the model. */
     private final Map<String, ModelServable> signatures;
 
     private final @Nullable TabularInputs tables;
@@ -65,7 +65,7 @@ public final class ModelServable extends EngineServable {
         this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
-    /** One more signature of a version: with inputs, outputs and a queue of its own. */
+    /** Another signature of a version, with its own inputs, outputs and queue. */
     private ModelServable(
             ModelServable version,
             String signature,
@@ -82,12 +82,12 @@ public final class ModelServable extends EngineServable {
         this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
-    /** A sequence has one kind of request. */
+    /** The signatures of the model. A sequence has only the default signature. */
     private static Map<String, Signature> own(BackendModel model) {
         return model.config().sequence() == null ? model.signatures() : Map.of();
     }
 
-    /** The configuration with what one signature takes and gives. */
+    /** The configuration with the inputs and outputs of one signature. */
     private static ModelConfig asked(ModelConfig config, Signature signature) {
         return config.toBuilder()
                 .inputs(signature.inputs())
@@ -98,11 +98,11 @@ public final class ModelServable extends EngineServable {
     }
 
     /**
-     * Puts a loaded model behind its queue; it owns the model and the options' strategy from here on. On an exception the
-     * model stays with the caller and the strategy is closed.
+     * Creates the servable of a loaded model, with its scheduler. It owns the model and the strategy of the options.
+     * When this method throws, the caller keeps the model, and the strategy is closed.
      *
-     * @param config that of the model, as clients get it
-     * @param states files that the states of its sequences begin with
+     * @param config the model's configuration, as clients get it
+     * @param states the files with the initial states of its sequences
      */
     public static ModelServable of(
             ServableId id,
@@ -124,7 +124,7 @@ public final class ModelServable extends EngineServable {
         }
     }
 
-    /** Options with another answer to whether runs may happen on the submitting thread. */
+    /** Returns the options with another policy for runs on the submitting thread. */
     static SchedulerOptions inline(SchedulerOptions o, SchedulerOptions.Inline inline) {
         return new SchedulerOptions(
                 o.maxQueueSize(), inline, o.strategy(), o.limiter(), o.delayScheduler(), o.backlogDelayScheduler());
@@ -174,7 +174,7 @@ public final class ModelServable extends EngineServable {
         return queued;
     }
 
-    /** The number of instances that another configuration says, and that configuration. */
+    /** Applies the number of instances of another configuration, and that configuration. */
     public void resize(ModelConfig next) {
         scheduler.instances(Math.max(1, next.instances()));
         config(next);
@@ -186,12 +186,12 @@ public final class ModelServable extends EngineServable {
                 .build()));
     }
 
-    /** Runs jobs on one instance past the queue, uncounted; only before the first request. */
+    /** Runs jobs on one instance without the queue and without statistics; only before the first request. */
     public void warm(int instance, List<InferenceJob> jobs) {
         execution.run(instance, jobs, new ModelStatistics(metadata().id()));
     }
 
-    /** Waits for what is queued, then frees the model. No handle is out any more, so nothing should be queued. */
+    /** Waits for queued requests, then frees the model. All handles have been closed, so the queue should be empty. */
     @Override
     public void unload() {
         List<CompletableFuture<Void>> drained = new ArrayList<>();
@@ -204,7 +204,7 @@ public final class ModelServable extends EngineServable {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
             LOG.error(
-                    "{} still has work after 30 s; its memory stays in use",
+                    "{} still has queued or running requests after 30 s; its memory is not freed",
                     metadata().id(),
                     e);
             return;
@@ -214,7 +214,7 @@ public final class ModelServable extends EngineServable {
         model.close();
     }
 
-    /** Takes no more requests; completes when those that wait have been answered. */
+    /** Rejects new requests; completes when the queued ones have been answered. */
     private CompletableFuture<Void> ended() {
         scheduler.close();
         return scheduler.drained().toCompletableFuture();

@@ -24,14 +24,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request on its way. It owns the request's inputs and a handle on the servable until it ends, which it does exactly
- * once. {@link #cancel} comes from any thread; everything else from the one thread that has
- * the job, which for answers may be any thread of the model's, one at a time.
+ * A client's request in the engine. Owns the request's inputs and a handle on the servable until it ends, which
+ * happens exactly once: {@link #ENDED} decides between completion and failure. {@link #cancel} may come from any
+ * thread. All other methods are called by the thread that currently processes the job; for responses that may be any
+ * thread of the model, one at a time.
  */
 public final class RequestJob implements CacheableJob, InferenceEngine.Call, ResponseTimeListener {
     private static final VarHandle ENDED;
     private static final VarHandle ON_CANCEL;
-    /** Stands in {@link #onCancel} once the client has gone. */
+    /** The value of {@link #onCancel} once the client has cancelled. */
     private static final Runnable CANCELLED = () -> {};
 
     static {
@@ -52,7 +53,7 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
     private final ResponseSink sink;
     private final Clock clock;
 
-    /** Until the start since when it waits, from then on how long it did. */
+    /** Before the start the time since which the job waits, afterwards how long it waited. */
     private long waited;
 
     private long startedAt;
@@ -60,8 +61,8 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
     private long inputNanos;
     private long inferNanos;
     private boolean started;
-    /** The times were told; {@link #ranTo} is then how long handing out outputs took. */
-    private boolean told;
+    /** Whether {@link #took} was called; {@link #ranTo} is then the duration of the output stage. */
+    private boolean timesReported;
 
     private @Nullable Answers answers;
     private @Nullable ResponseCacheWriter keeper;
@@ -70,8 +71,10 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
     private volatile @Nullable Runnable onCancel;
 
     /**
-     * @param request with inputs in the model's order
-     * @param owned the request as it came, whose inputs are dropped at the end
+     * Creates the job.
+     *
+     * @param request the request with inputs in the model's order
+     * @param owned the request as the client sent it, whose inputs are closed at the end
      */
     public RequestJob(
             InferenceRequest request,
@@ -112,6 +115,8 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
 
     @Override
     public void onCancel(@Nullable Runnable action) {
+        // Races with cancel(), which exchanges the action for CANCELLED: either this compare-and-set comes first and
+        // cancel() runs the action, or CANCELLED is seen here and the action runs here. It is never lost.
         Runnable before;
         do {
             before = onCancel;
@@ -252,20 +257,20 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
     }
 
     private void succeeded(ModelStatistics statistics, long now) {
-        long outputNanos = told ? ranTo : started ? now - ranTo : 0;
+        long outputNanos = timesReported ? ranTo : started ? now - ranTo : 0;
         statistics.succeeded(now, now - request.arrivedNanos(), waited, inputNanos, inferNanos, outputNanos, batchSize);
         if (sink instanceof ResponseTimeListener times) {
             times.took(inputNanos, inferNanos, outputNanos);
         }
     }
 
-    /** The servable is made of others, which took so long together. */
+    /** The servable is an ensemble, whose steps took this long together. */
     @Override
     public void took(long input, long infer, long output) {
         inputNanos = input;
         inferNanos = infer;
         ranTo = output;
-        told = true;
+        timesReported = true;
     }
 
     private InferenceResponse response(List<Tensor> outputs, Map<String, Object> parameters) {
@@ -278,7 +283,7 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
         ResponseStatistics figures = servable.statistics().responses;
         if (outputs.isEmpty()) {
             figures.ended(given.count, now - given.last);
-        } else if (told) {
+        } else if (timesReported) {
             figures.answered(given.count, inferNanos, ranTo);
         } else {
             figures.answered(given.count, Math.max(0, ranTo - given.last), now - ranTo);
@@ -326,7 +331,10 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
         sink.fail(withId(e, request.id()));
     }
 
-    /** As Triton's clients expect it: the request's id before the text, when there is one; a step's text has it already. */
+    /**
+     * Adds the request's id before the message, as Triton's clients expect it. A step of an ensemble may have added it
+     * already.
+     */
     static ServingException withId(ServingException e, String id) {
         return id.isEmpty() || e.code() == ErrorCode.INTERNAL || e.getMessage().contains("[request id: ")
                 ? e
@@ -341,7 +349,9 @@ public final class RequestJob implements CacheableJob, InferenceEngine.Call, Res
         }
     }
 
-    /** How many answers there have been, and when the last one left. Confined to whoever has the job. */
+    /**
+     * The number of responses so far, and when the last one was sent. Confined to the thread that processes the job.
+     */
     private static final class Answers {
         int count;
         long last;

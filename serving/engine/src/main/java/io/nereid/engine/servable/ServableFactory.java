@@ -29,9 +29,12 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/** Makes servables on the one device pool, and knows those whose figures are shown. Thread-safe. */
+/**
+ * Creates the servables, with the thread pools and caches that they share, and keeps the list of those whose metrics
+ * are shown. Thread-safe.
+ */
 public final class ServableFactory {
-    /** More than any sum of instances; a thread is started when all those there are wait. */
+    /** More than any sum of instances. A thread is started only when all existing ones wait. */
     private static final int MOST_WAITING = 4096;
 
     private final DevicePool pool;
@@ -59,7 +62,6 @@ public final class ServableFactory {
                 .delayed(options.delays().scheduler(), options.delays().backlog());
     }
 
-    /** Puts a loaded model behind its queue. On an exception the model stays with the caller. */
     private static byte[] initialState(ModelLocation source, String file) {
         Path directory = source.modelDirectory().resolve("initial_state");
         Path path = directory.resolve(file).normalize();
@@ -68,13 +70,15 @@ public final class ServableFactory {
                 return Files.readAllBytes(path);
             }
         } catch (IOException e) {
-            // Told below.
+            // reported below
         }
         throw ServingException.invalidArgument(
                 "initial state file '" + file + "' of model '" + source.id().model() + "' cannot be read",
                 "put it into " + directory);
     }
 
+    /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
+    /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     public ModelServable make(ModelLocation source, BackendModel model) {
         DevicePool computing = pools.of(model.config());
         DevicePool own = model.traits().waits() ? waiting : computing;
@@ -95,22 +99,22 @@ public final class ServableFactory {
                 clock);
     }
 
-    /** Empty figures for a version. */
+    /** Creates empty statistics for a version. */
     public ModelStatistics statistics(ServableId id, ModelConfig config) {
         return new ModelStatistics(id, config, options.metrics(), clock);
     }
 
-    /** A complete configuration with its document. */
+    /** Returns a complete configuration, including its document. */
     public ModelConfig completed(ModelConfig config) {
         return config.toBuilder().document(ModelConfigDocument.of(config)).build();
     }
 
-    /** How requests are joined where a configuration does not say it. */
+    /** The batching of models whose configuration does not define it. */
     public BatchingDefaults batching() {
         return batching;
     }
 
-    /** How recorded requests warm models up. */
+    /** The settings for recorded warm-up requests. */
     public EngineOptions.Warmup warmup() {
         return options.warmup();
     }
@@ -119,11 +123,11 @@ public final class ServableFactory {
         return clock;
     }
 
-    /** The version begins to serve. */
+    /** Registers a version that becomes available, and enables its response cache. */
     public void show(EngineServable servable, String fingerprint) {
         if (cache != null) {
             keep(servable, fingerprint, cache);
-            // Equal inputs of two signatures are not equal requests.
+            // requests to different signatures must not share cache entries
             servable.signatures().forEach((name, other) -> keep(other, fingerprint + " signature " + name, cache));
         }
         shown.add(servable);
@@ -134,7 +138,7 @@ public final class ServableFactory {
         servable.cache(cache.of(servable.metadata().id(), servable.config(), fingerprint, statistics::cacheMissed));
     }
 
-    /** The version serves no more. */
+    /** Removes a version that is no longer available. */
     public void hide(EngineServable servable) {
         shown.remove(servable);
         forget(servable);
@@ -149,12 +153,12 @@ public final class ServableFactory {
         }
     }
 
-    /** Figures of the response cache by name. */
+    /** Statistics of the response cache by name. */
     public Map<String, Long> cacheFigures() {
         return cache == null ? Map.of() : cache.figures();
     }
 
-    /** Ends the response cache and the pools; no version serves any more. */
+    /** Closes the response cache and the thread pools; no version is available any more. */
     public void close() {
         pools.close();
         waiting.close();
@@ -163,7 +167,7 @@ public final class ServableFactory {
         }
     }
 
-    /** By name and version. */
+    /** The registered versions, by name and version. */
     public Collection<EngineServable> shown() {
         List<EngineServable> all = new ArrayList<>(shown);
         all.sort(Comparator.comparing(s -> s.metadata().id()));

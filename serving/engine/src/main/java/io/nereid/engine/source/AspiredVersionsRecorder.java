@@ -10,10 +10,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What is wanted of every model, as the manager heard it last. Thread-safe by its lock, which is held while it is told. */
+/**
+ * Records the aspired versions of every model and forwards them to the lifecycle manager. Thread-safe by its lock,
+ * which is held while the manager is called, so that record and manager see the same order.
+ */
 final class AspiredVersionsRecorder implements Source.Target {
     private final Manager manager;
-    private final Map<String, List<Aspired>> wanted = new TreeMap<>();
+    private final Map<String, List<Aspired>> aspired = new TreeMap<>();
 
     AspiredVersionsRecorder(Manager manager) {
         this.manager = manager;
@@ -23,19 +26,19 @@ final class AspiredVersionsRecorder implements Source.Target {
     public synchronized void aspire(String model, List<Aspired> versions) {
         manager.aspire(model, versions);
         if (versions.isEmpty()) {
-            wanted.remove(model);
+            aspired.remove(model);
         } else {
-            wanted.put(model, versions);
+            aspired.put(model, versions);
         }
     }
 
-    /** The names of all models of which anything is wanted. */
+    /** The names of all models with aspired versions. */
     synchronized List<String> models() {
-        return List.copyOf(wanted.keySet());
+        return List.copyOf(aspired.keySet());
     }
 
-    /** The versions that are wanted of a model. */
+    /** The aspired versions of a model. */
     synchronized List<ServableId> versions(String model) {
-        return wanted.getOrDefault(model, List.of()).stream().map(Aspired::id).toList();
+        return aspired.getOrDefault(model, List.of()).stream().map(Aspired::id).toList();
     }
 }

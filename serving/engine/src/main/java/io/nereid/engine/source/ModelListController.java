@@ -34,11 +34,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The list of models: replaces it, waits for what it brings, moves its labels. Thread-safe: one thread does all of it, one
- * list after the other, and never waits itself.
+ * Applies the model list ({@code model_config_list}): replaces it, waits for the models that it loads, and moves
+ * version labels. Thread-safe: a single thread applies one list after the other; it never blocks, because every wait
+ * is a future.
  */
 public final class ModelListController implements AutoCloseable {
-    /** What the list is called where several sources meet. */
+    /** The name of the model list in messages about models that several sources provide. */
     static final String LIST = "the list of models";
 
     private static final Logger LOG = LoggerFactory.getLogger(ModelListController.class);
@@ -51,7 +52,7 @@ public final class ModelListController implements AutoCloseable {
     private final ScheduledExecutorService executor = Threads.timer("configure");
     private final List<Consumer<List<ServedModel>>> listeners = new CopyOnWriteArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
-    /** The last list's end, after which the next one's turn comes. Guarded by the lock. */
+    /** Completes when the last list has been applied; the next one starts then. Guarded by the lock. */
     private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
 
     ModelListController(
@@ -67,20 +68,20 @@ public final class ModelListController implements AutoCloseable {
         listeners.add(listener);
     }
 
-    /** Starts looking at the first list's models. */
+    /** Applies the initial list and starts polling its models. */
     void start() {
         gate.start(LIST, source);
         manager.listen(this::stepped);
         run(() -> {
-            labels.want(source.models());
+            labels.assign(source.models());
             labels.settled();
         });
-        tell();
+        notifyListeners();
     }
 
     private void stepped(ServableState state) {
         if (state.phase() == Phase.AVAILABLE) {
-            run(() -> labels.look(state.id().model()));
+            run(() -> labels.update(state.id().model()));
         }
     }
 
@@ -88,7 +89,7 @@ public final class ModelListController implements AutoCloseable {
         try {
             executor.execute(task);
         } catch (RejectedExecutionException closed) {
-            LOG.debug("labels stay as they are, for the server is stopping");
+            LOG.debug("labels are not updated, because the server is stopping");
         }
     }
 
@@ -101,7 +102,7 @@ public final class ModelListController implements AutoCloseable {
         return source.models().stream().anyMatch(m -> m.name().equals(model));
     }
 
-    /** Reads a model of the list now, and gives its versions. */
+    /** Polls a model of the list now and returns its versions. */
     List<ServableId> load(String model) {
         return source.load(model);
     }
@@ -110,6 +111,7 @@ public final class ModelListController implements AutoCloseable {
     public CompletionStage<List<ModelChange>> configure(List<ServedModel> next, boolean dryRun) {
         List<ServedModel> models = List.copyOf(next);
         CompletableFuture<List<ModelChange>> mine;
+        // chain onto the previous list, whatever its result, so that lists are applied in the order of the calls
         lock.lock();
         try {
             mine = last.handle((r, e) -> null)
@@ -118,19 +120,19 @@ public final class ModelListController implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        return mine.exceptionallyCompose(ModelListController::told);
+        return mine.exceptionallyCompose(ModelListController::failed);
     }
 
-    private static CompletionStage<List<ModelChange>> told(Throwable failure) {
+    private static CompletionStage<List<ModelChange>> failed(Throwable failure) {
         Throwable cause = failure instanceof CompletionException c && c.getCause() != null ? c.getCause() : failure;
         return CompletableFuture.failedStage(
                 cause instanceof RejectedExecutionException
                         ? ServingException.of(
-                                ErrorCode.UNAVAILABLE, "the server is stopping; no list is taken any more")
+                                ErrorCode.UNAVAILABLE, "the server is stopping and accepts no further model list")
                         : ServingException.from(cause));
     }
 
-    /** What a list does, which it may. */
+    /** Computes the changes of a list and validates it. */
     private List<ModelChange> plan(List<ServedModel> models) {
         List<ModelChange> plan = source.plan(models);
         labels.check(models, plan);
@@ -143,13 +145,13 @@ public final class ModelListController implements AutoCloseable {
 
     private CompletableFuture<List<ModelChange>> apply(List<ServedModel> models) {
         List<ModelChange> plan = plan(models);
-        LOG.info("a new list of {} models: {}", models.size(), told(plan));
-        labels.want(models);
+        LOG.info("applying a model list with {} models: {}", models.size(), summary(plan));
+        labels.assign(models);
         List<ModelChange> changes;
         try {
             changes = source.configure(models);
         } catch (RuntimeException e) {
-            labels.want(source.models());
+            labels.assign(source.models());
             labels.settled();
             throw e;
         }
@@ -159,21 +161,21 @@ public final class ModelListController implements AutoCloseable {
                     labels.settled();
                     List<ModelChange> report =
                             changes.stream().map(this::reported).toList();
-                    tell();
+                    notifyListeners();
                     return report;
                 },
                 executor);
     }
 
-    private static String told(List<ModelChange> plan) {
-        List<String> told = plan.stream()
+    private static String summary(List<ModelChange> plan) {
+        List<String> changed = plan.stream()
                 .filter(c -> c.action() != Action.KEPT)
                 .map(c -> c.model() + " " + c.action())
                 .toList();
-        return told.isEmpty() ? "nothing changes" : String.join(", ", told);
+        return changed.isEmpty() ? "no changes" : String.join(", ", changed);
     }
 
-    /** Completes when everything that changes has settled, or fails when that takes too long. */
+    /** Completes when all changed models are available or have failed; fails after the timeout. */
     private CompletableFuture<Void> waited(List<ModelChange> changes) {
         List<ModelRef> loading = new ArrayList<>();
         List<String> names = new ArrayList<>();
@@ -189,7 +191,7 @@ public final class ModelListController implements AutoCloseable {
                 .toCompletableFuture();
         ScheduledFuture<?> alarm = executor.schedule(
                 () -> settled.completeExceptionally(
-                        ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "not settled within " + timeout)),
+                        ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "not completed within " + timeout)),
                 timeout.toNanos(),
                 TimeUnit.NANOSECONDS);
         return settled.whenComplete((done, e) -> alarm.cancel(false));
@@ -200,7 +202,7 @@ public final class ModelListController implements AutoCloseable {
         return owner == null || owner.equals(LIST);
     }
 
-    /** The change with what has come of it. */
+    /** Adds the result to a change. */
     private ModelChange reported(ModelChange change) {
         ServingException error = change.error();
         if (error == null && change.action() != Action.REMOVED) {
@@ -208,8 +210,8 @@ public final class ModelListController implements AutoCloseable {
                     ? failure(change)
                     : ServingException.of(
                             ErrorCode.ALREADY_EXISTS,
-                            "model '" + change.model() + "' of the list is not served, for "
-                                    + gate.owner(change.model()) + " named a model of that name first",
+                            "model '" + change.model() + "' of the list is not served, because "
+                                    + gate.owner(change.model()) + " provided a model of that name first",
                             "give one of them another name");
         }
         return error == change.error()
@@ -240,33 +242,33 @@ public final class ModelListController implements AutoCloseable {
                     late ? ErrorCode.DEADLINE_EXCEEDED : ErrorCode.FAILED_PRECONDITION,
                     "model '" + model + "' did not become available as listed: " + String.join("; ", reasons),
                     late
-                            ? "it goes on loading; ask for its status"
-                            : serves ? "what served before goes on to serve" : "no version of it serves");
+                            ? "loading continues; query the model's status"
+                            : serves ? "the previous versions remain available" : "no version of it is available");
         }
         if (change.action() != Action.KEPT && !serves) {
             return ServingException.of(
                     ErrorCode.NOT_FOUND,
                     "Could not find any versions of model " + model,
-                    "its base path should hold a directory named by a number; it is looked at again");
+                    "its base path should contain a directory named by a number; it is polled again");
         }
         List<String> pending = labels.pending(model);
         if (!pending.isEmpty()) {
             return ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "the labels " + pending + " of model '" + model
-                            + "' have not moved, for their versions do not serve",
-                    "they move when these become available");
+                            + "' have not moved, because their versions are not available",
+                    "they move when the versions become available");
         }
         return null;
     }
 
-    private void tell() {
+    private void notifyListeners() {
         List<ServedModel> models = source.models();
         for (Consumer<List<ServedModel>> listener : listeners) {
             try {
                 listener.accept(models);
             } catch (RuntimeException e) {
-                LOG.error("a listener for lists of models failed", e);
+                LOG.error("a listener for the model list failed", e);
             }
         }
     }

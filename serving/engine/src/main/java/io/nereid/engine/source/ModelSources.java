@@ -31,8 +31,8 @@ import java.util.concurrent.ExecutorService;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where an engine's models come from: its list, its repositories, and the sources of the embedder, in front of one
- * manager. Thread-safe: loading and unloading on request happen on a thread of their own.
+ * All sources of an engine's models: the model list, the repositories and the sources of the embedding application, in
+ * front of one lifecycle manager. Thread-safe: explicit loads and unloads run on a thread of their own.
  */
 public final class ModelSources implements AutoCloseable {
     private static final String REPOSITORY = "the repository";
@@ -69,7 +69,7 @@ public final class ModelSources implements AutoCloseable {
         this.loaders = loaders;
     }
 
-    /** Starts all of them; where several name a model, the first one counts. */
+    /** Starts all sources. Where several provide the same model, the first one wins. */
     public void start() {
         served.start();
         gate.start(REPOSITORY, repository);
@@ -88,7 +88,7 @@ public final class ModelSources implements AutoCloseable {
         return served;
     }
 
-    /** The names of all models there are, whether or not they are loaded, sorted. */
+    /** The names of all known models, loaded or not, sorted. */
     public Set<String> names() {
         Set<String> names = new TreeSet<>(repository.names());
         names.addAll(served.names());
@@ -96,6 +96,8 @@ public final class ModelSources implements AutoCloseable {
         return names;
     }
 
+    /** See {@link io.nereid.spi.ModelControl#load(String, LoadOptions)}. */
+    /** See {@link io.nereid.spi.ModelControl#load(String, LoadOptions)}. */
     public CompletionStage<Void> load(String model, LoadOptions options) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {
@@ -118,18 +120,18 @@ public final class ModelSources implements AutoCloseable {
         if (options.config() != null || !options.files().isEmpty()) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
-                    "model '" + model + "' comes from " + owner + ", which says its configuration and its files",
-                    "load it without any, or configure it there");
+                    "model '" + model + "' comes from " + owner + ", which defines its configuration and its files",
+                    "load it without a configuration and files, or change them there");
         }
         if (owner.equals(ModelListController.LIST)) {
             manager.retry(model);
             return served.load(model);
         }
-        // Only its source can load it anew; what it wants now is waited for.
+        // only the model's source can reload it: wait for the versions that it aspires now
         return remembered.versions(model);
     }
 
-    /** Who names a model, when it is not the repository; null when it is, or nobody does. */
+    /** The source that provides a model, when it is not the repository; otherwise null. */
     private @Nullable String other(String model) {
         String owner = gate.owner(model);
         if (owner == null && served.lists(model)) {
@@ -164,6 +166,8 @@ public final class ModelSources implements AutoCloseable {
         }
     }
 
+    /** See {@link io.nereid.spi.ModelControl#unload(String, boolean)}. */
+    /** See {@link io.nereid.spi.ModelControl#unload(String, boolean)}. */
     public CompletionStage<Void> unload(String model, boolean dependents) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {
@@ -173,7 +177,7 @@ public final class ModelSources implements AutoCloseable {
                     throw ServingException.of(
                             ErrorCode.FAILED_PRECONDITION,
                             "model '" + model + "' comes from " + owner + ", which would load it again at once",
-                            "take it out of there");
+                            "remove it there");
                 }
                 repository.unload(model, dependents);
                 manager.settled(model).whenComplete((states, e) -> {
@@ -190,7 +194,7 @@ public final class ModelSources implements AutoCloseable {
         return done;
     }
 
-    /** Nothing more comes from anywhere. */
+    /** Stops all sources. */
     @Override
     public void close() {
         List<Source> all = new ArrayList<>(others);

@@ -21,17 +21,17 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The labels of the models of the list. A label that moves keeps what it stood for until what it shall stand for serves.
- * Confined to the thread that configures.
+ * The version labels of the models of the list. A moving label keeps routing to its old version until the new one is
+ * available. Confined to the thread that applies the list.
  */
 final class VersionLabels {
-    /** So much less than any weight that nothing goes there while there is another target. */
-    private static final double HARDLY = 1e-12;
+    /** A factor for weights so small that a target with it gets requests only when no other target is available. */
+    private static final double NEGLIGIBLE = 1e-12;
 
     private final Manager manager;
     private final LabelRule rule;
-    private Map<String, Map<String, Label>> wanted = Map.of();
-    /** What labels stand for, bridges aside. */
+    private Map<String, Map<String, Label>> desired = Map.of();
+    /** The current meaning of the labels, without fallbacks to their new versions. */
     private final Map<String, Map<String, Label>> held = new HashMap<>();
 
     private boolean bridged;
@@ -42,10 +42,11 @@ final class VersionLabels {
     }
 
     /**
-     * Refuses a list with a label for a version that neither serves, nor begins to by this list, or stops to by it.
+     * Rejects a list with a label for a version that is neither available nor loaded by this list, or that this list
+     * unloads.
      *
-     * @param changes what the list does
-     * @throws ServingException FAILED_PRECONDITION, nothing having changed
+     * @param changes the changes that the list makes
+     * @throws ServingException FAILED_PRECONDITION; nothing has changed then
      */
     void check(List<ServedModel> models, List<ModelChange> changes) {
         Map<String, ModelChange> byModel = new HashMap<>();
@@ -65,32 +66,33 @@ final class VersionLabels {
     }
 
     /**
-     * These labels are wanted from now on, instead of all that were; what may be in force at once is. Until {@link
-     * #settled}, requests for the others go on to the new version when the old one goes before the label has moved.
+     * Sets the desired labels, instead of all previous ones, and applies those that can take effect at once. Until
+     * {@link #settled}, requests for the other labels fall back to the new version when the old one is unloaded before
+     * the label has moved.
      */
-    void want(List<ServedModel> models) {
+    void assign(List<ServedModel> models) {
         Map<String, Map<String, Label>> next = new HashMap<>();
         models.forEach(m -> next.put(m.name(), m.labels()));
-        for (String gone : wanted.keySet()) {
+        for (String gone : desired.keySet()) {
             if (!next.containsKey(gone)) {
                 held.remove(gone);
                 manager.labels(gone, Map.of());
             }
         }
-        wanted = Map.copyOf(next);
+        desired = Map.copyOf(next);
         bridged = true;
-        wanted.keySet().forEach(this::look);
+        desired.keySet().forEach(this::update);
     }
 
-    /** What the list has loaded serves, or does not. */
+    /** The versions that the list has loaded are available or have failed: removes the fallbacks. */
     void settled() {
         bridged = false;
-        wanted.keySet().forEach(this::look);
+        desired.keySet().forEach(this::update);
     }
 
-    /** Another version of the model serves: its labels may move. */
-    void look(String model) {
-        Map<String, Label> labels = wanted.get(model);
+    /** Updates the labels of a model after another of its versions has become available. */
+    void update(String model) {
+        Map<String, Label> labels = desired.get(model);
         if (labels == null) {
             return;
         }
@@ -119,22 +121,22 @@ final class VersionLabels {
         return own == null ? manager.labels(model) : own;
     }
 
-    /** The old one as long as anything of it serves, then the new one. */
+    /** Routes to the old label's targets as long as one of them is available, then to the new ones. */
     private static Label bridge(Label old, Label next) {
         List<Share> targets = new ArrayList<>(old.targets());
         for (Share share : next.targets()) {
             if (targets.stream().noneMatch(t -> t.version() == share.version())) {
-                targets.add(new Share(share.version(), share.weight() * HARDLY));
+                targets.add(new Share(share.version(), share.weight() * NEGLIGIBLE));
             }
         }
         return new Label(List.copyOf(targets), old.shadows());
     }
 
-    /** The labels of a model that are not yet in force. */
+    /** The labels of a model that have not taken effect yet. */
     List<String> pending(String model) {
         Map<String, Label> present = held(model);
         List<String> pending = new ArrayList<>();
-        wanted.getOrDefault(model, Map.of()).forEach((name, label) -> {
+        desired.getOrDefault(model, Map.of()).forEach((name, label) -> {
             if (!label.equals(present.get(name))) {
                 pending.add(name);
             }

@@ -12,12 +12,12 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.ObjIntConsumer;
 
-/** Runs by their number of rows. Thread-safe, lock-free. */
+/** Statistics of runs by batch size. Thread-safe, lock-free. */
 public final class BatchStatistics {
-    /** Sizes up to this have a place of their own; larger ones are rare enough to be looked up. */
+    /** Sizes up to this limit are stored in an array; larger ones are rare and stored in a map. */
     private static final int DIRECT = 1024;
 
-    /** Runs of one size. Thread-safe, lock-free. */
+    /** Statistics of one batch size. Thread-safe, lock-free. */
     public static final class Size {
         public final LongAdder runs = new LongAdder();
         final LongAdder input = new LongAdder();
@@ -25,7 +25,7 @@ public final class BatchStatistics {
         final LongAdder output = new LongAdder();
     }
 
-    /** Rows that were added to reach a size that a run may have. */
+    /** Rows that were added to reach an allowed batch size. */
     public final LongAdder padding = new LongAdder();
 
     private final AtomicReferenceArray<Size> direct;
@@ -59,7 +59,7 @@ public final class BatchStatistics {
         return size;
     }
 
-    /** Every size there was, ascending. */
+    /** Passes every batch size that occurred to {@code action}, ascending. */
     public void forEach(ObjIntConsumer<Size> action) {
         for (int i = 0; i < direct.length(); i++) {
             Size size = direct.get(i);

@@ -4,7 +4,7 @@ package io.nereid.engine.statistics;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/** Counts of values by fixed upper bounds, with their sum. Thread-safe, lock-free. */
+/** A histogram with fixed upper bounds, and the sum of the values. Thread-safe, lock-free. */
 public final class Histogram {
     /** Bounds for durations in nanoseconds: 50 µs to 30 s. */
     static final long[] DURATIONS = {
@@ -58,12 +58,15 @@ public final class Histogram {
         return bounds;
     }
 
-    /** How many values fell between the bound before and bound {@code i}; the last index is beyond every bound. */
+    /**
+     * The number of values above bound {@code i - 1} and up to bound {@code i}; the last index counts the values above
+     * all bounds.
+     */
     public long count(int i) {
         return counts[i].sum();
     }
 
-    /** How many values there were. */
+    /** The number of values. */
     long count() {
         long all = 0;
         for (LongAdder count : counts) {

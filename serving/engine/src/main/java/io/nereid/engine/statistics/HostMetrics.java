@@ -7,14 +7,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The machine's processor time and memory, from {@code /proc}. Thread-safe by its lock. */
+/** CPU utilization and memory of the host, read from {@code /proc}. Thread-safe by its lock. */
 public final class HostMetrics {
     /**
-     * What there is to tell; NaN for what this machine does not tell.
+     * The current values; NaN where the host does not provide them.
      *
-     * @param busy share of all processors' time since the call before, 0 to 1
-     * @param totalBytes memory
-     * @param usedBytes memory that is neither free nor can be freed at once
+     * @param busy utilization of all processors since the previous call, 0 to 1
+     * @param totalBytes total memory
+     * @param usedBytes memory that is neither free nor reclaimable at once
      */
     public record Reading(double busy, double totalBytes, double usedBytes) {}
 
@@ -58,7 +58,7 @@ public final class HostMetrics {
             String[] fields = lines.get(0).trim().split("\\s+");
             long all = 0;
             long idle = 0;
-            // user nice system idle iowait irq softirq steal; guest times are within user's.
+            // user nice system idle iowait irq softirq steal; user already contains the guest times
             for (int i = 1; i < Math.min(fields.length, 9); i++) {
                 long ticks = Long.parseLong(fields[i]);
                 all += ticks;

@@ -4,7 +4,7 @@ package io.nereid.engine.statistics;
 
 import io.nereid.base.Clock;
 
-/** Quantiles of a model's times over the last minute. Thread-safe, lock-free. */
+/** Latency quantiles of a model over the last minute. Thread-safe, lock-free. */
 public final class LatencySummaries {
     public final SlidingQuantiles request;
     public final SlidingQuantiles queue;

@@ -16,16 +16,19 @@ import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
-/** What one version has done since it was loaded. Times in nanoseconds. Thread-safe, lock-free. */
+/**
+ * Statistics of one version since it was loaded. Times are in nanoseconds. Thread-safe, lock-free: every counter is
+ * updated by itself, so a report may mix values of slightly different moments.
+ */
 public final class ModelStatistics {
-    /** Why requests failed, under the names that dashboards know. */
+    /** The reasons of failed requests, under Triton's names. */
     public enum Failure {
         REJECTED,
         CANCELED,
         BACKEND,
         OTHER;
 
-        /** The reason by the answer's code, and by whether the model had been given the request. */
+        /** The reason for an error code, depending on whether the model had received the request. */
         static Failure of(ErrorCode code, boolean started) {
             return switch (code) {
                 case CANCELLED -> CANCELED;
@@ -36,7 +39,7 @@ public final class ModelStatistics {
         }
     }
 
-    /** A count and a time. Thread-safe, lock-free. */
+    /** A count and a total duration. Thread-safe, lock-free. */
     public static final class Timed {
         private final LongAdder count = new LongAdder();
         private final LongAdder nanos = new LongAdder();
@@ -59,7 +62,10 @@ public final class ModelStatistics {
         }
     }
 
-    /** Between two writes of when the last request came; the figure is shown in milliseconds. */
+    /**
+     * Minimum time between two updates of the last-request timestamp, which is reported in milliseconds. Fewer writes
+     * to the shared field mean less cache-line contention.
+     */
     private static final long FRESH_NANOS = 500_000;
 
     final ServableId id;
@@ -81,12 +87,12 @@ public final class ModelStatistics {
     public final @Nullable LatencySummaries summaries;
     private final long startNanos;
     private final long startMillis;
-    /** Plain: any recent value will do. */
+    /** Neither volatile nor locked: any recent value suffices. */
     private long last;
 
     private boolean used;
 
-    /** For a version about which no more is measured than always is. */
+    /** Statistics without the optional metrics. */
     public ModelStatistics(ServableId id) {
         this(id, ModelConfig.unspecified(id.model()), MetricsOptions.DEFAULT, Clock.system());
     }
@@ -108,7 +114,7 @@ public final class ModelStatistics {
         }
     }
 
-    /** A request was answered by the model. */
+    /** Counts a request that the model has answered. */
     public void succeeded(
             long now, long requestNanos, long queueNanos, long inputNanos, long runNanos, long outputNanos, int rows) {
         touch(now);
@@ -123,7 +129,7 @@ public final class ModelStatistics {
         }
     }
 
-    /** A request was answered by the response cache. */
+    /** Counts a request that the response cache has answered. */
     public void cached(long now, long requestNanos, long lookupNanos) {
         touch(now);
         request.record(requestNanos);
@@ -134,7 +140,7 @@ public final class ModelStatistics {
         }
     }
 
-    /** The response cache did not have an answer: looking up and keeping took so long. */
+    /** Counts a cache miss, with the duration of lookup and insertion. */
     public void cacheMissed(long nanos) {
         cacheMisses.add(nanos);
         if (summaries != null) {
@@ -142,7 +148,7 @@ public final class ModelStatistics {
         }
     }
 
-    /** A request's first answer leaves. */
+    /** Records the time to the first response of a request. */
     public void firstAnswer(long requestNanos) {
         if (firstResponse != null) {
             firstResponse.record(requestNanos);
@@ -155,12 +161,12 @@ public final class ModelStatistics {
         failureNanos.add(requestNanos);
     }
 
-    /** The model ran on so many rows. */
+    /** Counts a run of the model on {@code rows} rows. */
     public void executed(int rows, long inputNanos, long runNanos, long outputNanos) {
         batches.add(rows, inputNanos, runNanos, outputNanos);
     }
 
-    /** The model ran on so many rows, within times that are told elsewhere. */
+    /** Counts a run of the model whose times are counted elsewhere. */
     void executed(int rows) {
         batches.add(rows, 0, 0, 0);
     }
@@ -176,7 +182,7 @@ public final class ModelStatistics {
         }
     }
 
-    /** Requests accepted and not yet answered. */
+    /** Requests accepted and not yet completed. */
     public long inFlight() {
         long ended = success() + failure();
         return accepted.sum() - ended;
@@ -194,7 +200,7 @@ public final class ModelStatistics {
         return sum;
     }
 
-    /** The figures as clients get them. */
+    /** Returns a snapshot for clients. */
     public ModelStatisticsSnapshot report(boolean decoupled, long memoryBytes) {
         long computed = compute.count();
         return new ModelStatisticsSnapshot(

@@ -8,12 +8,12 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 
-/** Answers of a decoupled model by their number. Thread-safe, lock-free. */
+/** Statistics of a decoupled model's responses by their index in the response stream. Thread-safe, lock-free. */
 public final class ResponseStatistics {
-    /** Answers beyond this are counted with this one, so that an endless stream takes no endless memory. */
+    /** Responses with a higher index are counted under this one, which bounds the memory for endless streams. */
     static final int MOST = 16_384;
 
-    /** Answers of one number. Thread-safe, lock-free. */
+    /** Statistics of one response index. Thread-safe, lock-free. */
     static final class OfNumber {
         final Timed infer = new Timed();
         final Timed output = new Timed();
@@ -29,7 +29,7 @@ public final class ResponseStatistics {
         return numbers.computeIfAbsent(Math.min(index, MOST), i -> new OfNumber());
     }
 
-    /** An answer that took {@code inferNanos} to compute and {@code outputNanos} to hand out. */
+    /** Counts a response that took {@code inferNanos} to compute and {@code outputNanos} to deliver. */
     public void answered(int index, long inferNanos, long outputNanos) {
         OfNumber n = number(index);
         n.infer.add(inferNanos);
@@ -37,7 +37,7 @@ public final class ResponseStatistics {
         n.success.add(inferNanos + outputNanos);
     }
 
-    /** An end without an answer. */
+    /** Counts the end of a stream without a response. */
     public void ended(int index, long nanos) {
         number(index).empty.add(nanos);
     }

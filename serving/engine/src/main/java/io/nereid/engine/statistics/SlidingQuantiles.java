@@ -8,17 +8,18 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Quantiles of values over the last minute, exact to three per cent of the value, and the count and sum of all values.
- * Thread-safe, lock-free.
+ * Quantiles of values over the last minute, with an error of up to three per cent of the value, plus the count and sum
+ * of all values. Thread-safe, lock-free. The minute consists of six slices of ten seconds; each slice is a log-linear
+ * histogram, and a slice that is older than a minute is replaced by compare-and-set.
  */
 public final class SlidingQuantiles {
     private static final long SLICE_NANOS = 10_000_000_000L;
     private static final int SLICES = 6;
     private static final int BITS = 5;
-    /** Values from 0 to 2^48 - 1: more than three days. */
+    /** Covers values from 0 to 2^48 - 1 nanoseconds, more than three days. */
     private static final int BUCKETS = (48 - BITS + 1) << BITS;
 
-    /** What came in one slice of time. */
+    /** The values of one slice of ten seconds. */
     private record Slice(long number, AtomicIntegerArray counts) {}
 
     private final Clock clock;
@@ -58,7 +59,7 @@ public final class SlidingQuantiles {
         return sum.sum();
     }
 
-    /** The value below which the share {@code q} of the last minute's values lies; NaN when there are none. */
+    /** The value below which the fraction {@code q} of the last minute's values lies; NaN without values. */
     public double quantile(double q) {
         long first = Math.floorDiv(clock.nanos(), SLICE_NANOS) - SLICES + 1;
         long[] counts = new long[BUCKETS];
@@ -84,7 +85,10 @@ public final class SlidingQuantiles {
         return middle(i);
     }
 
-    /** Below 2^BITS every value has its bucket; above, each power of two has 2^BITS of them. */
+    /**
+     * The bucket of a value. Values below 2^BITS have a bucket each; above, each power of two is divided into 2^BITS
+     * buckets.
+     */
     private static int bucket(long value) {
         int high = 63 - Long.numberOfLeadingZeros(value | 1);
         if (high < BITS) {

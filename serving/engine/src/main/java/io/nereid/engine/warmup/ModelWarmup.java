@@ -29,8 +29,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Runs a model's warm-up requests on every one of its instances, one after the other, past the queue and uncounted. A
- * sample of several rows is as many requests of one row in one batch. Confined to the loading thread.
+ * Runs the warm-up samples of the configuration ({@code model_warmup}) on every instance of a model, one after the
+ * other, without the queue and without statistics. A sample of several rows becomes that many requests of one row in
+ * one batch. Confined to the loading thread.
  */
 public final class ModelWarmup {
     private static final long SEED = 42;
@@ -46,6 +47,16 @@ public final class ModelWarmup {
         this.clock = clock;
     }
 
+    /**
+     * Runs all samples.
+     *
+     * @throws ServingException INVALID_ARGUMENT when a sample is invalid or fails
+     */
+    /**
+     * Runs all samples.
+     *
+     * @throws ServingException INVALID_ARGUMENT when a sample is invalid or fails
+     */
     public void run() {
         for (Warmup sample : servable.config().warmups()) {
             if (sample.batchSize() > 0) {
@@ -75,7 +86,10 @@ public final class ModelWarmup {
         }
     }
 
-    /** The inputs in the model's order; what the server adds to requests of a sequence is zero unless the sample says it. */
+    /**
+     * Returns the inputs in the model's order. Inputs that the server adds to requests of a sequence (controls,
+     * states) are zero unless the sample defines them.
+     */
     private List<Tensor> complete(List<Tensor> inputs, Warmup sample) {
         ModelConfig config = servable.config();
         List<Tensor> given = new ArrayList<>();
@@ -152,7 +166,7 @@ public final class ModelWarmup {
                         sample,
                         e.getCause() instanceof ServingException s ? s.describe() : String.valueOf(e.getCause()));
             } catch (TimeoutException e) {
-                throw failure(sample, "no answer within " + LIMIT_SECONDS + " s");
+                throw failure(sample, "no response within " + LIMIT_SECONDS + " s");
             }
         }
     }
@@ -161,7 +175,7 @@ public final class ModelWarmup {
         return ServingException.invalidArgument("failed to run warmup sample '" + sample.name() + "': " + reason);
     }
 
-    /** One row. */
+    /** Creates an input of one row. */
     private Tensor tensor(String name, WarmupInput input) {
         if (input.shape().isDynamic()) {
             throw ServingException.invalidArgument(
@@ -183,7 +197,7 @@ public final class ModelWarmup {
             case RANDOM -> {
                 byte[] bytes = new byte[expected];
                 if (type.isFixedSize()) {
-                    // Small whole numbers are valid values of every type's lowest byte and of every vocabulary.
+                    // small whole numbers in the lowest byte are valid for every type, and as indices into vocabularies
                     Random random = new Random(SEED);
                     for (int i = 0; i < expected; i += type.size()) {
                         bytes[i] = (byte) random.nextInt(type == DataType.BOOL ? 2 : 100);

@@ -31,12 +31,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs the requests that were recorded for a version, in TensorFlow Serving's place and format, on every one of its
- * instances, past the queue and uncounted. The first that fails ends it. Confined to the loading thread, which has helpers
- * when several instances are warmed at once.
+ * Runs the recorded requests of a version, in TensorFlow Serving's format and location, on every instance, without the
+ * queue and without statistics. The first failure ends the warm-up. Confined to the loading thread, which uses helper
+ * threads when several instances are warmed at once.
  */
 public final class SavedModelWarmup {
-    /** Where a version keeps them. */
+    /** The file of the recorded requests in a version's directory. */
     static final String FILE = "assets.extra/tf_serving_warmup_requests";
 
     static final int MOST = 1000;
@@ -48,7 +48,7 @@ public final class SavedModelWarmup {
     private final ModelServable servable;
     private final EngineOptions.Warmup options;
 
-    /** One request of a record, for the signature it names. */
+    /** One request of a record, for the servable of the signature that it names. */
     private record Sample(
             int record, ModelServable servable, InferenceRequest request, List<Tensor> inputs, int rows) {}
 
@@ -59,16 +59,16 @@ public final class SavedModelWarmup {
     }
 
     /**
-     * Runs them all.
+     * Runs all recorded requests.
      *
-     * @throws ServingException when one is wrong or fails, or when there are too many
+     * @throws ServingException when a request is invalid or fails, or when there are too many
      */
     public void run() {
         if (!options.enabled() || !Files.isRegularFile(file)) {
             return;
         }
         if (servable.config().sequence() != null) {
-            LOG.warn("{} is passed over, for the requests of a sequence are not recorded", file);
+            LOG.warn("{} is ignored: recorded requests cannot warm up a model with sequences", file);
             return;
         }
         List<byte[]> records = records();
@@ -185,7 +185,7 @@ public final class SavedModelWarmup {
         return cause == null ? e : cause;
     }
 
-    /** The sizes that runs may have; the powers of two where any may. */
+    /** The batch sizes to warm up: the allowed sizes, or the powers of two where every size is allowed. */
     private static List<Integer> sizes(ModelConfig config) {
         Batching batching = config.batching();
         if (!config.batched() || batching == null) {
@@ -214,7 +214,7 @@ public final class SavedModelWarmup {
         }
         ModelServable asked = sample.servable();
         if (asked.config().batched() && sample.rows() > asked.config().maxBatchSize()) {
-            // Only the queue knows how to cut a request into pieces.
+            // only the scheduler can split a request, so submit it through the queue
             asked.submit(jobs.get(0));
         } else {
             asked.warm(instance, jobs);
@@ -229,7 +229,7 @@ public final class SavedModelWarmup {
                 throw failure(sample.record(), cause(e));
             } catch (TimeoutException e) {
                 throw ServingException.invalidArgument("warmup record " + sample.record() + " of " + file
-                        + " has no answer within " + LIMIT_SECONDS + " s");
+                        + " has no response within " + LIMIT_SECONDS + " s");
             }
         }
     }

@@ -10,13 +10,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
-/** A request that nobody sent and whose answer nobody wants. It owns its inputs. Thread-safe. */
+/** A warm-up request, whose response is discarded. It owns its inputs. Thread-safe. */
 final class WarmupJob implements InferenceJob {
     private final InferenceRequest request;
     private final int rows;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
 
-    /** One row. */
+    /** A job of one row. */
     WarmupJob(InferenceRequest request) {
         this(request, 1);
     }
@@ -26,7 +26,7 @@ final class WarmupJob implements InferenceJob {
         this.rows = rows;
     }
 
-    /** Completes at the end. */
+    /** Completes when the job has ended. */
     CompletableFuture<Void> done() {
         return done;
     }

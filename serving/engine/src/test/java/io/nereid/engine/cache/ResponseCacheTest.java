@@ -203,7 +203,7 @@ class ResponseCacheTest {
         small.close();
         slab.close();
         assertThat(ledger.open)
-                .as("the slab is not held, the request's input is")
+                .as("the request's input is retained, the slab is not")
                 .hasValue(1);
         CachedResponse answer = Objects.requireNonNull(cache.get(key));
         CachedResponse twin = Objects.requireNonNull(cache.get(key));
@@ -228,7 +228,7 @@ class ResponseCacheTest {
     }
 
     @Test
-    void settingsThatMakeNoSenseAreRefused() {
+    void invalidCacheSettingsAreRejected() {
         assertThatThrownBy(() -> ResponseCache.open("local", Map.of(), Clock.system()))
                 .hasMessage("the local response cache needs a size");
         assertThatThrownBy(() -> ResponseCache.open("local", Map.of("size", "-1"), Clock.system()))
@@ -325,12 +325,12 @@ class ResponseCacheTest {
     }
 
     @Test
-    void aStoreOutsideAnswersLaterAndNobodyWaits() {
+    void anExternalStoreRespondsLaterAndNoThreadWaits() {
         FakeStore store = new FakeStore();
         try (ResponseCache cache = ResponseCache.remote(store, Clock.system())) {
             VersionResponseCache version = version(cache, "f");
             Played first = play(version, request(List.of(), Map.of(), x(1)), 5);
-            assertThat(first.computed).as("the store has not answered").isFalse();
+            assertThat(first.computed).as("the store has not responded").isFalse();
             store.answer();
             assertThat(first.values).containsExactly(5);
             assertThat(store.kept).hasSize(1);
@@ -346,7 +346,7 @@ class ResponseCacheTest {
             store.fail();
             assertThat(broken.values).as("without the store it is computed").containsExactly(8);
             version.close();
-            assertThat(store.kept).as("other servers may want it").hasSize(2);
+            assertThat(store.kept).as("other servers may use it").hasSize(2);
         }
     }
 
@@ -385,7 +385,7 @@ class ResponseCacheTest {
                 ModelRef.latest("m"), "", Arrays.asList(tensors), outputs, parameters, Long.MAX_VALUE, 0);
     }
 
-    /** What became of a request whose model would answer with one number. */
+    /** The outcome of a request to a model that returns one number. */
     private static final class Played {
         boolean computed;
         List<Integer> values = List.of();
@@ -402,7 +402,7 @@ class ResponseCacheTest {
         return played;
     }
 
-    /** Ends as the server's job does: keeps first, then gives up the inputs. */
+    /** Ends as the server's job does: stores the response first, then closes the inputs. */
     private static final class CacheJob implements CacheableJob {
         private final PuppetJob job;
         private final InferenceRequest request;
@@ -458,7 +458,7 @@ class ResponseCacheTest {
         }
     }
 
-    /** A store that answers when it is told to. */
+    /** A store that responds when the test completes it. */
     private static final class FakeStore implements CacheStore {
         final Map<ByteBuffer, byte[]> kept = new HashMap<>();
         private final List<Runnable> asked = new ArrayList<>();

@@ -228,7 +228,7 @@ class EnsembleExecutionTest {
     }
 
     @Test
-    void stepsInheritWhatTheRequestSaysAndALaterAnswerMovesTheSequence() {
+    void stepsInheritTheRequestsOptionsAndAResponseMayChangeTheSequence() {
         step("a", Map.of("in", "X"), Map.of("out", "mid"));
         step("b", Map.of("in", "mid"), Map.of("out", "Y"));
         Options options = new Options(3, 5_000, new Sequence(7L, true, false), null);
@@ -294,7 +294,7 @@ class EnsembleExecutionTest {
         Started r = members.take("r");
         Started s = members.take("s");
         r.respond(Map.of("n", 1L), out(10));
-        assertThat(members.started).as("s has not answered").isEmpty();
+        assertThat(members.started).as("s has not responded").isEmpty();
         s.complete(out(100));
         r.respond(Map.of(), out(20));
         r.respond(Map.of(), out(30));
@@ -394,7 +394,7 @@ class EnsembleExecutionTest {
         only("b").fail(ErrorCode.CANCELLED, "stopped");
     }
 
-    // Building.
+    // helpers
 
     private static TensorSpec int32(String name) {
         return new TensorSpec(name, DataType.INT32, Shape.of(-1));

@@ -152,7 +152,7 @@ class EnsembleLoaderTest {
     }
 
     @Test
-    void stepsThatWaitForEachOtherAreRefused() {
+    void cyclicStepsAreRejected() {
         member(
                 "a",
                 8,

@@ -38,7 +38,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/** Random ensembles, run in random order, against an evaluation that knows of no order. */
+/** Random ensembles in random order of execution, compared with an evaluation that does not depend on the order. */
 class EnsembleSimulationTest {
     private static final int GRAPHS = 3_000;
 
@@ -231,7 +231,7 @@ class EnsembleSimulationTest {
             return (h >>> 1) % 10_000;
         }
 
-        /** Goes on with a step by so many answers; true when it has ended. */
+        /** Sends so many responses of a step; true when the step has ended. */
         boolean play(Started s, int most, int[] progress) {
             ModelConfig model = Objects.requireNonNull(members.configs.get(s.model()));
             Map<String, Integer> in = new TreeMap<>();
@@ -312,7 +312,7 @@ class EnsembleSimulationTest {
             }
         }
 
-        /** The answers, without empty ones; null when the request must fail. */
+        /** The responses, without empty ones; null when the request must fail. */
         private @Nullable List<Map<String, Integer>> evaluate() {
             List<String> names = wanted.isEmpty()
                     ? config.outputs().stream().map(TensorSpec::name).toList()
@@ -429,7 +429,7 @@ class EnsembleSimulationTest {
             return 0;
         }
 
-        /** Whether a decoupled step lies in the scope that {@code opener} opens. */
+        /** Whether a decoupled step belongs to the scope that {@code opener} opens. */
         private boolean reachesScope(Step step, @Nullable String opener) {
             for (EnsembleGraph.Step s : Objects.requireNonNull(graph).steps) {
                 if (s.model().model().equals(step.model())) {

@@ -118,7 +118,7 @@ class BatchExecutionTest {
         });
         FakeJob a = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 2), 1, 2)));
         FakeJob b = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 3), 3, 4, 5)));
-        assertThat(execution.joinable(a, b)).as("ragged inputs fit together").isTrue();
+        assertThat(execution.joinable(a, b)).as("ragged inputs share a batch").isTrue();
         run(execution, a, b);
         assertThat(seen)
                 .containsEntry("in", "[5] 1 2 3 4 5")
@@ -183,7 +183,8 @@ class BatchExecutionTest {
         FakeJob a = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
         FakeJob b = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 3), 2, 3, 4)));
         run(execution, a, b);
-        assertThat(a.failed()).hasMessageStartingWith("model 'm' gave output 'out' of shape [5] (expected: it to hold");
+        assertThat(a.failed())
+                .hasMessageStartingWith("model 'm' returned output 'out' of shape [5] (expected: exactly as many");
         assertThat(b.failed().code()).isEqualTo(ErrorCode.INTERNAL);
         execution.close();
     }
@@ -259,20 +260,20 @@ class BatchExecutionTest {
     }
 
     @Test
-    void outputsThatAreNotAsConfiguredAreTheModelsFault() {
+    void outputsThatDifferFromTheConfigurationAreInternalErrors() {
         ModelConfig config = batched(
                 List.of(new TensorSpec("in", DataType.INT32, Shape.of(1))),
                 List.of(new TensorSpec("out", DataType.INT32, Shape.of(2))));
         assertThat(answering(config, () -> List.of(tensors.floats("out", Shape.of(1, 2), 1, 2))))
-                .isEqualTo("model 'm' gave output 'out' of type FP32 (expected: INT32, as its configuration says)");
+                .isEqualTo("model 'm' returned output 'out' of type FP32 (expected: INT32, as configured)");
         assertThat(answering(config, () -> List.of(tensors.ints("out", Shape.of(1, 3), 1, 2, 3))))
-                .isEqualTo("model 'm' gave output 'out' of shape [1,3] (expected: [-1,2], as its configuration says)");
+                .isEqualTo("model 'm' returned output 'out' of shape [1,3] (expected: [-1,2], as configured)");
         assertThat(answering(config, () -> List.of(tensors.ints("out", Shape.of(2, 2), 1, 2, 3, 4))))
-                .isEqualTo("model 'm' gave output 'out' of shape [2,2] for a batch of 1 rows"
+                .isEqualTo("model 'm' returned output 'out' of shape [2,2] for a batch of 1 rows"
                         + " (expected first dimension 1)");
         assertThat(answering(config, () -> List.of(tensors.ints("other", Shape.of(1, 2), 1, 2))))
-                .isEqualTo("model 'm' gave output 'other' (expected: 'out')");
-        assertThat(answering(config, List::of)).isEqualTo("model 'm' gave 0 outputs (expected: 1: [out])");
+                .isEqualTo("model 'm' returned output 'other' (expected: 'out')");
+        assertThat(answering(config, List::of)).isEqualTo("model 'm' returned 0 outputs (expected: 1: [out])");
     }
 
     @Test
@@ -375,7 +376,7 @@ class BatchExecutionTest {
     }
 
     @Test
-    void nobodyIsToldABatchIdUnlessTheModelSaysSo() {
+    void theBatchIdIsReportedOnlyIfTheModelEnablesIt() {
         for (ModelConfig config : List.of(telling("false"), telling(null))) {
             BatchExecution execution = execution(config, this::identity);
             FakeJob alone = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
@@ -425,7 +426,7 @@ class BatchExecutionTest {
                 outputs);
     }
 
-    /** A job of so many rows with the given inputs of so many columns, and {@code fixed}. */
+    /** A job with the given rows, inputs and columns, and {@code fixed}. */
     private FakeJob job(List<FakeJob> made, int rows, Object... namesAndSizes) {
         List<Tensor> inputs = new ArrayList<>();
         inputs.add(tensors.ints("fixed", Shape.of(rows, 2), new int[rows * 2]));

@@ -38,14 +38,14 @@ import java.util.function.BiFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** What becomes of a batch that must have an allowed size, or whose requests have different shapes. */
+/** Padding of batches to an allowed size, and of requests with different shapes. */
 class FitExecutionTest {
     private static final ServableId ID = new ServableId("m", 1);
     private static final Fit PADDED = new Fit(List.of(), true, 0, 0);
 
     private final CountedTensors tensors = new CountedTensors();
     private final ModelStatistics statistics = new ModelStatistics(ID);
-    /** What the model saw, as text. */
+    /** The model's inputs, as text. */
     private final List<String> fed = new ArrayList<>();
 
     @AfterEach
@@ -110,7 +110,7 @@ class FitExecutionTest {
         });
     }
 
-    // Allowed sizes.
+    // allowed sizes
 
     @Test
     void allowedBatchSizesNoPaddingNeeded() {
@@ -275,7 +275,7 @@ class FitExecutionTest {
         expect(b, Shape.of(1, 3), 2, 3, 4);
     }
 
-    // Variable length.
+    // variable length
 
     @Test
     void batchingWithPadding() {
@@ -337,7 +337,7 @@ class FitExecutionTest {
         FakeJob b = job(Shape.of(1, 1, 1), 5);
         FakeJob c = job(Shape.of(1, 2), 6, 7);
         assertThat(execution.joinable(a, b)).isFalse();
-        assertThat(execution.joinable(a, c)).as("nothing is known of the shape").isTrue();
+        assertThat(execution.joinable(a, c)).as("the shape is unknown").isTrue();
         run(execution, a, c);
         run(execution, b);
         expect(a, Shape.of(1, 2), 5, 5);
@@ -454,7 +454,7 @@ class FitExecutionTest {
         expect(b, Shape.of(1, 2), 2, 3);
     }
 
-    // Checks before the queue.
+    // validation before the queue
 
     private static RequestValidator checks(Fit fit) {
         return new RequestValidator(

@@ -90,7 +90,7 @@ class ModelLoaderTest {
     }
 
     @Test
-    void everyInstanceIsWarmedWithEverySampleAsOftenAsItSaysAndNothingIsCounted() throws Exception {
+    void everyInstanceIsWarmedWithEverySampleAndItsCountWithoutStatistics() throws Exception {
         Files.createDirectories(directory.resolve("warmup"));
         Files.write(directory.resolve("warmup/data"), new byte[] {9, 0, 0, 0});
         ModelLoader loader = loader(config(2, 4)
@@ -142,7 +142,7 @@ class ModelLoaderTest {
     }
 
     @Test
-    void aModelOfSequencesIsWarmedWithZeroControlsAndStatesUnlessTheSampleSaysThem() throws Exception {
+    void aModelWithSequencesIsWarmedWithZeroControlsAndStatesUnlessTheSampleDefinesThem() throws Exception {
         Sequence sequence = new Sequence(
                 new Sequence.Direct(Duration.ZERO, 0),
                 Duration.ofSeconds(1),
@@ -285,7 +285,7 @@ class ModelLoaderTest {
         Files.createDirectories(directory.resolve("2"));
         Files.writeString(directory.resolve("2/model.fake"), "another version");
         assertThat(loader.adopt(loader(config(2, 4).build())))
-                .as("other versions and the configuration are no files of this one")
+                .as("other versions and the configuration are not files of this one")
                 .isTrue();
         assertThat(loader.fingerprint()).isNotEqualTo(before);
         Files.writeString(directory.resolve("1/model.fake"), "other weights");
@@ -312,7 +312,7 @@ class ModelLoaderTest {
             client.nextText();
         }
         assertThat(seen.subList(1, seen.size()))
-                .as("two requests a batch, as the strategy says")
+                .as("two requests per batch, according to the strategy")
                 .containsExactly("IN[2,1] 1 2", "IN[2,1] 3 4");
         loader.unload();
         assertThat(System.clearProperty("nereid.test.strategy")).isEqualTo("closed");
@@ -345,7 +345,7 @@ class ModelLoaderTest {
         loader.unload();
     }
 
-    /** A jar with so many providers of a strategy that lets two requests into a batch. */
+    /** A jar with the given number of providers of a strategy that allows two requests per batch. */
     private void jar(Path jar, String name, int providers) throws IOException {
         String source = "public class " + name + " implements io.nereid.scheduling.BatchStrategy.Provider {"
                 + " public String name() { return \"" + name + "\"; }"

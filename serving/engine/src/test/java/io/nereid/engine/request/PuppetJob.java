@@ -13,9 +13,9 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** A job that writes down what becomes of it. Answers are handed out one at a time; cancelled by any thread. */
+/** A job that records its responses. Responses arrive one at a time; any thread may cancel it. */
 public final class PuppetJob implements InferenceJob, ResponseTimeListener {
-    /** One answer: the first int of each output by name. */
+    /** One response: the first int of each output by name. */
     public record Got(
             Map<String, Integer> values, Map<String, String> shapes, Map<String, Object> parameters, boolean last) {}
 

@@ -26,7 +26,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** Members of an ensemble that answer when the test says so. Thread-safe where {@link #onStart} is. */
+/** Composing models that respond when the test completes them. Thread-safe if {@link #onStart} is. */
 public final class PuppetMembers implements ComposingModels {
     /** Regions that are not free yet. */
     public static final class Ledger {
@@ -49,7 +49,7 @@ public final class PuppetMembers implements ComposingModels {
         }
     }
 
-    /** A step under way. */
+    /** A step in progress. */
     public static final class Started implements Call {
         public final InferenceRequest request;
         public final ResponseSink sink;
@@ -142,7 +142,7 @@ public final class PuppetMembers implements ComposingModels {
         return states.getOrDefault(member, List.of());
     }
 
-    /** The one step of this model that has been started, taken away. */
+    /** Removes and returns the only started step of this model. */
     public Started take(String model) {
         for (int i = 0; i < started.size(); i++) {
             if (started.get(i).model().equals(model)) {

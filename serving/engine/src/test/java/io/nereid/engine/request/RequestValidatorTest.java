@@ -55,43 +55,43 @@ class RequestValidatorTest {
     void everyFaultHasItsText() {
         Tensor a = zeros("a", DataType.FP32, Shape.of(2, 2));
         Tensor b = bytes("b", Shape.of(2, 1), 8);
-        refused(
+        rejected(
                 () -> CHECKS.inputs(request(a)),
                 "expected number of inputs between 2 and 3 but got 1 inputs for model 'm'. Got input(s) ['a'], but"
                         + " missing required input(s) ['b']. Please provide all required input(s).");
-        refused(() -> CHECKS.inputs(request(a, b, a)), "input 'a' already exists in request");
-        refused(
+        rejected(() -> CHECKS.inputs(request(a, b, a)), "input 'a' already exists in request");
+        rejected(
                 () -> CHECKS.inputs(request(a, b, zeros("extr", DataType.INT8, Shape.of(2, 1)))),
                 "unexpected inference input 'extr' for model 'm'");
-        refused(
+        rejected(
                 () -> CHECKS.inputs(request(zeros("a", DataType.FP64, Shape.of(2, 2)), b)),
                 "inference input 'a' data-type is 'FP64', but model 'm' expects 'FP32'");
-        refused(
+        rejected(
                 () -> CHECKS.inputs(request(zeros("a", DataType.FP32, Shape.of(2, 3)), b)),
                 "unexpected shape for input 'a' for model 'm'. Expected [-1,2], got [2,3]. NOTE: Setting a non-zero");
-        refused(
+        rejected(
                 () -> CHECKS.inputs(request(zeros("a", DataType.FP32, Shape.of(2)), b)),
                 "unexpected shape for input 'a' for model 'm'. Expected [-1,2], got [2]");
-        refused(
+        rejected(
                 () -> CHECKS.inputs(request(short4("a", Shape.of(2, 2)), b)),
                 "input byte size mismatch for input 'a' for model 'm'. Expected 16, got 4");
-        refused(
+        rejected(
                 () -> CHECKS.inputs(request(a, bytes("b", Shape.of(3, 1), 8))),
                 "unexpected number of string elements 2 for inference input 'b' for model 'm', expecting 3");
-        refused(
+        rejected(
                 () -> CHECKS.inputs(request(a, bytes("b", Shape.of(2, 1), 6))),
                 "incomplete string length indicator for inference input 'b' for model 'm', expecting 4 bytes but"
                         + " only 2");
-        refused(
+        rejected(
                 () -> CHECKS.batchSize(List.of(a, bytes("b", Shape.of(3, 1), 12))),
                 "input 'b' batch size does not match other inputs for 'm'");
-        refused(
+        rejected(
                 () -> CHECKS.batchSize(List.of(zeros("a", DataType.FP32, Shape.of(5, 2)))),
                 "inference request batch-size must be <= 4 for 'm'");
-        refused(
+        rejected(
                 () -> CHECKS.outputs(List.of(new RequestedOutput("outt", 0))),
                 "unexpected inference output 'outt' for model 'm'");
-        refused(
+        rejected(
                 () -> CHECKS.outputs(List.of(new RequestedOutput("out", 0), new RequestedOutput("out", 0))),
                 "output 'out' already requested for model 'm'");
     }
@@ -103,7 +103,7 @@ class RequestValidatorTest {
                         ServingException.class, e -> assertThat(e.remedy()).isEqualTo("did you mean 'out'?"));
     }
 
-    private static void refused(ThrowingCallable call, String text) {
+    private static void rejected(ThrowingCallable call, String text) {
         assertThatThrownBy(call)
                 .hasMessageStartingWith(text)
                 .isInstanceOfSatisfying(

@@ -54,7 +54,7 @@ class BatchingDefaultsTest {
         assertThat(batching.fit().allowedSizes()).containsExactly(4, 8);
         assertThat(batching.fit().maxEnqueuedBatches()).isEqualTo(5);
         assertThat(rig.ask(ModelRef.latest("m"))).isEqualTo(1);
-        assertThat(rig.backend.runs).as("filled up to an allowed size").containsExactly("m/1 [0] 4");
+        assertThat(rig.backend.runs).as("padded to an allowed size").containsExactly("m/1 [0] 4");
     }
 
     @Test
@@ -69,7 +69,7 @@ class BatchingDefaultsTest {
     }
 
     @Test
-    void whatAModelSaysOfBatchingStays() throws Exception {
+    void theModelsOwnBatchingTakesPrecedence() throws Exception {
         rig.stored("m", 1, "");
         configure("max_batch_size: 2 dynamic_batching { max_queue_delay_microseconds: 1 }");
         rig.options.batching(PARAMETERS);
@@ -91,7 +91,7 @@ class BatchingDefaultsTest {
     }
 
     @Test
-    void aVersionsOwnFileSaysItWhereThatIsAskedFor() throws Exception {
+    void aVersionsOwnFileDefinesTheBatchingIfEnabled() throws Exception {
         Path version = rig.stored("m", 1, "");
         Files.writeString(version.resolve("batching_params.pbtxt"), "max_batch_size { value: 16 }");
         rig.options.batching(PARAMETERS).perModelBatching(true);
@@ -109,7 +109,7 @@ class BatchingDefaultsTest {
         assertThat(config().batching()).isNull();
         assertThat(EngineRig.get(
                         rig.infer(ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(5), 1, 2, 3, 4, 5))))
-                .as("and takes any number of rows")
+                .as("any number of rows is allowed")
                 .hasSize(5);
     }
 
@@ -127,7 +127,7 @@ class BatchingDefaultsTest {
     }
 
     @Test
-    void aRequestThatIsTooLargeIsRefusedUnlessItIsCut() throws Exception {
+    void aTooLargeRequestIsRejectedUnlessItIsSplit() throws Exception {
         rig.stored("m", 1, "");
         rig.options.batching(PARAMETERS);
         rig.start();

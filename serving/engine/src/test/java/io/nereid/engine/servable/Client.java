@@ -25,9 +25,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** Sends requests to one servable and keeps their answers. Thread-safe. */
+/** Sends requests to one servable and keeps the responses. Thread-safe. */
 public final class Client {
-    /** One answer, or the failure. */
+    /** One response, or the failure. */
     public record Answer(
             @Nullable InferenceResponse response,
             boolean last,
@@ -85,7 +85,7 @@ public final class Client {
         return answer;
     }
 
-    /** The next answer as text: its first output's ints, a {@code .} when it is the last; it is closed. */
+    /** The next response as text: its first output's ints, and a {@code .} for the last one. Closes it. */
     public String nextText() throws InterruptedException {
         Answer answer = next();
         InferenceResponse response = answer.response();

@@ -31,7 +31,7 @@ class HostPolicyExecutorsTest {
 
     @Test
     @EnabledOnOs(OS.LINUX)
-    void modelsRunWhereTheirPolicySaysAndOthersInTheCommonPool() {
+    void modelsRunInThePoolOfTheirPolicyAndOthersInTheCommonPool() {
         EngineOptions options = EngineOptions.of(Path.of(".")).toBuilder()
                 .deviceThreads(4)
                 .hostPolicies(Map.of("gold", Map.of("cpu-cores", "0"), "model", Map.of("cpu-cores", "0")))

@@ -61,7 +61,7 @@ class ModelRequestTest {
         client.send(List.of(tensors.ints("in", Shape.of(1), 4)));
         ModelRequest request = kept.poll(5, TimeUnit.SECONDS);
         assertThat(CountedTensors.ints(request.request().inputs().get(0)))
-                .as("the inputs stay")
+                .as("the inputs are not closed")
                 .containsExactly(4);
         assertThat(request.outputs()).containsExactly("out");
         request.respond(List.of(tensors.ints("out", Shape.of(1), 1)), Map.of());
@@ -118,12 +118,12 @@ class ModelRequestTest {
     }
 
     @Test
-    void anAnswerThatIsNotAsConfiguredFailsTheRequest() throws Exception {
+    void aResponseThatDiffersFromTheConfigurationFailsTheRequest() throws Exception {
         ModelServable servable = servable(
                 config(0, true), r -> r.get(0).respond(List.of(tensors.floats("out", Shape.of(1), 1)), Map.of()));
         Client client = new Client(servable, Clock.system());
         client.send(List.of(tensors.ints("in", Shape.of(1), 1)));
-        assertThat(client.nextFailure().getMessage()).contains("model 'm' gave output 'out' of type FP32");
+        assertThat(client.nextFailure().getMessage()).contains("model 'm' returned output 'out' of type FP32");
         client.assertNothingUnderWay();
         servable.unload();
     }
@@ -144,7 +144,7 @@ class ModelRequestTest {
                     }
                     case 2 -> r.finish();
                     default -> {
-                        // Forgotten.
+                        // never ended
                     }
                 }
             }
@@ -187,7 +187,7 @@ class ModelRequestTest {
     }
 
     @Test
-    void theBatchIdStandsBesideWhatTheModelSays() {
+    void theBatchIdIsAddedToTheModelsParameters() {
         ModelConfig config = config(4, false).toBuilder()
                 .parameters(Map.of(BatchExecution.BATCH_IDS, "true"))
                 .build();
@@ -231,13 +231,13 @@ class ModelRequestTest {
         ModelServable servable = servable(config(4, false), r -> r.get(0).reschedule());
         Client client = new Client(servable, Clock.system());
         client.send(List.of(tensors.ints("in", Shape.of(1, 1), 0)));
-        assertThat(client.nextFailure().getMessage()).startsWith("model 'm' asked to see a request again");
+        assertThat(client.nextFailure().getMessage()).startsWith("model 'm' rescheduled a request");
         client.assertNothingUnderWay();
         servable.unload();
     }
 
     @Test
-    void aModelSeesItsOwnShapesAndOnlyWantedOutputsReachTheClient() throws Exception {
+    void aModelSeesItsOwnShapesAndOnlyRequestedOutputsReachTheClient() throws Exception {
         ModelConfig config = FakeModel.config(
                 4,
                 Duration.ZERO,
@@ -267,7 +267,7 @@ class ModelRequestTest {
     }
 
     @Test
-    void respondingOnAModelThatIsNotDecoupledIsRefusedToTheModelToo() {
+    void respondOfAModelThatIsNotDecoupledThrows() {
         FakeJob job = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
         ModelRequestAdapter request = new ModelRequestAdapter(
                 job,

@@ -156,7 +156,7 @@ class ModelServableTest {
     }
 
     @Test
-    void aRunIsStoppedOnlyWhenItsLastClientHasGone() throws Exception {
+    void aRunIsCancelledOnlyWhenItsLastClientHasCancelled() throws Exception {
         CountDownLatch started = new CountDownLatch(2);
         CountDownLatch gate = new CountDownLatch(1);
         FakeModel[] holder = new FakeModel[1];
@@ -224,13 +224,13 @@ class ModelServableTest {
         CompletableFuture<InferenceResponse> b = infer(servable, List.of(floats(Shape.of(1, 1), 2)), List.of());
         gate.countDown();
         first.get(5, TimeUnit.SECONDS).close();
-        assertThat(failure(a).getMessage()).contains("gave output 'OUT0' of shape [1,1] for a batch of 2 rows");
+        assertThat(failure(a).getMessage()).contains("returned output 'OUT0' of shape [1,1] for a batch of 2 rows");
         assertThat(failure(b).code()).isEqualTo(ErrorCode.INTERNAL);
         servable.unload();
     }
 
     @Test
-    void figuresCountRequestsRowsAndRuns() throws Exception {
+    void statisticsCountRequestsRowsAndRuns() throws Exception {
         FakeModel model = new FakeModel(
                 FakeModel.config(8, Duration.ZERO, List.of(FLOATS), List.of(FLOATS_OUT)), PLAIN, FakeModel::identity);
         ModelServable servable = servable(model);

@@ -41,14 +41,14 @@ class TraceTest {
     }
 
     @Test
-    void aRequestTellsItsMomentsInTheirOrderWithWhyItsBatchWasCut() throws Exception {
+    void aTraceHasTheEventsInOrderAndTheReasonWhyTheBatchWasClosed() throws Exception {
         ModelServable servable =
                 servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(false);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
         assertThat(client.nextText()).isEqualTo("OUT 5.");
-        assertThat(notes.told)
+        assertThat(notes.recorded)
                 .containsExactly(
                         "model m 1 id-7",
                         "REQUEST_START",
@@ -66,14 +66,14 @@ class TraceTest {
     }
 
     @Test
-    void tensorsAreToldWhereTheyAreWanted() throws Exception {
+    void tensorsAreTracedIfRequested() throws Exception {
         ModelServable servable =
                 servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
         assertThat(client.nextText()).isEqualTo("OUT 5.");
-        assertThat(notes.told.stream().filter(t -> t.startsWith("TENSOR")))
+        assertThat(notes.recorded.stream().filter(t -> t.startsWith("TENSOR")))
                 .containsExactly(
                         "TENSOR_QUEUE_INPUT [INT32[1,1] 'IN']",
                         "TENSOR_BACKEND_INPUT [INT32[1,1] 'IN']",
@@ -82,14 +82,14 @@ class TraceTest {
     }
 
     @Test
-    void aRefusedRequestBeginsAndEnds() throws Exception {
+    void aRejectedRequestIsTracedFromBeginToEnd() throws Exception {
         ModelServable servable =
                 servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.floats("IN", Shape.of(1, 1), 5)));
         client.nextFailure();
-        assertThat(notes.told).containsExactly("model m 1 id-7", "REQUEST_START", "REQUEST_END");
+        assertThat(notes.recorded).containsExactly("model m 1 id-7", "REQUEST_START", "REQUEST_END");
         servable.unload();
     }
 
@@ -104,9 +104,9 @@ class TraceTest {
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
         assertThat(client.nextText()).isEqualTo("OUT 1");
         assertThat(client.nextText()).isEqualTo("OUT 2.");
-        assertThat(notes.told.stream().filter(t -> t.equals("INFER_RESPONSE_COMPLETE")))
+        assertThat(notes.recorded.stream().filter(t -> t.equals("INFER_RESPONSE_COMPLETE")))
                 .hasSize(2);
-        assertThat(notes.told).endsWith("COMPUTE_END", "REQUEST_END");
+        assertThat(notes.recorded).endsWith("COMPUTE_END", "REQUEST_END");
         servable.unload();
     }
 
@@ -133,10 +133,10 @@ class TraceTest {
                 .build();
     }
 
-    /** Writes down what it is told. */
+    /** Records everything. */
     private static final class Notes implements RequestTrace {
         private final boolean wantsTensors;
-        final List<String> told = Collections.synchronizedList(new ArrayList<>());
+        final List<String> recorded = Collections.synchronizedList(new ArrayList<>());
         final List<Long> times = Collections.synchronizedList(new ArrayList<>());
 
         Notes(boolean wantsTensors) {
@@ -145,13 +145,13 @@ class TraceTest {
 
         @Override
         public void event(Event event, long nanos) {
-            told.add(event.name());
+            recorded.add(event.name());
             times.add(nanos);
         }
 
         @Override
         public void attribute(String name, String value) {
-            told.add(name + "=" + value);
+            recorded.add(name + "=" + value);
         }
 
         @Override
@@ -161,12 +161,12 @@ class TraceTest {
 
         @Override
         public void tensors(String activity, List<Tensor> some) {
-            told.add(activity + " " + some);
+            recorded.add(activity + " " + some);
         }
 
         @Override
         public void model(String name, long version, String requestId) {
-            told.add("model " + name + " " + version + " " + requestId);
+            recorded.add("model " + name + " " + version + " " + requestId);
         }
 
         @Override
@@ -181,7 +181,7 @@ class TraceTest {
 
         @Override
         public void end() {
-            throw new AssertionError("whoever began it ends it");
+            throw new AssertionError("only the caller that started the trace ends it");
         }
     }
 }

@@ -57,11 +57,11 @@ class ModelListControllerTest {
         rig.options.servedModels(List.of(rig.served("m"), rig.served("bad"), rig.served("nothing")));
         rig.start();
         assertThat(rig.states()).isEqualTo("bad 1 FAILED; m 1 AVAILABLE; nothing 1 FAILED");
-        assertThat(rig.ask(LATEST)).as("one bad model is in nobody's way").isEqualTo(1);
+        assertThat(rig.ask(LATEST)).as("one bad model does not affect the others").isEqualTo(1);
     }
 
     @Test
-    void aListThatCannotBeIsRefusedBeforeAnythingStarts() throws Exception {
+    void anInvalidListIsRejectedBeforeAnythingStarts() throws Exception {
         rig.options.servedModels(List.of(rig.served("m"), rig.served("m")));
         assertThatThrownBy(rig::engine).hasMessage("Illegal to list model m multiple times in config list");
     }
@@ -146,7 +146,7 @@ class ModelListControllerTest {
                         + " requested is puppet");
         assertThat(rig.states()).isEqualTo("m 1 AVAILABLE");
         assertThat(rig.configure(rig.served("m")))
-                .as("a refused list leaves no trace")
+                .as("a rejected list changes nothing")
                 .extracting(ModelChange::action)
                 .containsExactly(Action.KEPT);
     }
@@ -180,7 +180,7 @@ class ModelListControllerTest {
     }
 
     @Test
-    void waitingForAListEndsAndTheReportSaysWhatIsMissing() throws Exception {
+    void waitingForAListTimesOutAndTheReportNamesWhatIsMissing() throws Exception {
         rig.options.reloadTimeout(Duration.ofMillis(200));
         rig.version("m", 1, "slow");
         rig.start();
@@ -190,7 +190,7 @@ class ModelListControllerTest {
         rig.version("n", 1, "");
         rig.configure(rig.served("m"), rig.served("n"));
         assertThat(rig.ask(ModelRef.latest("n")))
-                .as("the next list is not held up")
+                .as("the next list is not delayed")
                 .isEqualTo(1);
         rig.backend.open("m/1");
         rig.until(() -> rig.states().equals("m 1 AVAILABLE; n 1 AVAILABLE"));
@@ -213,7 +213,7 @@ class ModelListControllerTest {
     }
 
     @Test
-    void aDryRunTellsWhatWouldChangeAndChangesNothing() throws Exception {
+    void aDryRunReportsTheChangesAndChangesNothing() throws Exception {
         rig.version("m", 1, "");
         rig.version("n", 3, "");
         rig.start();
@@ -229,7 +229,7 @@ class ModelListControllerTest {
     }
 
     @Test
-    void aListIsRefusedOnceTheServerStopsAndOneUnderWayEnds() throws Exception {
+    void aListIsRejectedOnceTheServerStopsAndOneInProgressEnds() throws Exception {
         rig.version("m", 1, "slow");
         rig.start();
         CompletionStage<List<ModelChange>> underWay = rig.engine().configure(List.of(rig.served("m")), false);
@@ -245,15 +245,15 @@ class ModelListControllerTest {
 
     @Test
     void listenersHearOfEveryListInForce() throws Exception {
-        List<List<ServedModel>> heard = new CopyOnWriteArrayList<>();
+        List<List<ServedModel>> lists = new CopyOnWriteArrayList<>();
         rig.version("m", 1, "");
         rig.options.servedModels(List.of(rig.served("m")));
-        rig.engine().onConfigured(heard::add);
+        rig.engine().onConfigured(lists::add);
         rig.start();
-        assertThat(heard).containsExactly(List.of(rig.served("m")));
+        assertThat(lists).containsExactly(List.of(rig.served("m")));
         rig.refused(rig.served("m"), rig.served("m"));
         rig.configure();
-        assertThat(heard).containsExactly(List.of(rig.served("m")), List.of());
+        assertThat(lists).containsExactly(List.of(rig.served("m")), List.of());
     }
 
     @Test
@@ -269,11 +269,11 @@ class ModelListControllerTest {
                 .isEqualTo(Map.of("stable", Label.of(1), "canary", Label.of(2)));
         rig.configure(rig.served("m", Map.of("canary", Label.of(1)), 1L, 2L));
         assertThat(rig.ask(EngineRig.label("m", "canary"))).isEqualTo(1);
-        assertThat(rig.refusal(STABLE).code()).as("left out, so gone").isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(rig.refusal(STABLE).code()).as("not in the list any more").isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test
-    void aLabelForAVersionThatDoesNotServeIsRefusedBeforeAnythingChanges() throws Exception {
+    void aLabelForAnUnavailableVersionIsRejectedBeforeAnythingChanges() throws Exception {
         rig.version("m", 1, "");
         rig.version("n", 1, "");
         rig.start();
@@ -288,7 +288,7 @@ class ModelListControllerTest {
     }
 
     @Test
-    void aLabelForAVersionThatTheListItselfUnloadsIsRefused() throws Exception {
+    void aLabelForAVersionThatTheListItselfUnloadsIsRejected() throws Exception {
         rig.version("m", 1, "");
         rig.version("m", 2, "");
         rig.start();
@@ -310,7 +310,7 @@ class ModelListControllerTest {
         assertThat(rig.ask(STABLE)).isEqualTo(1);
         rig.backend.open("m/2");
         while (!change.toCompletableFuture().isDone()) {
-            assertThat(rig.ask(STABLE)).as("never without an answer").isBetween(1f, 2f);
+            assertThat(rig.ask(STABLE)).as("always answered").isBetween(1f, 2f);
         }
         assertThat(EngineRig.get(change).get(0).error()).isNull();
         assertThat(rig.ask(STABLE)).isEqualTo(2);
@@ -330,7 +330,7 @@ class ModelListControllerTest {
         rig.version("m", 2, "");
         EngineRig.get(rig.engine().load("m"));
         rig.until(() -> rig.engine().index().get(0).labels().equals(Map.of("stable", Label.of(2))));
-        assertThat(rig.ask(STABLE)).as("moved when it served after all").isEqualTo(2);
+        assertThat(rig.ask(STABLE)).as("moved once it became available").isEqualTo(2);
     }
 
     @Test
@@ -357,7 +357,7 @@ class ModelListControllerTest {
         rig.configure(rig.served("m", Map.of("canary", Label.of(7), "stable", Label.of(1))));
         assertThat(rig.refusal(EngineRig.label("m", "canary")).code()).isEqualTo(ErrorCode.NOT_FOUND);
         assertThat(rig.refused(rig.served("m", Map.of("stable", Label.of(7)))).code())
-                .as("it stands for what serves")
+                .as("it refers to the available version")
                 .isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(rig.ask(STABLE)).isEqualTo(1);
     }
@@ -404,7 +404,7 @@ class ModelListControllerTest {
         assertThat(rig.ask(LATEST)).isEqualTo(1);
         assertThat(EngineRig.failure(rig.engine().load("m", new LoadOptions("{}", Map.of())))
                         .getMessage())
-                .isEqualTo("model 'm' comes from the list of models, which says its configuration and its files");
+                .isEqualTo("model 'm' comes from the list of models, which defines its configuration and its files");
         ServingException unload = EngineRig.failure(rig.engine().unload("m"));
         assertThat(unload.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(rig.ask(LATEST)).isEqualTo(1);

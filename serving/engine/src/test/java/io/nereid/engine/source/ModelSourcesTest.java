@@ -101,9 +101,9 @@ class ModelSourcesTest {
     @Test
     void aPlacedModelIsServedGrowsWithoutBeingLoadedAnewAndGoes() throws Exception {
         ManagedModels placed = new ManagedModels(List.of(rig.backend));
-        List<String> heard = new CopyOnWriteArrayList<>();
+        List<String> transitions = new CopyOnWriteArrayList<>();
         rig.options.sources(List.of(placed));
-        rig.engine().onState(s -> heard.add(s.id().model() + " " + s.phase()));
+        rig.engine().onState(s -> transitions.add(s.id().model() + " " + s.phase()));
         rig.start();
         PlacedModel one = PlacedModel.of("own-1", rig.version("own", 1, "").getParent());
         assertThat(placed.place(List.of(one))).containsEntry("own-1", List.of("own-1"));
@@ -116,19 +116,19 @@ class ModelSourcesTest {
                         .get(0)
                         .count()
                 == 3);
-        assertThat(heard.stream().filter(h -> h.endsWith("LOADING"))).hasSize(1);
+        assertThat(transitions.stream().filter(h -> h.endsWith("LOADING"))).hasSize(1);
         unused = placed.place(List.of());
-        rig.until(() -> heard.contains("own-1 GONE"));
+        rig.until(() -> transitions.contains("own-1 GONE"));
         unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
-        rig.until(() -> heard.contains("default/lost FAILED"));
-        int failures = heard.size();
+        rig.until(() -> transitions.contains("default/lost FAILED"));
+        int failures = transitions.size();
         unused = placed.place(List.of());
-        rig.until(() -> heard.contains("default/lost GONE"));
+        rig.until(() -> transitions.contains("default/lost GONE"));
         unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
-        rig.until(() -> heard.lastIndexOf("default/lost FAILED") >= failures);
+        rig.until(() -> transitions.lastIndexOf("default/lost FAILED") >= failures);
     }
 
-    /** A source of one model that lies in no file. */
+    /** A source of one model without files. */
     private static final class Memory implements Source {
         final AtomicInteger loads = new AtomicInteger();
         final AtomicInteger unloads = new AtomicInteger();
@@ -193,7 +193,7 @@ class ModelSourcesTest {
         }
     }
 
-    /** Answers 100. */
+    /** Returns 100. */
     private static final class Constant implements Servable {
         private final ModelConfig config = ModelConfig.unspecified("own")
                 .completed(

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
-/** Requests of all sizes and shapes through the queue and the batches of one model, each answer reckoned anew. */
+/** Requests of all sizes and shapes through the queue and the batches of one model; every response is recomputed. */
 class FitServingTest {
     private static final ServableId ID = new ServableId("m", 1);
 
@@ -104,7 +104,7 @@ class FitServingTest {
         return out;
     }
 
-    /** What was sent: values that tell where they belong. */
+    /** The request: its values identify their positions. */
     private record Sent(int number, int rows, int width, int height, int texts, boolean onlyInts) {
         int value(int row, int x, int y) {
             return number * 100_000 + row * 1_000 + x * 30 + y;
@@ -133,7 +133,7 @@ class FitServingTest {
                     tensors.texts("b", Shape.of(rows, texts), all));
         }
 
-        /** The answer may be larger than the question, where others in its batch were. */
+        /** The response may be larger than the request, when other requests of its batch were. */
         void check(List<Tensor> outputs, boolean mayBePadded) {
             Shape shape = outputs.get(0).shape();
             assertThat(shape.dim(0)).isEqualTo(rows);
@@ -154,7 +154,7 @@ class FitServingTest {
                                     .as("%s at %s %s %s", this, row, x, y)
                                     .isEqualTo(own);
                         } else {
-                            // The first element of the piece that ran: of one of the rows.
+                            // padding is the first element of the piece that ran, so of one of the rows
                             assertThat(values[at] / 2 / 100_000).isEqualTo(number);
                             assertThat(values[at] / 2 % 1_000)
                                     .as("%s is padded", this)
@@ -278,7 +278,7 @@ class FitServingTest {
     }
 
     @Test
-    void waitingBatchesBeyondTheLimitAreRefusedAtOnce() throws Exception {
+    void waitingBatchesBeyondTheLimitAreRejectedAtOnce() throws Exception {
         CountedTensors tensors = new CountedTensors();
         CountDownLatch go = new CountDownLatch(1);
         List<TensorSpec> io = List.of(new TensorSpec("a", DataType.INT32, Shape.of(1)));

@@ -47,7 +47,7 @@ class StatisticsTest {
     }
 
     @Test
-    void everyFigureOfASuccessfulRequest() throws Exception {
+    void everyStatisticOfASuccessfulRequest() throws Exception {
         ModelServable servable = servable(clock, (in, out) -> {
             clock.advance(7 * MS);
             return FakeModel.identity(in, out);
@@ -184,14 +184,14 @@ class StatisticsTest {
 
     @Test
     void batchesOfAnySizeAreCounted() {
-        BatchStatistics figures = new BatchStatistics(4_000_000);
-        figures.add(1, 1, 2, 3);
-        figures.add(1_000_000, 1, 2, 3);
-        figures.add(1_000_000, 1, 2, 3);
-        figures.add(0, 0, 0, 0);
-        assertThat(figures.executions()).isEqualTo(4);
-        assertThat(figures.report()).extracting(Batch::size).containsExactly(0L, 1L, 1_000_000L);
-        assertThat(figures.report().get(2).computeInfer()).isEqualTo(new Total(2, 4));
+        BatchStatistics statistics = new BatchStatistics(4_000_000);
+        statistics.add(1, 1, 2, 3);
+        statistics.add(1_000_000, 1, 2, 3);
+        statistics.add(1_000_000, 1, 2, 3);
+        statistics.add(0, 0, 0, 0);
+        assertThat(statistics.executions()).isEqualTo(4);
+        assertThat(statistics.report()).extracting(Batch::size).containsExactly(0L, 1L, 1_000_000L);
+        assertThat(statistics.report().get(2).computeInfer()).isEqualTo(new Total(2, 4));
     }
 
     @Test

@@ -118,7 +118,7 @@ public final class KernelShap {
                 throw ServingException.invalidArgument(
                         count + " features differ from the background (expected: at most "
                                 + ExplanationTask.MOST_FEATURES
-                                + " for SHAP values of a model that has none of its own)",
+                                + " for SHAP values of a model without its own)",
                         "use a background of which fewer features differ");
             }
             long samples = question.options().whole("nsamples", 0, 0, 1 << 20);
@@ -237,7 +237,7 @@ public final class KernelShap {
         int outputs = whole.length;
         LeastSquares system = new LeastSquares(features - 1, outputs);
         double[] line = new double[features - 1];
-        double[] wanted = new double[outputs];
+        double[] expected = new double[outputs];
         for (int s = 0; s < values.length; s++) {
             if (s % 256 == 0) {
                 budget.alive();
@@ -248,9 +248,9 @@ public final class KernelShap {
                 line[f] = (set.get(f) ? 1 : 0) - last;
             }
             for (int o = 0; o < outputs; o++) {
-                wanted[o] = values[s][o] - empty[o] - last * (whole[o] - empty[o]);
+                expected[o] = values[s][o] - empty[o] - last * (whole[o] - empty[o]);
             }
-            system.add(line, coalitions.weights()[s], wanted);
+            system.add(line, coalitions.weights()[s], expected);
         }
         double[][] solved = system.solve();
         double[][] found = new double[outputs][features];

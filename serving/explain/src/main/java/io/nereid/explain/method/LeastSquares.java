@@ -17,7 +17,7 @@ final class LeastSquares {
     }
 
     /** Adds a row with its weight and its desired values by output. */
-    void add(double[] row, double weight, double[] wanted) {
+    void add(double[] row, double weight, double[] expected) {
         for (int i = 0; i < size; i++) {
             double x = weight * row[i];
             if (x != 0) {
@@ -26,7 +26,7 @@ final class LeastSquares {
                     line[j] += x * row[j];
                 }
                 for (int o = 0; o < outputs; o++) {
-                    right[i][o] += x * wanted[o];
+                    right[i][o] += x * expected[o];
                 }
             }
         }

@@ -129,7 +129,7 @@ public final class Lime {
             }
             LeastSquares system = new LeastSquares(features, outputs);
             double[] line = new double[features];
-            double[] wanted = new double[outputs];
+            double[] expected = new double[outputs];
             for (int s = 0; s < samples; s++) {
                 if (s % 256 == 0) {
                     question.budget().alive();
@@ -138,9 +138,9 @@ public final class Lime {
                     line[f] = off[s][f] - middle[f] / sum;
                 }
                 for (int o = 0; o < outputs; o++) {
-                    wanted[o] = answers[s][o] - mean[o] / sum;
+                    expected[o] = answers[s][o] - mean[o] / sum;
                 }
-                system.add(line, weights[s], wanted);
+                system.add(line, weights[s], expected);
             }
             for (int f = 0; f < features; f++) {
                 system.penalise(f, ridge);

@@ -74,7 +74,7 @@ public record Background(double[][] rows, int from, String origin) {
     /** The distribution of a column's values. */
     public record Spread(double least, double most, double deviation, double medianDeviation, boolean whole) {}
 
-    /** How the values of a column lie; null when it has none. */
+    /** The distribution of a column; null when it has no finite values. */
     public @Nullable Spread spread(int column) {
         double[] values = column(rows, column);
         if (values.length == 0) {

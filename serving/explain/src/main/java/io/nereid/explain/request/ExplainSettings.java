@@ -132,7 +132,7 @@ public final class ExplainSettings {
         return defaults;
     }
 
-    /** Background rows, or null. */
+    /** The background rows, or null. */
     public @Nullable List<?> background() {
         return background;
     }

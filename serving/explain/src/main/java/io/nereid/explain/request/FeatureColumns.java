@@ -99,12 +99,12 @@ public record FeatureColumns(List<TensorSpec> specs, boolean matrix, boolean sin
     }
 
     /** The largest number of rows in one request to the model. */
-    public int most(int maxBatchSize, int wanted) {
+    public int most(int maxBatchSize, int preferred) {
         Shape shape = specs.get(0).shape();
         if (single || shape.dim(0) == 1) {
             return 1;
         }
-        return maxBatchSize > 0 ? Math.min(maxBatchSize, wanted) : wanted;
+        return maxBatchSize > 0 ? Math.min(maxBatchSize, preferred) : preferred;
     }
 
     /**

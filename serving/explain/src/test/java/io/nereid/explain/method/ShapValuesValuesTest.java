@@ -67,9 +67,9 @@ class ShapValuesValuesTest {
         Exchange x = engine.ask(
                 "m", "{\"instances\":" + json(rows) + ",\"parameters\":{\"background\":" + json(background) + "}}");
         assertThat(x.tree().get("algorithm")).isEqualTo(features <= 11 ? "kernel_shap_exact" : "kernel_shap_sampled");
-        List<?> told = (List<?>) x.tree().get("explanations");
+        List<?> result = (List<?>) x.tree().get("explanations");
         for (int i = 0; i < rows.length; i++) {
-            Map<?, ?> one = (Map<?, ?>) told.get(i);
+            Map<?, ?> one = (Map<?, ?>) result.get(i);
             double base = 3;
             for (int f = 0; f < features; f++) {
                 int at = f;
@@ -147,9 +147,9 @@ class ShapValuesValuesTest {
         FunctionEngine engine = new FunctionEngine().with("m", features, "", 5, f);
         Exchange x = engine.ask(
                 "m", "{\"instances\":" + json(rows) + ",\"explain\":{\"background\":" + json(background) + "}}");
-        List<?> told = (List<?>) x.tree().get("explanations");
+        List<?> result = (List<?>) x.tree().get("explanations");
         for (int i = 0; i < rows.length; i++) {
-            List<?> shap = (List<?>) ((Map<?, ?>) told.get(i)).get("shap_values");
+            List<?> shap = (List<?>) ((Map<?, ?>) result.get(i)).get("shap_values");
             for (int o = 0; o < 3; o++) {
                 double[] wanted = bruteForce(f, rows[i], background, o);
                 for (int k = 0; k < features; k++) {
@@ -190,27 +190,27 @@ class ShapValuesValuesTest {
     }
 
     @Test
-    void theLogitOfProbabilitiesIsExplainedWhereAskedFor() {
+    void theLogitLinkExplainsTheLogit() {
         UnaryOperator<double[]> f = x -> new double[] {1 / (1 + Math.exp(-(2 * x[0] - x[1] + 0.5)))};
         FunctionEngine engine = new FunctionEngine().with("m", 2, "a,b", 0, f);
-        Map<?, ?> told = engine.ask(
+        Map<?, ?> result = engine.ask(
                         "m",
                         "{\"instances\":[{\"b\":1,\"a\":2}],\"parameters\":{\"background\":[[0,0]],\"link\":\"logit\"}}")
                 .first();
-        assertThat(numbers(told.get("shap_values"))[0]).isCloseTo(4, within(1e-9));
-        assertThat(numbers(told.get("shap_values"))[1]).isCloseTo(-1, within(1e-9));
-        assertThat((Double) told.get("base_value")).isCloseTo(0.5, within(1e-9));
-        assertThat((List<?>) told.get("feature_names")).isEqualTo(List.of("a", "b"));
+        assertThat(numbers(result.get("shap_values"))[0]).isCloseTo(4, within(1e-9));
+        assertThat(numbers(result.get("shap_values"))[1]).isCloseTo(-1, within(1e-9));
+        assertThat((Double) result.get("base_value")).isCloseTo(0.5, within(1e-9));
+        assertThat((List<?>) result.get("feature_names")).isEqualTo(List.of("a", "b"));
     }
 
     @Test
     void featuresThatDoNotDifferFromTheBackgroundContributeNothing() {
         FunctionEngine engine = new FunctionEngine().with("m", 3, "", 0, x ->
                 new double[] {x[0] + (Double.isNaN(x[1]) ? 5 : x[1]) * x[2]});
-        Map<?, ?> told = engine.ask(
+        Map<?, ?> result = engine.ask(
                         "m", "{\"instances\":[[1,null,2]],\"parameters\":{\"background\":[[1,null,1],[1,null,0]]}}")
                 .first();
-        assertThat(numbers(told.get("shap_values"))).containsExactly(0, 0, 7.5);
+        assertThat(numbers(result.get("shap_values"))).containsExactly(0, 0, 7.5);
     }
 
     @Test
@@ -226,7 +226,7 @@ class ShapValuesValuesTest {
     }
 
     @Test
-    void aModelsOwnValuesAreTakenUnlessTheRequestSaysOtherwise() {
+    void aModelsOwnValuesAreUsedUnlessTheRequestSelectsOthers() {
         FunctionEngine engine = new FunctionEngine()
                 .with("m", 2, "", 0, x -> new double[] {x[0], x[1], 0})
                 .explaining("m", Shape.of(-1, 3, 3), x -> new double[] {1, 2, 3, 4, 5, 6, 7, 8, 9});
@@ -256,8 +256,8 @@ class ShapValuesValuesTest {
                         + parameters)) {
             for (String route : List.of("/v1/models/{model}:explain", "/v2/models/{model}/explain")) {
                 Exchange x = engine.ask(ExplainSettings.none(), route, body, "m");
-                List<?> told = (List<?>) x.tree().get("explanations");
-                assertThat(numbers(((Map<?, ?>) told.get(1)).get("shap_values")))
+                List<?> result = (List<?>) x.tree().get("explanations");
+                assertThat(numbers(((Map<?, ?>) result.get(1)).get("shap_values")))
                         .as(body)
                         .containsExactly(6, 4);
             }

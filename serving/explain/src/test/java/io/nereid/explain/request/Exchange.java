@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** An exchange without a socket, whose answer can be waited for. Confined to a test. */
+/** An exchange without a socket, on whose response a test can wait. Confined to a test. */
 public final class Exchange extends MemoryExchange {
     private final CountDownLatch done = new CountDownLatch(1);
 
@@ -22,7 +22,7 @@ public final class Exchange extends MemoryExchange {
         headers.put("content-type", "application/json");
     }
 
-    /** Whether there is an answer in time. */
+    /** Whether the response arrives in time. */
     public boolean await(Duration time) throws InterruptedException {
         return done.await(time.toNanos(), TimeUnit.NANOSECONDS);
     }
@@ -31,7 +31,7 @@ public final class Exchange extends MemoryExchange {
         return replied() != null;
     }
 
-    /** The answer as a tree. */
+    /** The response as a tree. */
     public Map<?, ?> tree() {
         assertThat(status()).as(text()).isEqualTo(200);
         return (Map<?, ?>) JsonValues.read(text().getBytes(StandardCharsets.UTF_8));

@@ -46,7 +46,7 @@ class ExplainSettingsTest {
     }
 
     @Test
-    void columnsOfATableThatAreNoFeaturesAreLeftOut() throws IOException {
+    void columnsThatAreNotFeaturesAreIgnored() throws IOException {
         file("background.csv", "b,name,a,\"y\"\n1,x,0,7\n\n3,z,0,8\n");
         assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory))))
                 .containsExactly(2, 0);
@@ -80,7 +80,7 @@ class ExplainSettingsTest {
     }
 
     @Test
-    void settingsThatThereAreNotAreRefused() throws IOException {
+    void unknownSettingsAreRejected() throws IOException {
         assertThatThrownBy(() -> ExplainSettings.of("shapley", Map.of(), List.of()))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("parameter 'method' is 'shapley'");

@@ -31,7 +31,7 @@ class MethodsTest {
 
     private static Map<?, ?> first(FunctionEngine engine, String instances, String parameters) {
         Exchange x = engine.ask("m", "{\"instances\":" + instances + ",\"parameters\":{" + parameters + "}}");
-        // Everything is the same when it is asked again.
+        // A second request returns the same.
         assertThat(engine.ask("m", "{\"instances\":" + instances + ",\"parameters\":{" + parameters + "}}")
                         .text())
                 .isEqualTo(x.text());
@@ -41,26 +41,26 @@ class MethodsTest {
     @Test
     void aSurrogateOfALinearModelIsThatModel() {
         FunctionEngine engine = new FunctionEngine().with("m", 3, "", 64, PLANE);
-        Map<?, ?> told =
+        Map<?, ?> result =
                 first(engine, "[[1,2,3]]", "\"method\":\"lime\",\"ridge\":0,\"nsamples\":300,\"background\":" + grid());
-        double[] coefficients = (double[]) told.get("coefficients");
+        double[] coefficients = (double[]) result.get("coefficients");
         assertThat(coefficients[0]).isCloseTo(4, within(1e-9));
         assertThat(coefficients[1]).isCloseTo(-2, within(1e-9));
         assertThat(coefficients[2]).isCloseTo(0, within(1e-9));
-        assertThat((Double) told.get("intercept")).isCloseTo(1, within(1e-9));
-        assertThat((Double) told.get("r2")).isCloseTo(1, within(1e-9));
-        assertThat((Double) told.get("local_prediction")).isCloseTo(1, within(1e-9));
+        assertThat((Double) result.get("intercept")).isCloseTo(1, within(1e-9));
+        assertThat((Double) result.get("r2")).isCloseTo(1, within(1e-9));
+        assertThat((Double) result.get("local_prediction")).isCloseTo(1, within(1e-9));
     }
 
     @Test
     void aSurrogateFollowsTheSlopeWhereTheRowIs() {
         FunctionEngine engine =
                 new FunctionEngine().with("m", 3, "", 0, x -> new double[] {x[0] * x[0] * x[0], Math.abs(x[1])});
-        Map<?, ?> told = first(
+        Map<?, ?> result = first(
                 engine,
                 "[[2,-5,null]]",
                 "\"method\":\"lime\",\"kernel_width\":0.1,\"nsamples\":20000,\"ridge\":0.01,\"background\":" + grid());
-        List<?> coefficients = (List<?>) told.get("coefficients");
+        List<?> coefficients = (List<?>) result.get("coefficients");
         assertThat(((double[]) coefficients.get(0))[0]).isCloseTo(12, within(1.5));
         assertThat(((double[]) coefficients.get(1))[1]).isCloseTo(-1, within(0.01));
         assertThat(((double[]) coefficients.get(1))[2]).isZero();
@@ -82,10 +82,10 @@ class MethodsTest {
             targets.append(i == 0 ? "" : ",").append(PLANE.apply(x)[0]);
         }
         String parameters = "\"method\":\"permutation\",\"repeats\":20,\"targets\":" + targets + "]";
-        Map<?, ?> told = first(engine, instances + "]", parameters);
-        double[] importances = (double[]) told.get("importances");
-        assertThat((Double) told.get("baseline_score")).isEqualTo(1);
-        assertThat(told.get("metric")).isEqualTo("r2");
+        Map<?, ?> result = first(engine, instances + "]", parameters);
+        double[] importances = (double[]) result.get("importances");
+        assertThat((Double) result.get("baseline_score")).isEqualTo(1);
+        assertThat(result.get("metric")).isEqualTo("r2");
         assertThat(importances[2]).isZero();
         assertThat(importances[0]).isGreaterThan(importances[1]);
         // Shuffling doubles the variance that a term explains, but for what stays in place.
@@ -95,7 +95,7 @@ class MethodsTest {
     }
 
     @Test
-    void metricsAreWhatTheirNamesSay() {
+    void metricsMatchTheirDefinitions() {
         double[][] one = {{0.2}, {0.9}, {0.6}, {0.4}};
         double[] truth = {0, 1, 0, 1};
         assertThat(ScoringMetric.ACCURACY.score(one, truth, -1)).isEqualTo(0.5);
@@ -113,18 +113,18 @@ class MethodsTest {
     }
 
     @Test
-    void aCounterfactualIsNearSparseAndWithinWhatMayBe() {
+    void aCounterfactualIsNearSparseAndWithinTheLimits() {
         // A loan: income less twice the debt must reach 10; the age does not matter.
         FunctionEngine engine = new FunctionEngine().with("m", 3, "income,debt,age", 0, x -> {
             double p = 1 / (1 + Math.exp(-(x[0] - 2 * x[1] - 10)));
             return new double[] {1 - p, p};
         });
         String background = "[[5,1,20],[10,2,30],[20,0,40],[30,4,50],[15,3,60],[25,5,70],[12,1,35]]";
-        Map<?, ?> told = first(
+        Map<?, ?> result = first(
                 engine,
                 "[[10,3,33]]",
                 "\"method\":\"counterfactual\",\"desired\":1,\"count\":3,\"background\":" + background);
-        List<?> found = (List<?>) told.get("counterfactuals");
+        List<?> found = (List<?>) result.get("counterfactuals");
         assertThat(found).isNotEmpty();
         for (Object each : found) {
             Map<?, ?> one = (Map<?, ?>) each;
@@ -162,11 +162,11 @@ class MethodsTest {
     @Test
     void aCounterfactualOfANumberLiesWithinLimits() {
         FunctionEngine engine = new FunctionEngine().with("m", 3, "", 0, PLANE);
-        Map<?, ?> told = first(
+        Map<?, ?> result = first(
                 engine,
                 "[[0,0,0]]",
                 "\"method\":\"counterfactual\",\"desired\":{\"min\":5,\"max\":6},\"ranges\":{\"f0\":[-3,3],\"f1\":[-1,1]}");
-        Map<?, ?> best = (Map<?, ?>) ((List<?>) told.get("counterfactuals")).get(0);
+        Map<?, ?> best = (Map<?, ?>) ((List<?>) result.get("counterfactuals")).get(0);
         double[] row = (double[]) best.get("instance");
         assertThat((Double) best.get("prediction")).isBetween(5.0, 6.0);
         assertThat(row[2]).isZero();
@@ -175,7 +175,7 @@ class MethodsTest {
     }
 
     @Test
-    void modelsOfColumnsAndWholeNumbersAreAsked() {
+    void modelsWithColumnInputsAndIntegersAreExplained() {
         FunctionEngine engine = new FunctionEngine()
                 .with(
                         "m",

@@ -12,13 +12,13 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the readers of the parts of one configuration share. Confined to one thread.
+ * The context that all readers of one configuration share. Confined to one thread.
  *
- * @param file where the text comes from, for messages
- * @param directory the model's directory, in which the files that the text names lie
+ * @param file the origin of the text, for messages
+ * @param directory the model's directory, to which file names in the text are relative
  * @param model the model's name
  * @param gpus whether this server can use GPUs
- * @param problems receives what is wrong
+ * @param problems collects errors and warnings
  */
 public record ConfigReadContext(Path file, Path directory, String model, boolean gpus, ProblemCollector problems) {
     private static final long MAX_MICROSECONDS = Long.MAX_VALUE / 1_000;
@@ -31,12 +31,12 @@ public record ConfigReadContext(Path file, Path directory, String model, boolean
         problems.warning(file, at, message, remedy);
     }
 
-    /** The name as error texts end. */
+    /** The end of error messages, with the model's name. */
     String forModel() {
         return " for " + model;
     }
 
-    /** The file that a field names, which must lie inside a directory of the model; null after it was found wrong. */
+    /** Returns the file that a field names, which must lie inside the directory; null after an error was reported. */
     @Nullable
     Path inside(Path where, TypedMessage message, String field, String what) {
         try {
@@ -47,7 +47,7 @@ public record ConfigReadContext(Path file, Path directory, String model, boolean
         }
     }
 
-    /** A time in microseconds; one beyond what a long of nanoseconds holds counts as the longest. */
+    /** Converts microseconds to a duration, limited to what fits a long of nanoseconds. */
     public static Duration micros(long micros) {
         return Duration.ofNanos(Math.min(micros, MAX_MICROSECONDS) * 1_000);
     }

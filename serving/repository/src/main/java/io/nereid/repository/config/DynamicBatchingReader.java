@@ -90,7 +90,7 @@ final class DynamicBatchingReader {
         scope.error(at, message + scope.forModel(), null);
     }
 
-    /** Preferred batch sizes, ascending; bounds are checked as far as they are known. */
+    /** Reads the preferred batch sizes, ascending. The maximum is checked only if it is known. */
     List<Integer> preferred(TypedMessage b, int maxBatchSize, String what) {
         TreeSet<Integer> preferred = new TreeSet<>();
         for (Value v : b.all("preferred_batch_size")) {
@@ -108,7 +108,7 @@ final class DynamicBatchingReader {
         return List.copyOf(preferred);
     }
 
-    /** The queue's limits. A policy that is given says everything: what it leaves out has Triton's default. */
+    /** Reads the queue policy. Fields that a given policy leaves out have Triton's defaults. */
     Queue queue(@Nullable Value given) {
         return given == null ? Queue.DEFAULT : policy(given.message());
     }

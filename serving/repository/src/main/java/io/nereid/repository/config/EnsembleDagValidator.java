@@ -17,22 +17,23 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors of an ensemble and which of them follow from which. Checks, in this order, that inputs are used, that
- * outputs are written, and that every other tensor serves something. Confined to one thread.
+ * Validates the data flow of an ensemble: its inputs are used, its outputs are written, and every other tensor has a
+ * writer and a reader. Starts with the inputs and marks each tensor that can be computed, as Kahn's algorithm for
+ * topological sorting does; an output that is not marked is not written or depends on a cycle. Confined to one thread.
  */
 final class EnsembleDagValidator {
     private final ConfigReadContext scope;
     private final TypedMessage config;
     private final Map<String, Tensor> tensors = new LinkedHashMap<>();
 
-    /** A step that waits for the tensors it reads. */
+    /** A step, with the number of its input tensors that are not ready yet. */
     private static final class Node {
         final List<Tensor> reads = new ArrayList<>();
         final List<Tensor> writes = new ArrayList<>();
         int missing;
     }
 
-    /** A tensor, the step that writes it, and the steps that read it, once for each time they do. */
+    /** A tensor, the step that writes it, and the steps that read it, once per use. */
     private static final class Tensor {
         final String name;
         final SourcePosition at;
@@ -106,7 +107,7 @@ final class EnsembleDagValidator {
             }
         }
         for (Tensor t : tensors.values()) {
-            // what is not ready has a cause, which an output that is not written has told
+            // A tensor that is not ready follows from an output that is not written, which was reported above.
             if (!outputs.contains(t.name) && (t.ready ? t.readers.isEmpty() : written)) {
                 scope.error(
                         t.at,

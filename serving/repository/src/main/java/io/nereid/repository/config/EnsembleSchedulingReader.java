@@ -15,7 +15,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads {@code ensemble_scheduling}; {@link EnsembleDagValidator} looks at how the steps hang together. Confined to one thread. */
+/**
+ * Reads {@code ensemble_scheduling}; {@link EnsembleDagValidator} validates the connections of its steps. Confined to
+ * one thread.
+ */
 final class EnsembleSchedulingReader {
     private final ConfigReadContext scope;
 
@@ -23,7 +26,7 @@ final class EnsembleSchedulingReader {
         this.scope = scope;
     }
 
-    /** The steps; {@code c} is the whole configuration. */
+    /** Reads the steps; {@code c} is the whole configuration. */
     Ensemble read(TypedMessage c) {
         if ((!c.text("platform").isEmpty() && !c.text("platform").equals("ensemble"))
                 || (c.text("platform").isEmpty() && !c.text("backend").isEmpty())) {

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Reads instance groups and what they take from the rate limiter. Confined to one thread. */
+/** Reads {@code instance_group} with its rate limiter resources. Confined to one thread. */
 final class InstanceGroupReader {
     private static final int MAX_INSTANCES = 1024;
 

@@ -26,10 +26,10 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The whole configuration of a model in the words of Triton's {@code ModelConfig}, as Triton shows it: normalised, with
- * every scalar, list and map, be it at its default, and without the messages that were not given. Map, List, String,
- * Long, Double and Boolean; fields in the order of Triton's definition; enumerations by name; numbers of 64 bits as
- * numbers. Immutable.
+ * The whole configuration of a model as Triton's {@code ModelConfig}, in the normalized form that Triton reports: with
+ * all scalars, lists and maps, also at their defaults, and without absent messages. The document consists of Map, List,
+ * String, Long, Double and Boolean; fields are in the order of Triton's definition, enumerations by name, and 64-bit
+ * numbers are numbers. Immutable.
  */
 public final class ModelConfigDocument {
     private static final ConfigSchema SCHEMA = ConfigSchema.MODEL_CONFIG;
@@ -38,9 +38,9 @@ public final class ModelConfigDocument {
     private ModelConfigDocument() {}
 
     /**
-     * The document of a configuration. What the record says counts; {@link ModelConfig#document()}, a former document or
-     * what the configuration's text gave, adds the fields of which the record knows nothing. Made again of its own
-     * result, it stays the same. Call it when the backend has completed the record, and after every change of it:
+     * Creates the document of a configuration. The record's values win; {@link ModelConfig#document()}, which is an
+     * earlier document or the fields of the configuration's text, adds the fields that the record does not have. The
+     * function is idempotent. Call it when the backend has completed the record, and after every change of it:
      *
      * <pre>{@code
      * config = config.toBuilder().document(ModelConfigDocument.of(config)).build();
@@ -54,7 +54,7 @@ public final class ModelConfigDocument {
             optimization.putIfAbsent("output_pinned_memory", Map.of("enable", true));
             tree.put("optimization", optimization);
         }
-        // given without effect, or switched off since
+        // Present in the text without effect, or disabled since.
         if (tree.containsKey("model_transaction_policy")) {
             tree.put("model_transaction_policy", Map.of("decoupled", config.decoupled()));
         }
@@ -65,12 +65,12 @@ public final class ModelConfigDocument {
     }
 
     /**
-     * Looks once more at a configuration that its backend has completed, for what could not be known before: a preferred
-     * batch size beyond the maximum that the backend found, and all the other rules.
+     * Validates a configuration again after its backend has completed it. Only now can some rules be checked, such as a
+     * preferred batch size beyond the maximum that the backend found.
      *
      * @param directory the model's directory
      * @param gpus whether this server can use GPUs
-     * @throws ServingException INVALID_ARGUMENT with every rule that is broken
+     * @throws ServingException INVALID_ARGUMENT with all violated rules
      */
     public static void check(ModelConfig completed, Path directory, boolean gpus) {
         ProblemCollector problems = new ProblemCollector();
@@ -80,7 +80,9 @@ public final class ModelConfigDocument {
         }
     }
 
-    /** A single value, or one for each row, has no dimensions but that of the batch, which no text can say. */
+    /**
+     * Gives shapes without dimensions the dimension 1, since the text format cannot express a shape without dimensions.
+     */
     private static ModelConfig spelled(ModelConfig completed) {
         return completed.toBuilder()
                 .inputs(spelled(completed.inputs()))
@@ -96,7 +98,7 @@ public final class ModelConfigDocument {
                 .toList();
     }
 
-    /** What a text gave, as a tree of fields without defaults. */
+    /** The fields of a text, without defaults. */
     static Map<String, Object> given(TypedMessage message) {
         return given(ROOT, message);
     }
@@ -139,7 +141,7 @@ public final class ModelConfigDocument {
         return SCHEMA.fields(field.type()) != null;
     }
 
-    /** Both together; where they differ, the record counts. */
+    /** Merges the given and the recorded fields; the record's values win. */
     private static Map<String, Object> merged(String type, Map<String, Object> given, Map<String, Object> recorded) {
         Map<String, Object> tree = new LinkedHashMap<>();
         for (Field field : fields(type)) {
@@ -160,7 +162,7 @@ public final class ModelConfigDocument {
         return tree;
     }
 
-    /** Whether a list says the same in another order: the record sorts some, the document shows them as they were given. */
+    /** Whether two lists differ only in order: the record sorts some lists, the document keeps the given order. */
     private static boolean sameMembers(@Nullable Object given, Object recorded) {
         return given instanceof List<?> g
                 && recorded instanceof List<?> r
@@ -168,7 +170,7 @@ public final class ModelConfigDocument {
                 && new HashSet<>(g).equals(new HashSet<>(r));
     }
 
-    /** Whether a field that the record lacks is gone, because the record chose another of its group, or none. */
+    /** Whether a given field must be dropped, because the record has another field of its oneof, or none of it. */
     private static boolean replaced(String type, Field field, Map<String, Object> recorded) {
         if (field.oneof().isEmpty()) {
             return false;
@@ -184,7 +186,7 @@ public final class ModelConfigDocument {
         return false;
     }
 
-    /** The members of the record, each with what was given for the one of its name, or in its place if it has no name. */
+    /** Merges each recorded member with the given member of the same name, or at the same index if it has no name. */
     private static List<Object> mergedList(String type, List<?> given, List<?> recorded) {
         List<Object> members = new ArrayList<>();
         Map<Object, Map<String, Object>> byName = new HashMap<>();

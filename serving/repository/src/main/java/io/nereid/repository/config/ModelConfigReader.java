@@ -25,19 +25,19 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * Reads a model's configuration, as text or as JSON: syntax, schema, Triton's rules, and the files it refers to. All
- * problems are reported together. The parts of a configuration have readers of their own. Confined to one thread.
+ * Reads a model's configuration, as text or as JSON, and validates its syntax, schema, Triton's rules and the files it
+ * refers to. Reports all problems together. Other readers of this package read parts of it. Confined to one thread.
  */
 public final class ModelConfigReader {
     private final ConfigReadContext scope;
 
     /**
-     * A configuration and where it says what.
+     * A configuration with positions for later error messages.
      *
      * @param config the model's configuration, as far as it could be read
-     * @param platformAt where the platform is named
-     * @param backendAt where the backend is named
-     * @param complete whether the text could be read to its end
+     * @param platformAt the position of the platform
+     * @param backendAt the position of the backend
+     * @param complete whether the text could be parsed to its end
      */
     public record Result(ModelConfig config, SourcePosition platformAt, SourcePosition backendAt, boolean complete) {}
 
@@ -54,10 +54,10 @@ public final class ModelConfigReader {
     /**
      * Reads protobuf's text format.
      *
-     * @param file where the text comes from, for messages
-     * @param directory the model's directory, in which label and warm-up files lie
-     * @param directoryName the name that the configuration must repeat, if it gives one
-     * @param named whether that rule holds; else the configuration's own name counts
+     * @param file the origin of the text, for messages
+     * @param directory the model's directory, with its label and warm-up files
+     * @param directoryName the required name of the configuration, if it has a name
+     * @param named whether that rule applies; else the configuration's own name is used
      * @param gpus whether this server can use GPUs
      */
     static Result read(
@@ -79,7 +79,7 @@ public final class ModelConfigReader {
         return result(fields, complete, new ConfigReadContext(file, directory, directoryName, gpus, problems), named);
     }
 
-    /** As {@link #read(Path, String, Path, String, boolean, ProblemCollector)}, whatever name the configuration gives. */
+    /** As {@link #read(Path, String, Path, String, boolean, ProblemCollector)}, ignoring the configuration's name. */
     public static Result readNamed(Path file, String text, Path directory, String name, ProblemCollector problems) {
         List<TextFormatNode.Field> fields = new ArrayList<>();
         boolean complete = true;
@@ -93,7 +93,10 @@ public final class ModelConfigReader {
         return result(fields, complete, new ConfigReadContext(file, directory, name, false, problems), true);
     }
 
-    /** As {@link #read(Path, String, Path, String, boolean, ProblemCollector)}, of the JSON form that clients load a model with. */
+    /**
+     * As {@link #read(Path, String, Path, String, boolean, ProblemCollector)}, of the JSON form that clients load a
+     * model with.
+     */
     public static Result readJson(
             Path file, String json, Path directory, String directoryName, boolean named, ProblemCollector problems) {
         return readJson(file, json, directory, directoryName, named, false, problems);
@@ -119,7 +122,7 @@ public final class ModelConfigReader {
         return result(fields, complete, new ConfigReadContext(file, directory, directoryName, gpus, problems), named);
     }
 
-    /** Looks at a configuration that a backend has completed as if its document had been read. */
+    /** Validates a configuration that a backend has completed, as if its document had been read. */
     static void check(ModelConfig completed, Path directory, boolean gpus, ProblemCollector problems) {
         Path file = directory.resolve("config.pbtxt");
         result(
@@ -239,7 +242,7 @@ public final class ModelConfigReader {
         }
     }
 
-    /** What the response cache cannot go together with. */
+    /** Rejects a response cache with settings that Triton does not permit together with it. */
     private void exclusions(TypedMessage c) {
         TypedMessage cache = c.message("response_cache");
         if (!cache.flag("enable")) {

@@ -26,9 +26,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
-/** Spells the record of a configuration in the words of Triton's message, without the defaults of fields. Immutable. */
+/** Converts a configuration record to Triton's {@code ModelConfig} message, without default values. Immutable. */
 final class ModelConfigRenderer {
-    /** The strategy of those who name none; shown only where it is given. */
+    /** The default sequence strategy; shown only if it was given. */
     private static final Sequence.Direct PLAIN = new Sequence.Direct(Duration.ZERO, 0);
 
     private final ModelConfig c;
@@ -37,7 +37,7 @@ final class ModelConfigRenderer {
         this.c = c;
     }
 
-    /** What the record says; parts of which it says nothing are left out. */
+    /** Returns the fields of the record; absent parts are left out. */
     static Map<String, Object> of(ModelConfig c) {
         return new ModelConfigRenderer(c).tree();
     }
@@ -164,7 +164,7 @@ final class ModelConfigRenderer {
                 "max_queue_size", (long) q.maxSize());
     }
 
-    /** None given means the maximum only. */
+    /** Without preferred sizes, the maximum batch size is the only one. */
     private List<Object> preferred(List<Integer> sizes) {
         if (sizes.isEmpty() && c.maxBatchSize() > 0) {
             return List.of((long) c.maxBatchSize());
@@ -249,7 +249,7 @@ final class ModelConfigRenderer {
         return t;
     }
 
-    /** What is nowhere said is one group of one instance, and what may run anywhere runs on processors. */
+    /** The instance groups; by default one group of one CPU instance. KIND_AUTO is shown as KIND_CPU. */
     private List<Object> groups() {
         return c.instanceGroups().isEmpty()
                 ? List.of(group(InstanceGroup.cpu(c.name(), 1)))
@@ -339,7 +339,7 @@ final class ModelConfigRenderer {
         return list;
     }
 
-    /** A message of these fields: name, value, name, value, … */
+    /** Creates a message from names and values in turn. */
     private static Map<String, Object> message(Object... namesAndValues) {
         Map<String, Object> message = new LinkedHashMap<>();
         for (int i = 0; i < namesAndValues.length; i += 2) {

@@ -7,13 +7,13 @@ import io.nereid.repository.problem.ProblemCollector;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 
-/** What may be the name of a model or of a file of it. Immutable. */
+/** Validates names of models, versions and files. Immutable. */
 public final class ModelNames {
     private static final int MAX_LENGTH = 255;
 
     private ModelNames() {}
 
-    /** Whether a name can be a directory in a repository, and nothing but that. */
+    /** Whether a name is a valid directory name in a repository, without path traversal. */
     public static boolean valid(String name) {
         if (name.isEmpty() || name.length() > MAX_LENGTH || name.startsWith(".")) {
             return false;
@@ -27,7 +27,7 @@ public final class ModelNames {
         return true;
     }
 
-    /** Refuses a name that a client made up. */
+    /** Rejects an invalid model name of a client. */
     public static void check(String name) {
         if (name.isEmpty()) {
             throw ServingException.invalidArgument("Model name cannot be empty. Please enter a valid name to deploy.");
@@ -53,7 +53,7 @@ public final class ModelNames {
         }
     }
 
-    /** The version that a directory's name spells below a base path: digits alone, leading zeros or not; else -1. */
+    /** The version of a directory name below a base path: digits with or without leading zeros; else -1. */
     public static long listedVersion(String directoryName) {
         int n = directoryName.length();
         int start = 0;
@@ -64,7 +64,7 @@ public final class ModelNames {
         return digits.equals("0") ? 0 : version(digits);
     }
 
-    /** The version that a directory's name spells: a whole number from 1 without leading zeros; else -1. */
+    /** The version of a directory name: a whole number from 1 without leading zeros; else -1. */
     public static long version(String directoryName) {
         int n = directoryName.length();
         if (n == 0 || n > 19 || directoryName.charAt(0) == '0') {

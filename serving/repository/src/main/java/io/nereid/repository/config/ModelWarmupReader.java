@@ -99,7 +99,7 @@ final class ModelWarmupReader {
         if (!right) {
             scope.error(
                     input.place("dims"),
-                    who + "has dims that are no concrete shape (expected: at most " + MAX_RANK + " sizes >= 0)",
+                    who + "has dims that are not a concrete shape (expected: at most " + MAX_RANK + " sizes >= 0)",
                     null);
         }
         Data data = Data.ZERO;

@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Reads {@code sequence_batching} but for its states. Confined to one thread. */
+/** Reads {@code sequence_batching} except for its states. Confined to one thread. */
 final class SequenceBatchingReader {
     private static final long DEFAULT_IDLE_MICROSECONDS = 1_000_000;
     private static final List<String> PAIRS = List.of("int32_false_true", "fp32_false_true", "bool_false_true");

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Reads the states of {@code sequence_batching} and checks the files they begin with. Confined to one thread. */
+/** Reads {@code sequence_batching.state} and checks the files of initial states. Confined to one thread. */
 final class SequenceStateReader {
     private final ConfigReadContext scope;
 

@@ -22,7 +22,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Reads inputs, outputs, batch inputs and batch outputs. Confined to one thread. */
+/** Reads {@code input}, {@code output}, {@code batch_input} and {@code batch_output}. Confined to one thread. */
 final class TensorConfigReader {
     static final int MAX_RANK = 32;
 
@@ -32,7 +32,9 @@ final class TensorConfigReader {
         this.scope = scope;
     }
 
-    /** Triton's name of a type without its prefix is the wire name, but for strings. */
+    /**
+     * Converts the name of a Triton data type: without its prefix it is the protocol's name, except for TYPE_STRING.
+     */
     static @Nullable DataType typeOf(String configName) {
         if (configName.equals("TYPE_STRING")) {
             return DataType.BYTES;
@@ -112,7 +114,7 @@ final class TensorConfigReader {
         return io.all("dims").isEmpty() ? null : sizes(io, "dims", who, "dimension");
     }
 
-    /** Sizes of at least 1, or -1; null after they were found wrong. */
+    /** Reads dimensions, which are at least 1 or -1; null after an error was reported. */
     private @Nullable Shape sizes(TypedMessage message, String field, String who, String what) {
         List<Value> dims = message.all(field);
         if (dims.size() > MAX_RANK) {
@@ -163,7 +165,10 @@ final class TensorConfigReader {
         return shape;
     }
 
-    /** Products of the fixed sizes before, between and after those that vary. */
+    /**
+     * Products of the fixed sizes before, between and after the variable ones. A reshape is valid if they are equal for
+     * both shapes, whatever the variable sizes are.
+     */
     private static List<BigInteger> runs(Shape shape) {
         List<BigInteger> runs = new ArrayList<>();
         BigInteger run = BigInteger.ONE;

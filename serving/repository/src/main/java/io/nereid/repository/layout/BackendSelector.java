@@ -15,13 +15,17 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Finds out which backend runs a model: by its names of all ages, by files, by the directory's ending. Immutable. */
+/**
+ * Selects the backend of a model. In this order: {@code backend}, {@code platform} (also by older names), the model's
+ * file, well-known file names of Triton's backends, a backend's default file, the suffix of the directory's name
+ * ({@code <x>.<backend>}), the only file with a backend's extension. Immutable.
+ */
 public final class BackendSelector {
     static final String ENSEMBLE = "ensemble";
 
     /**
-     * What Triton recognises, in the order in which it looks; this server may lack some of the backends. Before them the
-     * file that tells what the others are.
+     * The file names by which Triton recognises a backend, in Triton's order; this server may not have all backends.
+     * {@code MLmodel} comes first, since it describes the other files.
      */
     private static final List<Kind> KINDS = List.of(
             new Kind("MLmodel", "mlflow", "mlflow"),
@@ -34,7 +38,7 @@ public final class BackendSelector {
             new Kind("model.pt2", "torch_aoti", "pytorch"),
             new Kind("model.py", "", "python"));
 
-    /** Platforms under other names. */
+    /** Other names of platforms. */
     private static final Map<String, String> ALIASES = Map.of("libtorch", "pytorch_libtorch");
 
     private final List<Backend> backends;
@@ -44,24 +48,24 @@ public final class BackendSelector {
     }
 
     /**
-     * The outcome.
+     * The selected backend.
      *
-     * @param backend what runs the model; null for an ensemble
+     * @param backend the backend; null for an ensemble
      * @param platform the platform shown in metadata, or empty
      * @param modelFile the file inside the version's directory, or empty for the backend's default
      */
     record Choice(@Nullable Backend backend, String platform, String modelFile) {}
 
     /**
-     * A kind of model.
+     * A model format that Triton recognises.
      *
      * @param file the file or directory by which it is recognised
      * @param platform its platform, or empty
-     * @param backend what runs it
+     * @param backend the name of its backend
      */
     private record Kind(String file, String platform, String backend) {}
 
-    /** The choice, or null after the reason was added to the problems. */
+    /** Selects the backend; null after an error was added to the problems. */
     @Nullable
     Choice choose(
             ModelConfig config,
@@ -166,7 +170,7 @@ public final class BackendSelector {
         return null;
     }
 
-    /** The backend whose default file is there; where several share its name, the one that recognises it. */
+    /** The backend whose default file exists; if several backends share the file name, the one that recognises it. */
     private @Nullable Backend byDefaultFile(Map<String, Path> files) {
         Backend found = null;
         for (Backend backend : backends) {
@@ -198,7 +202,7 @@ public final class BackendSelector {
                 : backend.platforms().get(0);
     }
 
-    /** The only file of the backend's kind, or empty when there is none or more than one. */
+    /** The only file with the backend's extension, or empty if there is not exactly one. */
     private static String only(Backend backend, Map<String, Path> files) {
         List<String> found = files.entrySet().stream()
                 .filter(f -> !f.getKey().startsWith(".") && isKindOf(backend, f.getKey()))
@@ -208,14 +212,14 @@ public final class BackendSelector {
         return found.size() == 1 ? found.get(0) : "";
     }
 
-    /** The backend for a file by its ending and its beginning; null when there is none. */
+    /** The backend for a file by its extension and its first bytes, or null. */
     public @Nullable Backend byFile(Path file) {
         for (Backend backend : backends) {
             if (isKindOf(backend, RepositoryLayout.fileName(file)) && backend.recognises(file)) {
                 return backend;
             }
         }
-        // A default file that no backend recognises is damaged, and its backend can tell how.
+        // A default file that no backend recognises is damaged: its backend will report the error.
         for (Backend backend : backends) {
             if (backend.defaultFiles().contains(RepositoryLayout.fileName(file))) {
                 return backend;
@@ -224,7 +228,7 @@ public final class BackendSelector {
         return null;
     }
 
-    /** The backend for a file of this name, whatever it is called before its ending; null when there is none. */
+    /** The backend for a file name by its extension, or null. */
     private @Nullable Backend byFileName(String fileName) {
         for (Backend backend : backends) {
             if (isKindOf(backend, fileName)) {
@@ -246,7 +250,7 @@ public final class BackendSelector {
         return false;
     }
 
-    /** Whether the name of a directory ends in a backend's name. */
+    /** Whether the extension of a directory's name is a backend's name. */
     boolean hasSuffix(String directoryName) {
         int dot = directoryName.lastIndexOf('.');
         return dot > 0 && named(directoryName.substring(dot + 1)) != null;
@@ -259,7 +263,7 @@ public final class BackendSelector {
                 .toList();
     }
 
-    /** The backend of a name, or of a platform by any of its names. */
+    /** The backend with a name, or with a platform by any of its names. */
     public @Nullable Backend named(String name) {
         String platform = ALIASES.getOrDefault(name, name);
         String byPlatform = backendOf(platform);
@@ -276,7 +280,7 @@ public final class BackendSelector {
         return null;
     }
 
-    /** The backend that Triton has for a platform; empty when it knows none. */
+    /** The name of Triton's backend for a platform; empty if the platform is unknown. */
     private static String backendOf(String platform) {
         String name = ALIASES.getOrDefault(platform, platform);
         return KINDS.stream()
@@ -286,7 +290,7 @@ public final class BackendSelector {
                 .orElse("");
     }
 
-    /** Whether a platform is another backend's, or not one of those that the backend is known to have. */
+    /** Whether a platform belongs to another backend, or is not among the backend's known platforms. */
     private boolean contradicts(Backend backend, String platform) {
         if (platform.isEmpty() || backend.name().equals(platform)) {
             return false;
@@ -298,7 +302,7 @@ public final class BackendSelector {
         return !backend.platforms().isEmpty() || KINDS.stream().anyMatch(k -> k.backend.equals(backend.name()));
     }
 
-    /** What to do about a platform or backend that is not there. */
+    /** The remedy for an unknown platform or backend. */
     public String platformRemedy(String name) {
         return known(name, backendOf(name));
     }

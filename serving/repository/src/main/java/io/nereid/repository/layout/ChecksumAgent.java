@@ -18,8 +18,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The repository agent {@code checksum}: parameters {@code MD5:<file>} or {@code SHA256:<file>}, relative to the model's
- * directory, give the sums that the files must have. Reads whole files. Immutable.
+ * Triton's repository agent {@code checksum}: its parameters {@code MD5:<file>} and {@code SHA256:<file>}, relative to
+ * the model's directory, are the expected checksums of files. Reads whole files. Immutable.
  */
 public final class ChecksumAgent {
     private static final String NAME = "checksum";
@@ -28,13 +28,13 @@ public final class ChecksumAgent {
 
     private ChecksumAgent() {}
 
-    /** The model, with an error for the first file that is not what it should be. */
+    /** Returns the model, with an error for the first file whose checksum does not match. */
     public static StoredModel verified(StoredModel model) {
         for (Object agent : list(
                 map(model.config().document().get("model_repository_agents")).get("agents"))) {
             String name = String.valueOf(map(agent).get("name"));
             if (!name.equals(NAME)) {
-                return model.but(
+                return model.withError(
                         "unknown repository agent " + ProblemCollector.quote(name) + " for model '"
                                 + model.entry().name() + "'",
                         "this server has the agent 'checksum' only");
@@ -53,7 +53,7 @@ public final class ChecksumAgent {
         int colon = key.indexOf(':');
         String algorithm = colon < 0 ? null : ALGORITHMS.get(key.substring(0, colon));
         if (algorithm == null) {
-            return model.but(
+            return model.withError(
                     "agent 'checksum' does not know the parameter " + ProblemCollector.quote(key),
                     "expected 'MD5:<file>' or 'SHA256:<file>'");
         }
@@ -64,14 +64,14 @@ public final class ChecksumAgent {
             if (sum.equals(expected.strip().toLowerCase(Locale.ROOT))) {
                 return model;
             }
-            return model.but(
+            return model.withError(
                     "Mismatched " + key.substring(0, colon) + " hash for file " + ProblemCollector.quote(name)
                             + ": it is " + sum + ", expected " + ProblemCollector.quote(expected),
                     "copy the file again, or correct the sum");
         } catch (ServingException e) {
-            return model.but("agent 'checksum': " + e.getMessage(), e.remedy());
+            return model.withError("agent 'checksum': " + e.getMessage(), e.remedy());
         } catch (IOException e) {
-            return model.but(
+            return model.withError(
                     "agent 'checksum': cannot read file " + ProblemCollector.quote(name) + ": " + TextFiles.reason(e),
                     "make it readable for the server");
         }

@@ -17,14 +17,14 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** Looks for the models of which ensembles are made, and for ensembles that are made of each other. Confined to one thread. */
+/** Finds missing members of ensembles, and circular dependencies between ensembles. Confined to one thread. */
 public final class EnsembleDependencies {
     private final Map<String, StoredModel> models = new LinkedHashMap<>();
     private final Set<String> known;
     private final Set<String> done = new HashSet<>();
     private final List<Problem> problems = new ArrayList<>();
 
-    /** A look at models; {@code known} are the names of all there are, right or wrong. */
+    /** Creates a check of models; {@code known} are the names of all models, valid or not. */
     public EnsembleDependencies(Collection<StoredModel> models, Set<String> known) {
         this.known = known;
         for (StoredModel model : models) {
@@ -51,7 +51,7 @@ public final class EnsembleDependencies {
         return List.copyOf(problems);
     }
 
-    /** Follows the parts without recursion, since a chain of ensembles may be long. */
+    /** Depth-first search for cycles, without recursion, since a chain of ensembles may be long. */
     private void cycle(StoredModel from) {
         List<String> path = new ArrayList<>();
         List<List<String>> open = new ArrayList<>();

@@ -17,7 +17,7 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
- * Sums up files by name, size and time, without reading them. Confined to one thread.
+ * A digest of files by name, size and modification time, without reading them. Confined to one thread.
  */
 public final class Fingerprint {
     private static final int MAX_DEPTH = 16;
@@ -40,7 +40,7 @@ public final class Fingerprint {
         return this;
     }
 
-    /** Everything below a directory that {@code counts} says counts; links are followed. */
+    /** Adds all files below a directory that match {@code counts}; follows links. */
     Fingerprint files(Path directory, Predicate<Path> counts) throws IOException {
         List<Path> files;
         try (Stream<Path> walk = Files.walk(directory, MAX_DEPTH, FileVisitOption.FOLLOW_LINKS)) {
@@ -54,7 +54,7 @@ public final class Fingerprint {
         return this;
     }
 
-    /** One file, under its name relative to a directory. */
+    /** Adds one file, by its name relative to a directory. */
     void file(Path directory, Path file) throws IOException {
         BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
         long modified = attributes.lastModifiedTime().toMillis();

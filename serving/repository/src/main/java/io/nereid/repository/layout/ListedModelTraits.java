@@ -17,8 +17,8 @@ import java.util.List;
 import java.util.NavigableMap;
 
 /**
- * In what a model of the list differs from one of a repository: how its versions are named, what the list asks for, and
- * how messages call things. Immutable.
+ * Where a model of TensorFlow Serving's model list differs from one of a repository: version directories, requested
+ * policy and platform, and TensorFlow Serving's error messages. Immutable.
  */
 public final class ListedModelTraits {
     private ListedModelTraits() {}
@@ -38,8 +38,8 @@ public final class ListedModelTraits {
         }
     }
 
-    /** The configuration with what the list asks for: its policy wins, its platform holds where there is none. */
-    static ModelConfig asked(ModelConfig config, ServedModel served) {
+    /** Applies the list to the configuration: its policy wins; its platform applies if the configuration has none. */
+    static ModelConfig withListSettings(ModelConfig config, ServedModel served) {
         ModelConfig.Builder asked = config.toBuilder();
         if (served.versionPolicy() != null) {
             asked.versionPolicy(served.versionPolicy());
@@ -52,10 +52,10 @@ public final class ListedModelTraits {
     }
 
     /**
-     * The files by which the backend is recognised: those of the highest wanted version that has any, so that a directory
-     * which has just been made does not hide the others.
+     * The files by which the backend is recognised: those of the highest aspired version that has files, so that a new
+     * empty directory does not hide the other versions.
      */
-    static List<Path> toRecognise(NavigableMap<Long, Path> directories, VersionPolicy policy) {
+    static List<Path> recognitionFiles(NavigableMap<Long, Path> directories, VersionPolicy policy) {
         int left = policy.kind() == VersionPolicy.Kind.LATEST ? policy.count() : Integer.MAX_VALUE;
         for (var e : directories.descendingMap().entrySet()) {
             if (policy.kind() == VersionPolicy.Kind.SPECIFIC
@@ -72,8 +72,8 @@ public final class ListedModelTraits {
                 : RepositoryLayout.childrenOrNone(directories.lastEntry().getValue());
     }
 
-    /** Whether the backend is the one that the list asks for. */
-    static void agree(
+    /** Checks that the backend is the one that the list requests. */
+    static void checkPlatform(
             ServedModel served, Choice choice, BackendSelector chooser, Path file, ProblemCollector problems) {
         if (!served.platform().equals(ModelServerConfig.ANY_PLATFORM)
                 && choice.backend() != chooser.named(served.platform())) {
@@ -85,7 +85,7 @@ public final class ListedModelTraits {
                                     ? "an ensemble"
                                     : "the backend " + choice.backend().name()),
                     "write model_platform: \"" + ModelServerConfig.ANY_PLATFORM
-                            + "\" to have what the configuration says");
+                            + "\" to use the platform of the configuration");
         }
     }
 
@@ -101,7 +101,7 @@ public final class ListedModelTraits {
                             + model.entry().directory()
                             + ". Did you forget to name your leaf directory as a number (eg. '/1/')?",
                     null);
-        } else if (model.wanted().isEmpty()) {
+        } else if (model.aspired().isEmpty()) {
             problems.error(
                     model.entry().directory(),
                     "none of the versions " + model.config().versionPolicy().versions() + " of servable " + name
@@ -113,11 +113,11 @@ public final class ListedModelTraits {
         }
     }
 
-    /** Whether nothing is left of what was taken up from the same place. */
+    /** Whether all accepted versions of a served model vanished from the same directory. */
     public static boolean vanished(StoredModel model, TrackedModel t) {
         return t.serving
                 && model.readable()
-                && model.wanted().isEmpty()
+                && model.aspired().isEmpty()
                 && model.entry().directory().equals(t.directory)
                 && t.emitted.stream()
                         .map(Aspired::id)

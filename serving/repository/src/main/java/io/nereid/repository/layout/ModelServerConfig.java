@@ -17,23 +17,23 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The list of models that a server is started with: TensorFlow Serving's {@code --model_config_file}, in protobuf's text
- * format.
+ * TensorFlow Serving's model list, {@code --model_config_file}: the message {@code ModelServerConfig} in protobuf's
+ * text format.
  *
  * <pre>{@code
  * model_config_list {
  *   config {
  *     name: "half"
  *     base_path: "/models/half"                 # /models/half/1/…, /models/half/00000002/…
- *     model_platform: "tensorflow"              # whatever is found there; or a platform or backend of this server
- *     model_version_policy { specific { versions: 1 versions: 2 versions: 3 } }  # or latest { num_versions: 2 }, all {}
- *     version_labels { key: "stable" value: 1 }
+ *     model_platform: "tensorflow"              # any model format; or a platform or backend of this server
+ *     model_version_policy { specific { versions: 1 versions: 2 versions: 3 } }  # or latest { num_versions: 2 }, all
+ *     {} version_labels { key: "stable" value: 1 }
  *     weighted_labels {                         # an addition of this server
  *       key: "canary"
  *       value {
- *         targets { version: 1 weight: 90 }     # by turns, each with its share of the sum of all weights
+ *         targets { version: 1 weight: 90 }     # each version gets its share of the sum of all weights
  *         targets { version: 2 weight: 10 }
- *         shadows { version: 3 weight: 0.1 }    # gets a copy of a tenth of the requests; its answers are thrown away
+ *         shadows { version: 3 weight: 0.1 }    # gets a copy of a tenth of the requests; its responses are discarded
  *       }
  *     }
  *     logging_config {
@@ -48,16 +48,16 @@ import java.util.Set;
  * {@code model_platform: "tensorflow"}. Immutable.
  */
 public final class ModelServerConfig {
-    /** The platform that stands for whatever is found. */
+    /** The platform that stands for any model format. */
     public static final String ANY_PLATFORM = "tensorflow";
 
     private ModelServerConfig() {}
 
     /**
-     * Reads a list. A text that says nothing at all is an empty list.
+     * Reads a list. An empty text is an empty list.
      *
-     * @param where where the text comes from, for messages
-     * @throws ServingException INVALID_ARGUMENT with every mistake and its place
+     * @param where the origin of the text, for messages
+     * @throws ServingException INVALID_ARGUMENT with every error and its position
      */
     public static List<ServedModel> parse(String text, String where) {
         return parseIfAny(text, where).orElse(List.of());
@@ -69,8 +69,8 @@ public final class ModelServerConfig {
     }
 
     /**
-     * As {@link #parse}; empty when the text names no list at all, which asks for no change, other than
-     * {@code model_config_list {}}, which asks for no models.
+     * As {@link #parse}, but empty if the text does not contain a list, which means no change. In contrast,
+     * {@code model_config_list {}} is a list without models.
      */
     public static Optional<List<ServedModel>> parseIfAny(String text, String where) {
         return ModelServerConfigReader.read(text, where);
@@ -82,11 +82,11 @@ public final class ModelServerConfig {
     }
 
     /**
-     * Refuses a list that cannot be, or that cannot follow the one in force.
+     * Validates a list by itself, and against the list in force.
      *
      * @param next the list
-     * @param now the list in force; empty for none
-     * @throws ServingException INVALID_ARGUMENT for the first thing wrong
+     * @param now the list in force, or an empty list
+     * @throws ServingException INVALID_ARGUMENT for the first error
      */
     public static void check(List<ServedModel> next, List<ServedModel> now) {
         Map<String, String> platforms = new HashMap<>();
@@ -108,7 +108,9 @@ public final class ModelServerConfig {
         }
     }
 
-    /** As {@link #check(List, List)}; models may also ask only for what one of these backends is, or is called. */
+    /**
+     * As {@link #check(List, List)}; the platform of each model must also be one of these backends or their platforms.
+     */
     public static void check(List<ServedModel> next, List<ServedModel> now, Collection<Backend> backends) {
         check(next, now);
         BackendSelector chooser = new BackendSelector(List.copyOf(backends));

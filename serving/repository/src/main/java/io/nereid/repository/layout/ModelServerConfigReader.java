@@ -21,7 +21,7 @@ import java.util.Optional;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** Makes models of the text of a list. Confined to one thread. */
+/** Reads a {@code ModelServerConfig} text. Confined to one thread. */
 final class ModelServerConfigReader {
     private final Read read;
 
@@ -29,7 +29,7 @@ final class ModelServerConfigReader {
         this.read = read;
     }
 
-    /** The list; empty when the text names none. */
+    /** Reads the list; empty if the text does not contain {@code model_config_list}. */
     static Optional<List<ServedModel>> read(String text, String where) {
         Read read = TfServingTextFiles.read(TfServingTextFiles.MODELS, text, where);
         ModelServerConfigReader reader = new ModelServerConfigReader(read);
@@ -65,7 +65,7 @@ final class ModelServerConfigReader {
                         m.at(),
                         "Illegal setting neither ModelServerConfig::model_type (deprecated) nor"
                                 + " ModelServerConfig::model_platform. model name is " + m.text("name"),
-                        "write model_platform: \"tensorflow\", which stands for whatever is found");
+                        "write model_platform: \"tensorflow\", which stands for any model format");
             }
             return platform;
         }
@@ -139,8 +139,8 @@ final class ModelServerConfigReader {
         List<Share> shares = new ArrayList<>();
         for (Value v : label.all(field)) {
             TypedMessage share = v.message();
-            shares.add(new Share(
-                    share.number("version"), share.has("weight") ? TfServingTextFiles.real(share, "weight") : 1));
+            double weight = share.has("weight") ? TfServingTextFiles.doubleValue(share, "weight") : 1;
+            shares.add(new Share(share.number("version"), weight));
         }
         return List.copyOf(shares);
     }
@@ -154,6 +154,6 @@ final class ModelServerConfigReader {
         return new RequestLogging(
                 collector.text("type"),
                 collector.text("filename_prefix"),
-                TfServingTextFiles.real(logging.message("sampling_config"), "sampling_rate"));
+                TfServingTextFiles.doubleValue(logging.message("sampling_config"), "sampling_rate"));
     }
 }

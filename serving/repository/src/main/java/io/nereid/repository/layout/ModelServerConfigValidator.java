@@ -16,7 +16,7 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What must hold for each model of a list. Immutable. */
+/** Validates each model of a list. Immutable. */
 final class ModelServerConfigValidator {
     private static final String FILE = "file:";
 
@@ -28,7 +28,7 @@ final class ModelServerConfigValidator {
             throw ServingException.invalidArgument(
                     "Illegal setting neither ModelServerConfig::model_type (deprecated) nor"
                             + " ModelServerConfig::model_platform. model name is " + m.name(),
-                    "write model_platform: \"tensorflow\", which stands for whatever is found");
+                    "write model_platform: \"tensorflow\", which stands for any model format");
         }
         Path unused = directory(m);
         policy(m.name(), m.versionPolicy());
@@ -50,7 +50,7 @@ final class ModelServerConfigValidator {
         }
     }
 
-    /** The base path as this machine understands it. */
+    /** Returns the base path as a local directory; rejects other URI schemes and relative paths. */
     static Path directory(ServedModel m) {
         String given = m.basePath();
         String scheme = scheme(given);
@@ -77,7 +77,7 @@ final class ModelServerConfigValidator {
                 "begin the path with '/'");
     }
 
-    /** What stands before {@code ://}, in small letters; null where that is not the beginning of a URI. */
+    /** The scheme before {@code ://} in lower case; null if the text is not a URI. */
     private static @Nullable String scheme(String path) {
         int end = path.indexOf("://");
         if (end <= 0) {
@@ -145,7 +145,7 @@ final class ModelServerConfigValidator {
                 throw ServingException.invalidArgument(
                         what + " of model " + model + " gives version " + share.version() + " the weight "
                                 + share.weight() + " (expected: more than 0)",
-                        "leave a version out that shall get nothing");
+                        "leave out a version that is not to get requests");
             }
         }
         for (Share share : meaning.shadows()) {

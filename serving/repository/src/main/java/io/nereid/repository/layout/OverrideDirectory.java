@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A directory with files that a client sent, which make up a model. It is removed when it is retired and nothing loaded
- * from it is left. Thread-safe by its lock.
+ * A temporary directory with the files of a load request that overrides a model's files. It is deleted when it is
+ * retired and all versions loaded from it are unloaded. Thread-safe: guarded by its monitor.
  */
 public final class OverrideDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(OverrideDirectory.class);
@@ -40,10 +40,10 @@ public final class OverrideDirectory {
     }
 
     /**
-     * Writes the files, or leaves nothing behind.
+     * Writes the files into a new directory, which is deleted if that fails.
      *
-     * @param files contents by path inside the model's directory, with or without {@code file:} before it
-     * @throws ServingException INVALID_ARGUMENT for a path that leaves the model's directory or that is a directory too
+     * @param files contents by path inside the model's directory, with or without a {@code file:} prefix
+     * @throws ServingException INVALID_ARGUMENT for a path that leaves the model's directory or is also a directory
      */
     public static OverrideDirectory write(Path parent, String model, Map<String, byte[]> files) {
         Path root;
@@ -113,7 +113,7 @@ public final class OverrideDirectory {
         return entry;
     }
 
-    /** Removes the files as soon as nothing uses them any more. */
+    /** Deletes the files as soon as no loaded version uses them. */
     public synchronized void retire() {
         retired = true;
         removeIfUnused();
@@ -151,12 +151,12 @@ public final class OverrideDirectory {
         }
     }
 
-    /** A loader that keeps the files from its first load until it is unloaded. */
+    /** Returns a loader that keeps the files from its first load until its unload. */
     public Loader guard(Loader loader) {
         return new Guarded(this, loader);
     }
 
-    /** Passes everything on. Called by one thread at a time, as every loader is. */
+    /** Delegates all calls and counts its use of the files. Like every loader, confined to one thread at a time. */
     private static final class Guarded implements Loader {
         private final OverrideDirectory scratch;
         private final Loader loader;

@@ -34,20 +34,19 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>a file of a kind that a backend knows ({@code my-model.onnx}): one model of that name, version 1;
- *   <li>a directory with a {@code config.pbtxt}, with a backend's default file ({@code model.onnx}), or with directories
- *       that are versions: one model, named by its configuration or else by the directory;
- *   <li>any other directory: a repository. Each directory in it that looks like a model is one, and so is each file of a
- *       kind that a backend knows. What starts with a dot is passed over.
+ *   <li>a directory with a {@code config.pbtxt}, with a backend's default file ({@code model.onnx}), or with
+ *       directories that are versions: one model, named by its configuration or else by the directory;
+ *   <li>any other directory: a repository. Each directory in it that looks like a model is one, and so is each file of
+ *       a kind that a backend knows. Names that start with a dot are ignored.
  * </ul>
  *
- * <p>What a model's directory holds: {@code config.pbtxt} if there is anything to configure; a directory for each version,
- * named by a whole number from 1 without leading zeros; label files; {@code warmup}. Without any version directory the
- * model's file may lie in the model's directory itself and is version 1. An ensemble, and a backend that needs no file,
- * need no version directory either.
+ * <p>A model's directory contains {@code config.pbtxt} if there is anything to configure; a directory for each version,
+ * named by a whole number from 1 without leading zeros; label files; {@code warmup}. Without version directories, the
+ * model's file may lie in the model's directory itself and is version 1. An ensemble, and a model of a backend that
+ * needs no file, do not need a version directory.
  *
- * <p>The model's file is {@code default_model_filename}, else the backend's default file, else the only file of its kind.
- * Without {@code backend} and {@code platform} the backend is the one whose default file is there, else the one that ends
- * the directory's name ({@code <x>.<backend>}), else the one for whose kind there is a single file.
+ * <p>The model's file is {@code default_model_filename}, else the backend's default file, else the only file with its
+ * extension. {@link BackendSelector} determines the backend.
  */
 public final class RepositoryLayout {
     private static final String CONFIG = "config.pbtxt";
@@ -60,9 +59,10 @@ public final class RepositoryLayout {
     }
 
     /**
-     * A layout.
+     * Creates a layout.
      *
-     * @param configName the file {@code configs/<name>.pbtxt} is a model's configuration where there is one; empty for none
+     * @param configName a model's {@code configs/<name>.pbtxt}, if it exists, is its configuration; empty for
+     *     {@code config.pbtxt} only
      */
     public RepositoryLayout(List<Backend> backends, String configName) {
         this.configName = configName;
@@ -70,12 +70,12 @@ public final class RepositoryLayout {
     }
 
     /**
-     * What a root holds.
+     * The models of a root.
      *
      * @param models in the order of their names
-     * @param problems what is wrong with the root itself, or was passed over
+     * @param problems problems of the root itself, and ignored entries
      * @param readable whether the root could be read
-     * @param empty whether there is nothing in it at all
+     * @param empty whether the root has no entries
      */
     public record Listing(List<ModelEntry> models, List<Problem> problems, boolean readable, boolean empty) {}
 
@@ -146,7 +146,7 @@ public final class RepositoryLayout {
             }
         } else if (Files.isSymbolicLink(child) && !Files.exists(child)) {
             problems.warning(
-                    child, SourcePosition.NONE, "passed over, a symbolic link that leads nowhere", "mend or remove it");
+                    child, SourcePosition.NONE, "passed over, a symbolic link that leads nowhere", "fix or remove it");
         } else if (chooser.byFile(child) != null) {
             models.add(bare(name, root, child, root));
         }
@@ -161,7 +161,9 @@ public final class RepositoryLayout {
         return dot > 0 ? fileName.substring(0, dot) : fileName;
     }
 
-    /** Whether a directory is a model: its configuration, a default file, or a version that is not a model itself. */
+    /**
+     * Whether a directory is a model: it has a configuration, a default file, or a version that is not itself a model.
+     */
     private boolean isModel(Path directory, List<Path> children) {
         if (Files.exists(configFile(directory), LinkOption.NOFOLLOW_LINKS)) {
             return true;
@@ -194,7 +196,7 @@ public final class RepositoryLayout {
         return children.stream().anyMatch(c -> Files.isRegularFile(c) && chooser.byFile(c) != null);
     }
 
-    /** The name that a model given on its own bears: what its configuration says, else the directory's. */
+    /** The name of a model whose directory is the root: its configuration's, else the directory's. */
     private String ownName(Path directory, String otherwise) {
         Path file = configFile(directory);
         try {
@@ -207,7 +209,7 @@ public final class RepositoryLayout {
         }
     }
 
-    /** The file that configures a model, whether or not it is there. */
+    /** The path of a model's configuration, whether or not it exists. */
     private Path configFile(Path directory) {
         if (!configName.isEmpty()) {
             Path named = directory.resolve("configs").resolve(configName + ".pbtxt");
@@ -218,12 +220,17 @@ public final class RepositoryLayout {
         return directory.resolve(CONFIG);
     }
 
-    /** Looks at one model. */
+    /** Reads one model. */
     public StoredModel read(ModelEntry entry) {
         return read(entry, null);
     }
 
-    /** As {@link #read(ModelEntry)}, with a configuration as JSON instead of the stored one, if it is not null. */
+    /**
+     * Reads one model. The steps: the configuration; the version directories; the backend; the fingerprint of
+     * everything that a reload depends on; each version. Problems are collected, so that all are reported together.
+     *
+     * @param json a configuration that overrides the stored one, or null
+     */
     public StoredModel read(ModelEntry entry, @Nullable String json) {
         ProblemCollector problems = new ProblemCollector();
         ModelConfig config = ModelConfig.unspecified(entry.name());
@@ -266,8 +273,8 @@ public final class RepositoryLayout {
         List<Path> files;
         if (entry.served() != null) {
             VersionDirectoryReader.findListed(children, directories, problems);
-            config = ListedModelTraits.asked(config, entry.served());
-            files = ListedModelTraits.toRecognise(directories, config.versionPolicy());
+            config = ListedModelTraits.withListSettings(config, entry.served());
+            files = ListedModelTraits.recognitionFiles(directories, config.versionPolicy());
         } else {
             if (entry.file() == null && entry.placed()) {
                 VersionDirectoryReader.findListed(children, directories, problems);
@@ -286,7 +293,7 @@ public final class RepositoryLayout {
                 ? chooser.choose(config, files, file, platformAt, backendAt, problems)
                 : null;
         if (choice != null && entry.served() != null) {
-            ListedModelTraits.agree(entry.served(), choice, chooser, file, problems);
+            ListedModelTraits.checkPlatform(entry.served(), choice, chooser, file, problems);
         }
         if (choice != null) {
             config = filledIn(config, choice);
@@ -382,7 +389,7 @@ public final class RepositoryLayout {
         if (problems.hasErrors()) {
             return;
         }
-        if (model.wanted().isEmpty()) {
+        if (model.aspired().isEmpty()) {
             problems.error(
                     file,
                     "at least one version must be available under the version policy of model '"
@@ -394,20 +401,20 @@ public final class RepositoryLayout {
         missing(model, file, problems);
     }
 
-    /** Warns of versions that are named and not there. */
+    /** Warns about versions of the policy that do not exist. */
     static void missing(StoredModel model, Path file, ProblemCollector problems) {
         for (long wanted : model.config().versionPolicy().versions()) {
             if (model.versions().stream().noneMatch(v -> v.version() == wanted)) {
                 problems.warning(
                         file,
                         SourcePosition.NONE,
-                        "version " + wanted + " of the version policy is not there",
+                        "version " + wanted + " of the version policy does not exist",
                         "add it, or leave it out");
             }
         }
     }
 
-    /** What a directory holds, by name. */
+    /** The entries of a directory, sorted by name. */
     public static List<Path> children(Path directory) throws IOException {
         List<Path> children = new ArrayList<>();
         try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory)) {
@@ -419,7 +426,7 @@ public final class RepositoryLayout {
         return children;
     }
 
-    /** As {@link #children}; nothing of a directory that cannot be read, which the version of it says itself. */
+    /** As {@link #children}, but empty for an unreadable directory, which is reported when its version is read. */
     public static List<Path> childrenOrNone(Path directory) {
         try {
             return children(directory);

@@ -15,16 +15,16 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What one look at a model's directory found. Immutable.
+ * The state of a model's directory at one read. Immutable.
  *
- * @param entry which model
+ * @param entry the model
  * @param config its configuration with name, platform, backend and file filled in
- * @param backend what runs it; null for an ensemble, and when the problems say why there is none
- * @param versions every stored version, ascending
- * @param problems what is wrong with the model as a whole
- * @param readable whether the directory could be read at all
- * @param fingerprint of everything that was seen
- * @param newestMillis when the youngest of all files was written
+ * @param backend its backend; null for an ensemble, and if the problems explain why there is none
+ * @param versions all stored versions, ascending
+ * @param problems problems of the model as a whole
+ * @param readable whether the directory could be read
+ * @param fingerprint of the configuration, all files and problems
+ * @param newestMillis latest modification time of all files
  */
 public record StoredModel(
         ModelEntry entry,
@@ -36,15 +36,15 @@ public record StoredModel(
         String fingerprint,
         long newestMillis) {
     /**
-     * A model that a root contains, or a list names.
+     * The location of a model: found in a root, named by a model list, or managed by a control plane.
      *
      * @param name its name
      * @param root the root it was found in
      * @param directory its directory
-     * @param file the model's file, when that is all there is of it; else null
-     * @param named whether its configuration must bear the name of the directory
-     * @param served what the list of models says of it; null for a model that a root contains
-     * @param placed whether it was placed: its configuration may bear any name, and its versions any number from 0
+     * @param file the model's file if the model is a single file, else null
+     * @param named whether its configuration must have the name of the directory
+     * @param served its entry in the model list; null for other models
+     * @param placed whether it is a managed model: its configuration may have any name, and its versions start at 0
      */
     public record ModelEntry(
             String name,
@@ -59,7 +59,7 @@ public record StoredModel(
             this(name, root, directory, file, named, null, false);
         }
 
-        /** A model that was placed. */
+        /** A managed model. */
         public static ModelEntry placed(String name, Path directory, @Nullable Path file) {
             return new ModelEntry(name, directory, directory, file, true, null, true);
         }
@@ -70,7 +70,7 @@ public record StoredModel(
             return new ModelEntry(served.name(), directory, directory, null, true, served, false);
         }
 
-        /** Where to point a finger at. */
+        /** The path for messages. */
         public Path place() {
             return file == null ? directory : file;
         }
@@ -80,10 +80,10 @@ public record StoredModel(
      * A stored version.
      *
      * @param version its number
-     * @param directory where its files lie
+     * @param directory the directory of its files
      * @param fingerprint of its files and of the configuration
-     * @param newestMillis when the youngest of its files was written
-     * @param error why it cannot be served; null when nothing speaks against it
+     * @param newestMillis latest modification time of its files
+     * @param error why it cannot be served; null if it can
      */
     public record Version(
             long version,
@@ -92,18 +92,18 @@ public record StoredModel(
             long newestMillis,
             @Nullable ServingException error) {}
 
-    /** Whether it is made of other models. */
+    /** Whether it is an ensemble. */
     public boolean isEnsemble() {
         return config.ensemble() != null;
     }
 
-    /** Whether loaders can be made of it. */
+    /** Whether loaders can be created for it. */
     public boolean loadable() {
         return !hasErrors() && (backend != null || isEnsemble());
     }
 
-    /** This model with another thing wrong with it. */
-    public StoredModel but(String message, @Nullable String remedy) {
+    /** This model with an additional error. */
+    public StoredModel withError(String message, @Nullable String remedy) {
         List<Problem> more = new ArrayList<>(problems);
         more.add(new Problem(Problem.Severity.ERROR, entry.place(), 0, 0, message, remedy));
         return new StoredModel(
@@ -125,8 +125,8 @@ public record StoredModel(
         return new ServableId(entry.name(), version);
     }
 
-    /** The versions that the policy wants, ascending. */
-    public List<Version> wanted() {
+    /** The versions that the version policy selects, ascending. */
+    public List<Version> aspired() {
         VersionPolicy policy = config.versionPolicy();
         return switch (policy.kind()) {
             case ALL -> versions;

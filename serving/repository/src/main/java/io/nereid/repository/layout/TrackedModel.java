@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What is remembered of a model between two looks at it. Guarded by the source's lock. */
+/** The state of a model between two polls. Guarded by the source's lock. */
 public final class TrackedModel {
     public final String name;
     public List<Aspired> emitted = List.of();
@@ -19,23 +19,23 @@ public final class TrackedModel {
 
     public @Nullable Path directory;
 
-    /** Fingerprint of what was emitted last, or tried to be. */
-    public @Nullable String takenUp;
+    /** Fingerprint of the last accepted state, whether or not it could be served. */
+    public @Nullable String accepted;
 
-    /** Fingerprint that the latest look saw and that has not settled yet. */
+    /** Fingerprint of the latest poll if it has not settled yet. */
     public @Nullable String pending;
 
     public long pendingSince;
 
-    /** Looks in a row that found nothing. */
+    /** Polls in a row that found nothing. */
     public int missing;
 
     public boolean serving;
 
-    /** Loaded by request with another configuration or other files than the stored ones, which it is not to follow. */
+    /** Whether it was loaded with an override, so that changes of the stored model are ignored. */
     public boolean overridden;
 
-    /** Where its files lie instead of in a repository. */
+    /** The overridden files, or null for the stored ones. */
     public @Nullable OverrideDirectory scratch;
 
     public TrackedModel(String name) {
@@ -47,10 +47,10 @@ public final class TrackedModel {
         directory = entry.file() == null ? entry.directory() : null;
     }
 
-    /** Notes that nothing of it is taken up, so that the next look counts as new. */
+    /** Forgets the accepted state, so that the next poll accepts the model as new. */
     public void forget() {
         pending = null;
-        takenUp = null;
+        accepted = null;
         overridden = false;
     }
 }

@@ -23,13 +23,13 @@ import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Set;
 
-/** Reads the directories of versions. Immutable; reads the disk on every call. */
+/** Reads version directories. Immutable; reads the disk on every call. */
 final class VersionDirectoryReader {
     private static final Set<String> RESERVED = Set.of("warmup", "initial_state", "configs");
 
     private VersionDirectoryReader() {}
 
-    /** The directories among {@code children} that are versions; what is not, and should be, becomes a warning. */
+    /** Finds the version directories among {@code children}; warns about other directories. */
     static void find(List<Path> children, NavigableMap<Long, Path> into, ProblemCollector problems) {
         for (Path child : children) {
             String name = RepositoryLayout.fileName(child);
@@ -58,8 +58,8 @@ final class VersionDirectoryReader {
     }
 
     /**
-     * The directories of a model of the list, whose names are whole numbers from 0, with leading zeros or without. Of two
-     * for one number the last in the order of names wins.
+     * Finds the version directories of a model of the list, whose names are whole numbers from 0, with or without
+     * leading zeros. Of two for one number the last by name wins.
      */
     static void findListed(List<Path> children, NavigableMap<Long, Path> into, ProblemCollector problems) {
         for (Path child : children) {
@@ -117,7 +117,9 @@ final class VersionDirectoryReader {
         }
     }
 
-    /** A version that lacks the file which the configuration names cannot be served; the others can. */
+    /**
+     * Adds an error to each version without the file that the configuration names; the other versions can be served.
+     */
     static List<Version> checked(List<Version> versions, ModelConfig config) {
         if (config.modelFile().isEmpty()) {
             return List.copyOf(versions);

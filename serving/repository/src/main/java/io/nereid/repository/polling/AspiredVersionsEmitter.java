@@ -27,8 +27,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Says what should be served of a model. What one round decides is handed over at its end: first what is no longer wanted,
- * ensembles before their members; then the rest, members before their ensembles. Guarded by the source's lock.
+ * Collects the aspired versions of models during a poll or a request, and emits them to the target at its end. Order
+ * matters for ensembles: first the models to unload, ensembles before their members; then the others, members before
+ * their ensembles. Guarded by the source's lock.
  */
 public final class AspiredVersionsEmitter {
     private static final Logger LOG = LoggerFactory.getLogger(AspiredVersionsEmitter.class);
@@ -37,7 +38,7 @@ public final class AspiredVersionsEmitter {
     private final LoaderFactory loaders;
     private final EnsembleMembership ensembles;
     private final Map<String, List<Aspired>> round = new LinkedHashMap<>();
-    private final List<OverrideDirectory> left = new ArrayList<>();
+    private final List<OverrideDirectory> retired = new ArrayList<>();
     private @Nullable Target target;
 
     public AspiredVersionsEmitter(LoaderFactory loaders, EnsembleMembership ensembles) {
@@ -49,48 +50,50 @@ public final class AspiredVersionsEmitter {
         target = newTarget;
     }
 
-    /** Hands the round over. */
+    /** Emits all collected lists. */
     public void flush() {
         List<String> order = ensembles.membersFirst(round.keySet());
         for (int i = order.size() - 1; i >= 0; i--) {
             if (list(order.get(i)).isEmpty()) {
-                hand(order.get(i));
+                emit(order.get(i));
             }
         }
         for (String name : order) {
             if (!list(name).isEmpty()) {
-                hand(name);
+                emit(name);
             }
         }
         round.clear();
-        left.forEach(OverrideDirectory::retire);
-        left.clear();
+        retired.forEach(OverrideDirectory::retire);
+        retired.clear();
     }
 
     private List<Aspired> list(String name) {
         return round.getOrDefault(name, List.of());
     }
 
-    private void hand(String name) {
+    private void emit(String name) {
         if (target != null) {
             target.aspire(name, list(name));
         }
     }
 
     /**
-     * Emits what a model should serve from now on, unless it is in a worse state than what it serves.
+     * Accepts the stored state of a model and emits its versions. A model that cannot be served as stored keeps its
+     * loaded versions.
      *
-     * @param scratch where the model's files lie, if not in a repository
-     * @return the model, with what taking it up found wrong
+     * @param vanished whether the stored versions vanished, so that loaded versions are not kept
+     * @param scratch the directory of overridden files, or null
+     * @return the model, with the problems of its checksums
      */
-    public StoredModel takeUp(
+    public StoredModel accept(
             StoredModel stored, TrackedModel t, boolean vanished, @Nullable OverrideDirectory scratch) {
         StoredModel model = stored.loadable() ? ChecksumAgent.verified(stored) : stored;
-        t.takenUp = stored.fingerprint();
+        t.accepted = stored.fingerprint();
         t.pending = null;
         report(t, model.problems());
         if (!model.loadable() && t.serving && !vanished) {
-            LOG.warn("model '{}' keeps what it serves, for what is stored now cannot be served", t.name);
+            LOG.warn("model '{}' keeps its loaded versions, because the stored ones cannot be served", t.name);
             return model;
         }
         t.at(model.entry());
@@ -99,8 +102,8 @@ public final class AspiredVersionsEmitter {
         return model;
     }
 
-    /** Emits the versions of a model that are completely written; a later look takes up the rest. */
-    void takeUpPartly(StoredModel model, TrackedModel t, List<Version> settled) {
+    /** Emits the completely written versions of a model; a later poll accepts the others. */
+    void acceptPartly(StoredModel model, TrackedModel t, List<Version> settled) {
         t.at(model.entry());
         if (settled.isEmpty() || !model.loadable()) {
             int stored = model.versions().size();
@@ -121,21 +124,21 @@ public final class AspiredVersionsEmitter {
         emit(t, aspired(t, part, null));
     }
 
-    /** Emits that nothing of a model is wanted. */
+    /** Emits an empty list, which unloads the model. */
     public void drop(TrackedModel t) {
         emit(t, List.of());
         keep(t, null);
     }
 
-    /** Serves none of several models of one name, unless one of them was served before the others came. */
+    /** Reports several models with one name. None is served, unless one was served before the others appeared. */
     public void duplicate(List<ModelEntry> entries, TrackedModel t) {
         List<Problem> problems = new ArrayList<>();
         for (ModelEntry e : entries) {
             problems.add(new Problem(Problem.Severity.ERROR, e.place(), 0, 0, duplicateText(t.name), places(entries)));
         }
         report(t, problems);
-        if (!t.serving && !DUPLICATE.equals(t.takenUp)) {
-            t.takenUp = DUPLICATE;
+        if (!t.serving && !DUPLICATE.equals(t.accepted)) {
+            t.accepted = DUPLICATE;
             ServingException reason =
                     ServingException.invalidArgument(DUPLICATE, duplicateText(t.name) + ": " + places(entries));
             emit(t, List.of(Aspired.failed(new ServableId(t.name, 1), reason)));
@@ -164,12 +167,12 @@ public final class AspiredVersionsEmitter {
 
     private void keep(TrackedModel t, @Nullable OverrideDirectory scratch) {
         if (t.scratch != null && t.scratch != scratch) {
-            left.add(t.scratch);
+            retired.add(t.scratch);
         }
         t.scratch = scratch;
     }
 
-    /** Notes what is wrong with a model, and logs it if it is something new. */
+    /** Records the problems of a model, and logs them if they changed. */
     public static void report(TrackedModel t, List<Problem> problems) {
         if (!problems.equals(t.problems)) {
             t.problems = problems;
@@ -181,7 +184,7 @@ public final class AspiredVersionsEmitter {
 
     private static List<Aspired> failures(StoredModel model) {
         ServingException error = ProblemCollector.refusal(model.problems());
-        List<Version> wanted = model.wanted();
+        List<Version> wanted = model.aspired();
         return wanted.isEmpty()
                 ? List.of(Aspired.failed(model.id(1), error))
                 : wanted.stream()
@@ -189,10 +192,10 @@ public final class AspiredVersionsEmitter {
                         .toList();
     }
 
-    /** A version that became unreadable stays as it was emitted, so that it goes on serving. */
+    /** An unreadable version keeps its emitted loader, if any, so that it keeps serving. */
     private List<Aspired> aspired(TrackedModel t, StoredModel model, @Nullable OverrideDirectory scratch) {
         List<Aspired> list = new ArrayList<>();
-        for (Version v : model.wanted()) {
+        for (Version v : model.aspired()) {
             ServableId id = model.id(v.version());
             if (v.error() == null) {
                 list.add(aspired(model, v, scratch));

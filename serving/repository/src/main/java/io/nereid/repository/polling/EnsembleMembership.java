@@ -16,7 +16,7 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** Which models are made of which others, as they were last read. Guarded by the source's lock. */
+/** The members of each ensemble, as last read. Guarded by the source's lock. */
 public final class EnsembleMembership {
     private final Map<String, List<String>> members = new HashMap<>();
 
@@ -35,12 +35,12 @@ public final class EnsembleMembership {
         members.remove(name);
     }
 
-    /** The models that steps of an ensemble run. */
+    /** The models of an ensemble's steps. */
     public List<String> of(String name) {
         return members.getOrDefault(name, List.of());
     }
 
-    /** Everything that an ensemble is made of, however far down, without itself. */
+    /** All direct and indirect members of an ensemble, without itself. */
     public Set<String> closure(String name) {
         Set<String> closure = new LinkedHashSet<>();
         gather(name, closure);
@@ -56,14 +56,14 @@ public final class EnsembleMembership {
         }
     }
 
-    /** What keeps an ensemble from being made at all: a circle, or models that are not there exactly once. */
+    /** Adds an error to an ensemble with a circular dependency, or with members that are missing or ambiguous. */
     public StoredModel checked(StoredModel model, Predicate<String> available) {
         String name = model.entry().name();
         List<String> path = new ArrayList<>(List.of(name));
         if (leadsBack(name, path, new TreeSet<>())) {
-            return model.but(
+            return model.withError(
                     "circular dependency between ensembles: " + String.join(" -> ", path),
-                    "an ensemble cannot be made of itself");
+                    "an ensemble cannot contain itself");
         }
         List<String> lacking = of(name).stream()
                 .filter(m -> !m.isEmpty() && !available.test(m))
@@ -71,7 +71,7 @@ public final class EnsembleMembership {
         if (lacking.isEmpty()) {
             return model;
         }
-        return model.but(
+        return model.withError(
                 "ensemble '" + name + "' contains models that are not available or ambiguous: "
                         + String.join(", ", lacking),
                 "put them into the repository, each once");
@@ -88,7 +88,7 @@ public final class EnsembleMembership {
         return false;
     }
 
-    /** These names, each after those that it is made of. */
+    /** The names in topological order: each ensemble after its members. */
     public List<String> membersFirst(Collection<String> names) {
         Set<String> ordered = new LinkedHashSet<>();
         Set<String> entered = new TreeSet<>();
@@ -108,7 +108,7 @@ public final class EnsembleMembership {
         }
     }
 
-    /** An ensemble other than those that is made of a model, if there is one among these names. */
+    /** The first of the given ensembles that has the model as a direct or indirect member, or null. */
     public @Nullable String user(String model, Collection<String> among) {
         for (String name : among) {
             if (closure(name).contains(model)) {

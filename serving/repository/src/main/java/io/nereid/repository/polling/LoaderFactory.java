@@ -9,28 +9,27 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
 
-/** Makes the loader of one stored version. Implementations are thread-safe, cheap, and do no I/O. */
+/** Creates the loader of one stored version. Implementations must be thread-safe, fast, and free of I/O. */
 @FunctionalInterface
 public interface LoaderFactory {
     /**
-     * A loader for one version; a new one for every emission, whether or not it will be used.
+     * Creates a loader for one version. Every emission creates a new one, even if it will not be used.
      *
-     * @param source where the version's files lie
-     * @param config what the repository says of the model: name, backend, platform, labels filled in; anything else
-     *     as far as it was given
+     * @param source the version's files
+     * @param config the model's configuration, with name, backend, platform and labels filled in; other fields as given
      * @param backend the backend that {@code config} names or that recognised the files
-     * @param fingerprint changes whenever a reload would give something else
+     * @param fingerprint changes whenever a reload would give a different result
      */
     Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint);
 
     /**
-     * A loader for one version of an ensemble, which no backend runs. It must name the models of the steps as
-     * {@link Loader#dependencies} and support {@link Loader#again}.
+     * Creates a loader for one version of an ensemble, which does not have a backend. It must return the models of the
+     * steps as {@link Loader#dependencies} and support {@link Loader#again}.
      *
-     * @param source where the version's files lie: the model's own directory where there is no version directory
-     * @param config as for {@link #create}, {@link ModelConfig#ensemble} being set
-     * @param fingerprint changes whenever a reload would give something else
-     * @throws ServingException UNIMPLEMENTED where there are no ensembles
+     * @param source the version's files: the model's own directory if there is no version directory
+     * @param config as for {@link #create}, with {@link ModelConfig#ensemble}
+     * @param fingerprint changes whenever a reload would give a different result
+     * @throws ServingException UNIMPLEMENTED if ensembles are not supported
      */
     default Loader ensemble(ModelLocation source, ModelConfig config, String fingerprint) {
         throw ServingException.of(

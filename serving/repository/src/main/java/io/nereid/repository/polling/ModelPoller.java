@@ -24,12 +24,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks at models again and again, and has those taken up that have changed and settled. Guarded by the source's lock.
+ * Reads models and accepts those that have changed and settled. Guarded by the source's lock.
  */
 public final class ModelPoller {
     private static final Logger LOG = LoggerFactory.getLogger(ModelPoller.class);
 
-    /** Looks in a row that must find nothing before that is believed. */
+    /** Polls in a row that must find nothing before a model is unloaded. */
     public static final int CONFIRMATIONS = 3;
 
     private final RepositoryLayout layout;
@@ -41,10 +41,10 @@ public final class ModelPoller {
     private final Map<String, TrackedModel> tracked = new TreeMap<>();
 
     /**
-     * Sees nothing yet.
+     * Creates a poller without models.
      *
-     * @param settle how long files must have been unchanged to be taken up
-     * @param confirmations looks in a row that must find nothing before that is believed
+     * @param settle how long files must have been unchanged to be accepted
+     * @param confirmations polls in a row that must find nothing before a model is unloaded
      */
     public ModelPoller(
             RepositoryLayout layout,
@@ -80,7 +80,7 @@ public final class ModelPoller {
 
     // ---- reading ----
 
-    /** Reads these models, as far as they are there exactly once. */
+    /** Reads these models, except those that are missing or ambiguous. */
     public Map<String, StoredModel> read(Collection<String> names, Found found) {
         Map<String, StoredModel> models = new TreeMap<>();
         for (String name : names) {
@@ -90,7 +90,7 @@ public final class ModelPoller {
         return models;
     }
 
-    /** As {@link #read}, with everything that these models are made of. */
+    /** As {@link #read}, with all direct and indirect members of ensembles. */
     public Map<String, StoredModel> readWithMembers(Collection<String> names, Found found) {
         Map<String, StoredModel> models = new TreeMap<>();
         Deque<String> toRead = new ArrayDeque<>(names);
@@ -113,7 +113,7 @@ public final class ModelPoller {
         return true;
     }
 
-    /** Reads a model, its configuration being replaced. */
+    /** Reads a model with an overridden configuration. */
     public StoredModel read(ModelEntry entry, String json, Found found) {
         return checked(noted(layout.read(entry, json)), found);
     }
@@ -134,13 +134,17 @@ public final class ModelPoller {
 
     // ---- at the start ----
 
-    /** Whether the model was taken up, or at least everything of it that is completely written. */
-    public boolean takeUpAtStart(StoredModel model, boolean second) {
+    /**
+     * Accepts a model if its files are older than the settle time, or if it is unchanged in the {@code second} read
+     * after that time; the second read accepts at least the completely written versions. Returns whether the model is
+     * done.
+     */
+    public boolean acceptAtStart(StoredModel model, boolean second) {
         TrackedModel t = of(model.entry().name());
         boolean settled = settledAtStart(model.newestMillis())
                 || (second && model.fingerprint().equals(t.pending));
         if (settled) {
-            emitter.takeUp(model, t, false, null);
+            emitter.accept(model, t, false, null);
             return true;
         }
         t.pending = model.fingerprint();
@@ -149,18 +153,18 @@ public final class ModelPoller {
             List<Version> written = model.versions().stream()
                     .filter(v -> settledAtStart(v.newestMillis()))
                     .toList();
-            emitter.takeUpPartly(model, t, written);
+            emitter.acceptPartly(model, t, written);
         }
         return second;
     }
 
-    /** Takes up those versions of a model that are completely written, if there are any; looks take up the rest. */
-    public void takeUpWritten(StoredModel model) {
+    /** Accepts the completely written versions of a model, if there are any; later polls accept the others. */
+    public void acceptWritten(StoredModel model) {
         List<Version> written = model.versions().stream()
                 .filter(v -> settledAtStart(v.newestMillis()))
                 .toList();
         if (model.loadable() && !written.isEmpty()) {
-            emitter.takeUpPartly(model, of(model.entry().name()), written);
+            emitter.acceptPartly(model, of(model.entry().name()), written);
         }
     }
 
@@ -170,14 +174,18 @@ public final class ModelPoller {
 
     // ---- later ----
 
-    /** Takes a model up if it has changed and settled. */
-    public void look(StoredModel model) {
+    /**
+     * Accepts a model if it has changed and settled: two polls at least the settle time apart gave the same
+     * fingerprint. A model whose versions vanished needs the number of confirmations, since a storage may be briefly
+     * unavailable.
+     */
+    public void poll(StoredModel model) {
         TrackedModel t = of(model.entry().name());
         boolean vanished = model.entry().served() == null
                 ? model.versions().isEmpty() && t.serving && model.readable()
                 : ListedModelTraits.vanished(model, t);
         t.missing = vanished ? t.missing + 1 : 0;
-        if (model.fingerprint().equals(t.takenUp)) {
+        if (model.fingerprint().equals(t.accepted)) {
             t.pending = null;
             return;
         }
@@ -187,11 +195,14 @@ public final class ModelPoller {
         }
         boolean settled = clock.nanos() - t.pendingSince >= settle.toNanos();
         if (settled && (!vanished || t.missing >= confirmations)) {
-            emitter.takeUp(model, t, vanished, null);
+            emitter.accept(model, t, vanished, null);
         }
     }
 
-    /** Gives up what is no longer in the repository. */
+    /**
+     * Unloads models that are no longer in the repository. If the root became empty, or the model's directory still
+     * exists, this needs the number of confirmations; an unreadable root never counts.
+     */
     public void missing(Found found) {
         List<String> gone = new ArrayList<>();
         for (TrackedModel t : tracked.values()) {

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Lists the models that all roots hold. Guarded by the source's lock. */
+/** Scans all roots for models. Guarded by the source's lock. */
 public final class ModelScanner {
     private static final Logger LOG = LoggerFactory.getLogger(ModelScanner.class);
 
@@ -35,24 +35,24 @@ public final class ModelScanner {
     }
 
     /**
-     * What one look at all roots found.
+     * The result of a scan.
      *
      * @param models by name; more than one where the name is not unique
      * @param unreadable roots that could not be read
-     * @param empty roots with nothing at all in them
+     * @param empty roots without any entry
      */
     public record Found(Map<String, List<ModelEntry>> models, Set<Path> unreadable, Set<Path> empty) {
         public boolean has(String name) {
             return models.containsKey(name);
         }
 
-        /** The only model of a name; null when there is none or more than one. */
+        /** The model of a name; null if it is missing or ambiguous. */
         public @Nullable ModelEntry only(String name) {
             List<ModelEntry> entries = models.get(name);
             return entries == null || entries.size() > 1 ? null : entries.get(0);
         }
 
-        /** The refusal of a model to load that is not there. */
+        /** The error for loading a model that does not exist. */
         public ServingException notFound(String name) {
             return ServingException.of(
                     ErrorCode.NOT_FOUND,
@@ -89,7 +89,7 @@ public final class ModelScanner {
         return found;
     }
 
-    /** What the latest look found wrong with the roots themselves. */
+    /** The problems of the roots themselves in the latest scan. */
     public List<Problem> problems() {
         List<Problem> all = new ArrayList<>();
         roots.forEach(root -> all.addAll(problems.getOrDefault(root, List.of())));

@@ -6,13 +6,13 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One thing wrong in a repository. Immutable.
+ * A problem in a repository, with its position, like a compiler's diagnostic. Immutable.
  *
  * @param severity whether the model can be served nevertheless
- * @param file the file or directory it is about
- * @param line line in that file, from 1; 0 when it is not about a line
- * @param column column in that line, from 1; 0 when it is not about a line
- * @param message what, the offending value, what was expected
+ * @param file the file or directory
+ * @param line line in that file, from 1; 0 if the problem does not refer to a line
+ * @param column column in that line, from 1; 0 if the problem does not refer to a line
+ * @param message the problem, the offending value and what was expected
  * @param remedy the next step, or null
  */
 public record Problem(
@@ -22,20 +22,20 @@ public record Problem(
         int column,
         String message,
         @Nullable String remedy) {
-    /** How bad a problem is. */
+    /** Whether a problem prevents serving. */
     public enum Severity {
         /** The model, or one version of it, cannot be served. */
         ERROR,
-        /** Served, but perhaps not as its author thinks. */
+        /** The model is served, but perhaps not as intended. */
         WARNING
     }
 
-    /** Whether the model, or a version of it, cannot be served for this. */
+    /** Whether the problem prevents serving of the model or of a version. */
     public boolean isError() {
         return severity == Severity.ERROR;
     }
 
-    /** File, place, message and remedy on one line, as compilers write it. */
+    /** File, position, message and remedy on one line, in the format of compilers. */
     @Override
     public String toString() {
         StringBuilder b = new StringBuilder().append(file);

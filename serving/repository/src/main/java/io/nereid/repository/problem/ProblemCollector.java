@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** Gathers the problems of one model, up to a limit. Confined to the thread that reads the model. */
+/** Collects the problems of one model, up to a limit. Confined to the thread that reads the model. */
 public final class ProblemCollector {
     private static final int LIMIT = 100;
     private static final int QUOTED = 60;
@@ -47,7 +47,7 @@ public final class ProblemCollector {
         }
     }
 
-    /** Whether there is no room for another problem, so that looking further is pointless. */
+    /** Whether the limit is reached, so that the reader can stop. */
     public boolean full() {
         return list.size() > LIMIT;
     }
@@ -60,7 +60,7 @@ public final class ProblemCollector {
         return List.copyOf(list);
     }
 
-    /** The errors as one refusal to serve the model. */
+    /** Combines all errors to one exception. */
     public static ServingException refusal(List<Problem> problems) {
         StringBuilder text = new StringBuilder();
         String remedy = null;
@@ -81,7 +81,7 @@ public final class ProblemCollector {
         return ServingException.invalidArgument(text.toString(), errors == 1 ? remedy : null);
     }
 
-    /** Foreign text as messages may show it: short, and without control characters. */
+    /** Quotes untrusted text for messages: shortened, and without control characters. */
     public static String quote(String text) {
         StringBuilder b = new StringBuilder("'");
         for (int i = 0; i < text.length() && i < QUOTED; i++) {

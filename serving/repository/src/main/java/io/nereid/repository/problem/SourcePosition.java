@@ -3,12 +3,12 @@
 package io.nereid.repository.problem;
 
 /**
- * A place in a text. Immutable.
+ * A position in a text. Immutable.
  *
  * @param line from 1
  * @param column from 1
  */
 public record SourcePosition(int line, int column) {
-    /** No place in particular. */
+    /** No position. */
     public static final SourcePosition NONE = new SourcePosition(0, 0);
 }

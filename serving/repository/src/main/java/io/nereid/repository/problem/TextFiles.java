@@ -15,12 +15,12 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Reads small text files of a model's directory, with limits. Immutable. */
+/** Reads small text files of a model's directory, with size limits. Immutable. */
 public final class TextFiles {
-    /** A configuration beyond this is a mistake. */
+    /** Maximum size of a configuration. */
     public static final int MAX_CONFIG = 1 << 20;
 
-    /** A list of models may have very many of them. */
+    /** Maximum size of a model list, which may have many models. */
     public static final int MAX_LIST = 64 << 20;
 
     private static final int MAX_LABELS = 64 << 20;
@@ -28,9 +28,9 @@ public final class TextFiles {
     private TextFiles() {}
 
     /**
-     * The whole text.
+     * Reads a whole file.
      *
-     * @throws ServingException INVALID_ARGUMENT when the file cannot be read, is larger than {@code limit}, or is not UTF-8
+     * @throws ServingException INVALID_ARGUMENT if it cannot be read, is larger than {@code limit}, or is not UTF-8
      */
     public static String read(Path file, int limit) {
         byte[] bytes;
@@ -54,7 +54,7 @@ public final class TextFiles {
         }
     }
 
-    /** One label per line; blank lines at the end do not count. */
+    /** Reads one label per line; ignores blank lines at the end. */
     public static List<String> labels(Path file) {
         List<String> lines = read(file, MAX_LABELS).lines().map(String::strip).toList();
         int end = lines.size();
@@ -65,9 +65,10 @@ public final class TextFiles {
     }
 
     /**
-     * The file that a configuration names, which must lie inside a directory even when symbolic links are followed.
+     * Resolves a file name of a configuration, which must lie inside the directory, also after following symbolic
+     * links.
      *
-     * @throws ServingException INVALID_ARGUMENT for a path that leaves the directory or leads nowhere
+     * @throws ServingException INVALID_ARGUMENT for a path that leaves the directory or does not exist
      */
     public static Path inside(Path directory, String name) {
         Path file;
@@ -97,7 +98,7 @@ public final class TextFiles {
                 "file " + ProblemCollector.quote(name) + " lies outside of " + directory, "put it into that directory");
     }
 
-    /** What an I/O error means, in words. */
+    /** Describes the cause of an I/O error. */
     public static String reason(IOException e) {
         if (e instanceof NoSuchFileException || e instanceof java.nio.file.NotLinkException) {
             return "no such file";

@@ -25,8 +25,9 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives the fields of a text their types, and tells what is unknown, of the wrong type, given twice, or not supported.
- * Goes on after every problem. Confined to one thread.
+ * Binds a syntax tree to a schema: converts the values to the types of their fields, and reports fields that are
+ * unknown, of the wrong type, given twice, or not supported. Continues after each problem, so that all are reported
+ * together. Confined to one thread.
  */
 public final class ConfigBinder {
     private static final BigInteger UINT64_MAX = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
@@ -65,7 +66,7 @@ public final class ConfigBinder {
     }
 
     private void unknown(TextFormatNode.Field given, String type, String path, Collection<String> known) {
-        List<String> homes = path.isEmpty() ? schema.homesOf(given.name()) : List.of();
+        List<String> homes = path.isEmpty() ? schema.parentsOf(given.name()) : List.of();
         String otherwise;
         if (!homes.isEmpty()) {
             otherwise = "it belongs into '" + String.join("' or '", homes) + "'";
@@ -87,7 +88,7 @@ public final class ConfigBinder {
         return path.substring(0, path.length() - 1);
     }
 
-    /** The nearest known name; hostile lengths are not compared at all. */
+    /** Suggests the nearest known name; very long names are not compared, since that would take too long. */
     private static String guess(String given, Collection<String> known, String otherwise) {
         return given.length() > LONGEST_GUESSED ? otherwise : NameSuggestions.didYouMean(given, known, otherwise);
     }
@@ -99,7 +100,7 @@ public final class ConfigBinder {
             String path,
             Map<String, TextFormatNode.Field> oneofs,
             TypedMessage bound) {
-        if (field.support() == Support.REFUSED
+        if (field.support() == Support.REJECTED
                 && !(field.cardinality() != Cardinality.ONE && given.values().isEmpty())) {
             unsupported(given.at(), type, path, field.name());
             return false;
@@ -237,7 +238,7 @@ public final class ConfigBinder {
             problems.error(
                     file,
                     raw.at(),
-                    ProblemCollector.quote(scalar.shown()) + " is no value of '" + name + "' (expected: a block)",
+                    ProblemCollector.quote(scalar.shown()) + " is not a value of '" + name + "' (expected: a block)",
                     "write '" + name + " { … }'");
             return null;
         }
@@ -251,7 +252,7 @@ public final class ConfigBinder {
             problems.error(
                     file,
                     raw.at(),
-                    ProblemCollector.quote(scalar.shown()) + " is no value of '" + name + "' (expected: "
+                    ProblemCollector.quote(scalar.shown()) + " is not a value of '" + name + "' (expected: "
                             + article(type) + ")",
                     names == null ? hint(scalar, type) : enumHint(scalar, names));
         }
@@ -347,7 +348,7 @@ public final class ConfigBinder {
         return s.negative() ? -value : value;
     }
 
-    /** A whole number within bounds; one beyond 63 bits, which only an unsigned field allows, counts as the largest. */
+    /** An integer within bounds; one beyond 63 bits, which only an unsigned field allows, becomes Long.MAX_VALUE. */
     private static @Nullable Long integer(Scalar s, BigInteger least, BigInteger most) {
         if (s.kind() != Kind.NUMBER) {
             return null;

@@ -10,23 +10,22 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The fields of a configuration, as a table; first of all those of Triton's model configuration. Immutable.
+ * The fields of configuration messages, as a table; above all those of Triton's model configuration. Immutable.
  *
  * <p>A line at the margin starts a message or an enumeration, an indented line is a field: name, type ({@code *} before
  * it: repeated; {@code map<K,V>}), the oneof it belongs to after {@code |}, and a mark:
  *
  * <ul>
- *   <li>none: honoured, or looked into;
- *   <li>{@code ~}: accepted and without effect here, because it only steers how fast other hardware works or how things
- *       are called in a log;
- *   <li>{@code !}: not supported; accepted at its default value, which asks for nothing;
- *   <li>{@code !!}: not supported, and asks for something by being there;
+ *   <li>none: honoured, or a message with honoured fields;
+ *   <li>{@code ~}: accepted without effect, because it only tunes other hardware or names in a log;
+ *   <li>{@code !}: not supported; accepted at its default value only;
+ *   <li>{@code !!}: not supported; rejected whenever it is present;
  *   <li>{@code +}: an addition of this server to Triton's fields, shown only where it is given.
  * </ul>
  *
- * <p>Why a field is not supported, and what to use instead, says {@link UnsupportedFields}. A few fields that Triton itself
- * refuses for anything but TensorRT ({@code is_shape_tensor}, {@code is_non_linear_format_io}, {@code profile},
- * {@code use_growable_memory}) are refused by the readers of their messages, in Triton's words. The fields without
+ * <p>{@link UnsupportedFields} has the reason why a field is not supported, and what to use instead. A few fields that
+ * Triton itself accepts for TensorRT only ({@code is_shape_tensor}, {@code is_non_linear_format_io}, {@code profile},
+ * {@code use_growable_memory}) are rejected by the readers of their messages, with Triton's texts. The fields without
  * effect are these:
  *
  * <table>
@@ -35,8 +34,8 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>{@code optimization.priority}</td><td>priority of TensorRT's CUDA streams</td></tr>
  * <tr><td>{@code optimization.input_pinned_memory}, {@code output_pinned_memory}</td>
  *   <td>staging buffers for copies to a GPU</td></tr>
- * <tr><td>{@code optimization.gather_kernel_buffer_threshold}</td><td>when a GPU gathers the buffers of a batch</td></tr>
- * <tr><td>{@code optimization.eager_batching}</td><td>when copying to a GPU begins</td></tr>
+ * <tr><td>{@code optimization.gather_kernel_buffer_threshold}</td><td>when a GPU gathers the buffers of a
+ * batch</td></tr> <tr><td>{@code optimization.eager_batching}</td><td>when copying to a GPU begins</td></tr>
  * </table>
  */
 public final class ConfigSchema {
@@ -285,8 +284,8 @@ public final class ConfigSchema {
     /**
      * A table.
      *
-     * @param root the message that a whole text is
-     * @param title what such a text is called in messages
+     * @param root the message type of a whole text
+     * @param title the name of such a text in messages
      */
     public ConfigSchema(String table, String root, String title) {
         this.root = root;
@@ -311,28 +310,28 @@ public final class ConfigSchema {
         }
     }
 
-    /** The message that a whole text is. */
+    /** The message type of a whole text. */
     String root() {
         return root;
     }
 
-    /** What a whole text is called in messages. */
+    /** The name of a whole text in messages. */
     String title() {
         return title;
     }
 
-    /** The fields of a message by name, in the order of the documentation; null when there is no such message. */
+    /** The fields of a message by name, in the order of the documentation; null if the message is unknown. */
     public @Nullable Map<String, Field> fields(String type) {
         return messages.get(type);
     }
 
-    /** The names of an enumeration by number; null when there is no such enumeration. */
+    /** The names of an enumeration by number; null if the enumeration is unknown. */
     public @Nullable List<String> enumeration(String type) {
         return enums.get(type);
     }
 
-    /** Where in the honoured part of the configuration a field of this name would be at home. */
-    List<String> homesOf(String name) {
+    /** The messages directly below the root that have a field of this name. */
+    List<String> parentsOf(String name) {
         List<String> homes = new ArrayList<>();
         for (Field f : Objects.requireNonNull(messages.get(root)).values()) {
             Map<String, Field> inner = messages.get(f.type);
@@ -347,12 +346,12 @@ public final class ConfigSchema {
         return messages.keySet();
     }
 
-    /** What becomes of a field. */
+    /** How a field is supported. */
     public enum Support {
         HONOURED,
         WITHOUT_EFFECT,
         ONLY_DEFAULT,
-        REFUSED,
+        REJECTED,
         ADDED
     }
 
@@ -371,7 +370,7 @@ public final class ConfigSchema {
      * @param keyType of a map, the type of its keys; else empty
      * @param cardinality how often it may be given
      * @param oneof the group of which only one may be given, or empty
-     * @param support what becomes of it
+     * @param support how it is supported
      */
     public record Field(
             String name, String type, String keyType, Cardinality cardinality, String oneof, Support support) {
@@ -394,7 +393,7 @@ public final class ConfigSchema {
                 switch (words[i]) {
                     case "~" -> support = Support.WITHOUT_EFFECT;
                     case "!" -> support = Support.ONLY_DEFAULT;
-                    case "!!" -> support = Support.REFUSED;
+                    case "!!" -> support = Support.REJECTED;
                     case "+" -> support = Support.ADDED;
                     default -> oneof = words[i].substring(1);
                 }

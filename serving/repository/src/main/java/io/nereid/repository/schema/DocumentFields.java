@@ -13,7 +13,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Turns a document back into the tree that its text would give, so that the same rules can look at it. Immutable. */
+/**
+ * Converts a configuration document back to the syntax tree of its text, so that the same rules validate it. Immutable.
+ */
 public final class DocumentFields {
     private DocumentFields() {}
 

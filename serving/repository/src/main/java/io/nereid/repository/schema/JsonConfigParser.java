@@ -21,9 +21,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the JSON form of a configuration (proto3's mapping, names in snake_case or camelCase) into the tree that the
- * text format would give, so that whatever looks at the tree need not know which it was. Values that the schema has no
- * use for are passed on as they are. Confined to one thread.
+ * Parses the JSON form of a configuration (proto3's mapping, names in snake_case or camelCase) into the same syntax
+ * tree as the text format, so that the later steps do not depend on the format. Values that do not fit the schema are
+ * kept, so that {@link ConfigBinder} reports them. Confined to one thread.
  */
 public final class JsonConfigParser {
     private static final int MAX_DEPTH = 50;
@@ -45,9 +45,9 @@ public final class JsonConfigParser {
     }
 
     /**
-     * Reads a whole document.
+     * Parses a whole document.
      *
-     * @param into receives the fields; at an error, those that came before it
+     * @param into receives the fields; after an error, those that came before it
      */
     public static void parse(String json, ConfigSchema schema, List<TextFormatNode.Field> into)
             throws TextFormatException {
@@ -61,7 +61,7 @@ public final class JsonConfigParser {
         }
     }
 
-    /** Where the reader stands. It only ever goes forward, so every byte is looked at once. */
+    /** The reader's position. The reader only moves forward, so each byte is counted once. */
     private SourcePosition here() {
         int to = reader.position();
         for (; counted < to; counted++) {
@@ -160,7 +160,7 @@ public final class JsonConfigParser {
     }
 
     private TextFormatNode value(String type) {
-        // white space is passed over first, so that the place is the value's own
+        // peek() skips white space, so that the position is the value's own.
         return switch (reader.peek()) {
             case OBJECT -> object(type, here());
             case STRING -> {
@@ -200,7 +200,10 @@ public final class JsonConfigParser {
         return new Block(fields, at);
     }
 
-    /** A string where the text format has none: a name of an enumeration, a number of 64 bits, a number that is none. */
+    /**
+     * A JSON string: also an enumeration's name, a 64-bit number, or NaN and Infinity, which are not strings in text
+     * format.
+     */
     private TextFormatNode string(String text, String type, SourcePosition at) {
         List<String> names = schema.enumeration(type);
         if (names != null) {
@@ -217,7 +220,7 @@ public final class JsonConfigParser {
         return type.equals("int32") || type.equals("uint32") || type.equals("int64") || type.equals("uint64");
     }
 
-    /** A number as the text format would have it: without sign, a whole one without fraction and exponent. */
+    /** A number as in the text format: the sign apart, an integer without fraction and exponent. */
     private static Scalar number(String text, boolean whole, SourcePosition at) {
         boolean negative = text.startsWith("-");
         String digits = negative ? text.substring(1) : text;
@@ -232,7 +235,7 @@ public final class JsonConfigParser {
         }
         try {
             BigDecimal value = new BigDecimal(digits);
-            // beyond this it fits no field, and writing it out would take long
+            // Such a number does not fit any field, and expanding its exponent would take long.
             if (value.signum() != 0 && (value.scale() < -30 || value.scale() > LONGEST_NUMBER)) {
                 return new Scalar(Kind.STRING, text, false, at);
             }

@@ -11,12 +11,12 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A message of the configuration whose fields have their types. Built by {@link ConfigBinder}, afterwards only read, on
- * the same thread.
+ * A configuration message with typed values. Built by {@link ConfigBinder}, afterwards only read; confined to one
+ * thread.
  *
- * @param at where it starts
+ * @param at its start
  * @param fields values by field name: String, Long, Double, Boolean, TypedMessage, or of a map, {@link Entry}
- * @param faulty names of fields that were given, but wrongly, which has been told
+ * @param faulty names of fields with invalid values, which have been reported
  */
 public record TypedMessage(SourcePosition at, Map<String, List<Value>> fields, Set<String> faulty) {
     public TypedMessage(SourcePosition at) {
@@ -59,7 +59,7 @@ public record TypedMessage(SourcePosition at, Map<String, List<Value>> fields, S
         return fields.containsKey(field);
     }
 
-    /** Whether a field that must be given is not there, and nothing has been said about it yet. */
+    /** Whether a required field is missing and has not been reported as invalid. */
     public boolean lacks(String field) {
         return !has(field) && !faulty.contains(field);
     }

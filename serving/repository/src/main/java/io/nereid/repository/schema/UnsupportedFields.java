@@ -5,7 +5,7 @@ package io.nereid.repository.schema;
 import java.util.Map;
 import java.util.Set;
 
-/** Why this server does without some of Triton's fields, and what to use instead. Immutable. */
+/** The reasons why some of Triton's fields are not supported, and what to use instead. Immutable. */
 final class UnsupportedFields {
     private static final Reason CUDA = new Reason(
             "it steers CUDA graphs and streams of Triton's TensorRT backend", "remove it, nothing takes its place");
@@ -39,7 +39,7 @@ final class UnsupportedFields {
     /**
      * A reason.
      *
-     * @param why goes on after "is not supported, "
+     * @param why continues the message after "is not supported, "
      * @param remedy the next step
      */
     record Reason(String why, String remedy) {}

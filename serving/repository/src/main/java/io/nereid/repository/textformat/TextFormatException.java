@@ -4,7 +4,7 @@ package io.nereid.repository.textformat;
 
 import io.nereid.repository.problem.SourcePosition;
 
-/** A text that does not follow the grammar. Confined to the reader that throws and catches it. */
+/** A syntax error in a text. Confined to the reader that throws and catches it. */
 public final class TextFormatException extends Exception {
     private static final long serialVersionUID = 1L;
 

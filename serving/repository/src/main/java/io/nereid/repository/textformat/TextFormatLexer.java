@@ -10,10 +10,10 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Cuts a text in protobuf's text format into tokens. Linear in the length of the text. Confined to one thread.
+ * Splits a text in protobuf's text format into tokens, in time linear in its length. Confined to one thread.
  */
 public final class TextFormatLexer {
-    /** What a token is. */
+    /** The kinds of tokens. */
     public enum Kind {
         WORD,
         NUMBER,
@@ -26,9 +26,9 @@ public final class TextFormatLexer {
     /**
      * A token.
      *
-     * @param kind what it is
-     * @param text the characters; of a string, its contents
-     * @param at where it starts
+     * @param kind its kind
+     * @param text the characters; of a string, its unescaped contents
+     * @param at its start
      */
     public record Token(Kind kind, String text, SourcePosition at) {
         public boolean is(char sign) {
@@ -108,7 +108,7 @@ public final class TextFormatLexer {
         return new SourcePosition(line, pos - lineStart + 1);
     }
 
-    /** Takes the longest run that may be a number; whoever knows the field's type says whether it is one. */
+    /** Reads the longest text that may be a number; {@link ConfigBinder} validates it by the field's type. */
     private Token number(int start, SourcePosition at) throws TextFormatException {
         boolean hex = text.startsWith("0x", pos) || text.startsWith("0X", pos);
         while (pos < text.length()) {
@@ -182,7 +182,7 @@ public final class TextFormatLexer {
             int point = c == 'u' ? hex(at, 4, 4) : hex(at, 8, 8);
             if (!Character.isValidCodePoint(point) || (point >= 0xd800 && point <= 0xdfff)) {
                 throw new TextFormatException(
-                        at, "an escape that is no Unicode character", "write the character itself");
+                        at, "an escape that is not a Unicode character", "write the character itself");
             }
             bytes.writeBytes(Character.toString(point).getBytes(StandardCharsets.UTF_8));
         } else {

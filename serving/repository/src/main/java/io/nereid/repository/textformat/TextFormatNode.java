@@ -5,7 +5,7 @@ package io.nereid.repository.textformat;
 import io.nereid.repository.problem.SourcePosition;
 import java.util.List;
 
-/** The tree that a text in protobuf's text format spells, before any schema is applied. Immutable. */
+/** A node of the syntax tree of protobuf's text format, before a schema is applied. Immutable. */
 public sealed interface TextFormatNode {
     /** Where it starts. */
     SourcePosition at();

@@ -13,9 +13,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Reads protobuf's text format into a tree: fields with or without colon, blocks in {@code {}} or {@code <>}, lists in
- * brackets, adjacent strings, separators {@code ,} and {@code ;} or none, comments. Linear in the length of the text;
- * nesting is limited. Confined to one thread.
+ * A recursive descent parser of protobuf's text format: fields with or without colon, blocks in {@code {}} or
+ * {@code <>}, lists in brackets, adjacent strings, separators {@code ,} and {@code ;} or none, comments. Takes time
+ * linear in the length of the text; the nesting depth is limited, so that no input overflows the stack. Confined to one
+ * thread.
  */
 public final class TextFormatParser {
     private static final int MAX_DEPTH = 50;
@@ -29,9 +30,9 @@ public final class TextFormatParser {
     }
 
     /**
-     * Reads a whole text.
+     * Parses a whole text.
      *
-     * @param into receives the fields; at an error, those that came before it
+     * @param into receives the fields; after an error, those that came before it
      */
     public static void parse(String text, List<Field> into) throws TextFormatException {
         TextFormatParser parser = new TextFormatParser(text);

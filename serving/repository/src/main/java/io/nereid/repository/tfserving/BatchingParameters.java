@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.TreeSet;
 
 /**
- * How requests are joined in TensorFlow Serving's words: {@code --batching_parameters_file}, or
- * {@code batching_params.pbtxt} of one version, in protobuf's text format.
+ * TensorFlow Serving's batching parameters: {@code --batching_parameters_file}, or {@code batching_params.pbtxt} of one
+ * version, in protobuf's text format.
  *
  * <pre>{@code
  * max_batch_size { value: 128 }
@@ -29,15 +29,15 @@ import java.util.TreeSet;
  *
  * Immutable.
  *
- * @param maxBatchSize most rows of a batch; with splitting, most rows of a request
- * @param batchTimeoutMicros how long a batch may wait to be filled, from its first request on; microseconds
- * @param maxEnqueuedBatches most batches that may wait
- * @param numBatchThreads batches that may run at once, over all models; 0 for as many as there are processors
+ * @param maxBatchSize maximum rows of a batch; with splitting, maximum rows of a request
+ * @param batchTimeoutMicros maximum time that a batch waits to be filled, from its first request on; microseconds
+ * @param maxEnqueuedBatches maximum number of waiting batches
+ * @param numBatchThreads maximum number of concurrent batches over all models; 0 for the number of processors
  * @param threadPoolName a label of metrics
- * @param allowedBatchSizes the only sizes a run may have, ascending; empty for any
- * @param padVariableLengthInputs whether inputs of different shapes are padded to the largest of them
- * @param enableLargeBatchSplitting whether requests are cut that are too large for one run
- * @param maxExecutionBatchSize most rows of a run; the same as {@code maxBatchSize} unless requests are cut
+ * @param allowedBatchSizes the sizes to which batches are padded, ascending; empty for any size
+ * @param padVariableLengthInputs whether inputs of different shapes are padded to the largest shape
+ * @param enableLargeBatchSplitting whether requests that are too large for one execution are split
+ * @param maxExecutionBatchSize maximum rows of an execution; equal to {@code maxBatchSize} without splitting
  */
 public record BatchingParameters(
         int maxBatchSize,
@@ -49,11 +49,11 @@ public record BatchingParameters(
         boolean padVariableLengthInputs,
         boolean enableLargeBatchSplitting,
         int maxExecutionBatchSize) {
-    /** What an empty file says. */
+    /** The default values, as of an empty file. */
     public static final BatchingParameters DEFAULT =
             new BatchingParameters(1000, 0, 10, 0, "batch_threads", List.of(), false, false, 1000);
 
-    /** Refuses what contradicts itself, with INVALID_ARGUMENT. */
+    /** Validates the values; throws INVALID_ARGUMENT. */
     public BatchingParameters {
         allowedBatchSizes = List.copyOf(allowedBatchSizes);
         atLeast("max_batch_size", maxBatchSize, 1);
@@ -65,7 +65,7 @@ public record BatchingParameters(
             throw ServingException.invalidArgument(
                     "max_execution_batch_size is " + maxExecutionBatchSize
                             + " (expected: at most max_batch_size, which is " + maxBatchSize + ")",
-                    "it is the most that one run of a split request may have");
+                    "it is the maximum of one execution of a split request");
         }
         if (!enableLargeBatchSplitting && maxExecutionBatchSize != maxBatchSize) {
             throw ServingException.invalidArgument(
@@ -100,8 +100,8 @@ public record BatchingParameters(
     /**
      * Reads a text.
      *
-     * @param where where the text comes from, for messages
-     * @throws ServingException INVALID_ARGUMENT with every mistake and its place
+     * @param where the origin of the text, for messages
+     * @throws ServingException INVALID_ARGUMENT with every error and its position
      */
     public static BatchingParameters parse(String text, String where) {
         Read read = TfServingTextFiles.read(TfServingTextFiles.BATCHING, text, where);
@@ -111,20 +111,20 @@ public record BatchingParameters(
             sizes.add(cut(v.number()));
         }
         read.check();
-        int maxBatchSize = cut(TfServingTextFiles.wrapped(p, "max_batch_size", DEFAULT.maxBatchSize));
+        int maxBatchSize = cut(TfServingTextFiles.wrapperValue(p, "max_batch_size", DEFAULT.maxBatchSize));
         boolean splitting = p.message("enable_large_batch_splitting").flag("value");
         String name = p.message("thread_pool_name").text("value");
         try {
             return new BatchingParameters(
                     maxBatchSize,
-                    TfServingTextFiles.wrapped(p, "batch_timeout_micros", DEFAULT.batchTimeoutMicros),
-                    cut(TfServingTextFiles.wrapped(p, "max_enqueued_batches", DEFAULT.maxEnqueuedBatches)),
-                    cut(TfServingTextFiles.wrapped(p, "num_batch_threads", DEFAULT.numBatchThreads)),
+                    TfServingTextFiles.wrapperValue(p, "batch_timeout_micros", DEFAULT.batchTimeoutMicros),
+                    cut(TfServingTextFiles.wrapperValue(p, "max_enqueued_batches", DEFAULT.maxEnqueuedBatches)),
+                    cut(TfServingTextFiles.wrapperValue(p, "num_batch_threads", DEFAULT.numBatchThreads)),
                     name.isEmpty() ? DEFAULT.threadPoolName : name,
                     sizes,
                     p.flag("pad_variable_length_inputs"),
                     splitting,
-                    cut(TfServingTextFiles.wrapped(p, "max_execution_batch_size", maxBatchSize)));
+                    cut(TfServingTextFiles.wrapperValue(p, "max_execution_batch_size", maxBatchSize)));
         } catch (ServingException e) {
             throw ServingException.of(e.code(), where + ": " + e.getMessage(), e.remedy());
         }
@@ -139,13 +139,13 @@ public record BatchingParameters(
         return (int) Math.max(Integer.MIN_VALUE, Math.min(Integer.MAX_VALUE, value));
     }
 
-    /** How batches are made to fit, for runs of up to {@link #maxExecutionBatchSize} rows. */
+    /** The padding and splitting settings for executions of up to {@link #maxExecutionBatchSize} rows. */
     public Fit fit() {
         return fit(maxExecutionBatchSize);
     }
 
     /**
-     * As {@link #fit()}, for a model that takes fewer rows in one run, so that some of the allowed sizes are beyond it.
+     * As {@link #fit()}, for a model with a smaller maximum, which limits the allowed sizes.
      *
      * @param maxRows the model's {@code max_batch_size}, at least 1
      */
@@ -162,12 +162,12 @@ public record BatchingParameters(
                 maxEnqueuedBatches);
     }
 
-    /** The batcher's settings for a model of {@link #maxExecutionBatchSize} rows. */
+    /** The batcher's settings for executions of up to {@link #maxExecutionBatchSize} rows. */
     public Batching batching() {
         return batching(maxExecutionBatchSize);
     }
 
-    /** As {@link #batching()}, for a model that takes fewer rows in one run. */
+    /** As {@link #batching()}, for a model with a smaller maximum. */
     public Batching batching(int maxRows) {
         return new Batching(List.of(), ConfigReadContext.micros(batchTimeoutMicros), false).withFit(fit(maxRows));
     }

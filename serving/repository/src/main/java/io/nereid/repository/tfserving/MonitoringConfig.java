@@ -9,20 +9,24 @@ import io.nereid.repository.tfserving.TfServingTextFiles.Read;
 import java.nio.file.Path;
 
 /**
- * Where metrics are shown, in TensorFlow Serving's words: {@code --monitoring_config_file}, in protobuf's text format.
+ * TensorFlow Serving's monitoring configuration: {@code --monitoring_config_file}, in protobuf's text format.
  * Immutable.
  *
- * @param enabled whether metrics are shown in TensorFlow Serving's way
+ * <pre>{@code
+ * prometheus_config { enable: true path: "/monitoring/prometheus/metrics" }
+ * }</pre>
+ *
+ * @param enabled whether TensorFlow Serving's metrics endpoint is enabled
  * @param path the path on the HTTP port, beginning with a slash
  */
 public record MonitoringConfig(boolean enabled, String path) {
-    /** The path where a configuration names none. */
+    /** The default path. */
     public static final String DEFAULT_PATH = "/monitoring/prometheus/metrics";
 
-    /** What an empty file says. */
+    /** Disabled, as with an empty file. */
     public static final MonitoringConfig OFF = new MonitoringConfig(false, DEFAULT_PATH);
 
-    /** Refuses a path that cannot be one, with INVALID_ARGUMENT. */
+    /** Validates the path; throws INVALID_ARGUMENT. */
     public MonitoringConfig {
         boolean blank = path.chars().anyMatch(c -> c <= ' ' || c == 0x7f || c == '?' || c == '#');
         if (!path.startsWith("/") || path.length() == 1 || blank) {
@@ -36,8 +40,8 @@ public record MonitoringConfig(boolean enabled, String path) {
     /**
      * Reads a text.
      *
-     * @param where where the text comes from, for messages
-     * @throws ServingException INVALID_ARGUMENT with every mistake and its place
+     * @param where the origin of the text, for messages
+     * @throws ServingException INVALID_ARGUMENT with every error and its position
      */
     public static MonitoringConfig parse(String text, String where) {
         Read read = TfServingTextFiles.read(TfServingTextFiles.MONITORING, text, where);

@@ -9,19 +9,19 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 
 /**
- * Keys and certificates in TensorFlow Serving's words: {@code --ssl_config_file}, in protobuf's text format, with the
- * contents of PEM files as strings. Immutable; what it prints leaves the key out.
+ * TensorFlow Serving's TLS configuration: {@code --ssl_config_file}, in protobuf's text format, with the contents of
+ * PEM files as strings. Immutable; {@link #toString} does not show the key.
  *
  * @param serverKey the server's private key, PEM
- * @param serverCert the server's certificates, its own first, PEM
- * @param customCa the certificates that clients' certificates must lead to, PEM; empty for the machine's
+ * @param serverCert the server's certificate chain, its own certificate first, PEM
+ * @param customCa the trusted certificates for client certificates, PEM; empty for the JVM's default
  * @param clientVerify whether clients must have a certificate
  */
 public record SslConfig(String serverKey, String serverCert, String customCa, boolean clientVerify) {
-    /** What is long enough to be a part of a key. */
+    /** Matches texts that are long enough to be a part of a key. */
     private static final Pattern SECRET = Pattern.compile("'[^']{25,}'|[A-Za-z0-9+/=]{20,}");
 
-    /** Refuses what cannot be, with INVALID_ARGUMENT. */
+    /** Validates the PEM texts; throws INVALID_ARGUMENT. */
     public SslConfig {
         pem("server_key", serverKey, "PRIVATE KEY", true);
         pem("server_cert", serverCert, "CERTIFICATE", true);
@@ -43,8 +43,8 @@ public record SslConfig(String serverKey, String serverCert, String customCa, bo
     /**
      * Reads a text.
      *
-     * @param where where the text comes from, for messages
-     * @throws ServingException INVALID_ARGUMENT with every mistake and its place; it quotes nothing of a key
+     * @param where the origin of the text, for messages
+     * @throws ServingException INVALID_ARGUMENT with every error and its position; it does not quote parts of a key
      */
     public static SslConfig parse(String text, String where) {
         try {
@@ -57,12 +57,12 @@ public record SslConfig(String serverKey, String serverCert, String customCa, bo
             String prefix = where + ":";
             String message = e.getMessage();
             boolean placed = message.startsWith(prefix);
-            String said = SECRET.matcher(placed ? message.substring(prefix.length()) : " " + message)
+            String redacted = SECRET.matcher(placed ? message.substring(prefix.length()) : " " + message)
                     .replaceAll("'…'");
             String remedy = e.remedy();
             throw ServingException.of(
                     e.code(),
-                    prefix + said,
+                    prefix + redacted,
                     remedy == null ? null : SECRET.matcher(remedy).replaceAll("'…'"));
         }
     }

@@ -23,8 +23,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the text files that configure a server in TensorFlow Serving's formats: all problems are told together, each with
- * its place. Immutable.
+ * Reads TensorFlow Serving's configuration files in protobuf's text format. Reports all problems of a file together,
+ * each with its position. Immutable.
  */
 public final class TfServingTextFiles {
     private static final String TABLE = """
@@ -104,18 +104,18 @@ public final class TfServingTextFiles {
     private TfServingTextFiles() {}
 
     /**
-     * A text with its fields.
+     * A parsed text.
      *
-     * @param root what was read
-     * @param file where it comes from, for messages
-     * @param problems receives what is wrong
+     * @param root the message
+     * @param file the origin of the text, for messages
+     * @param problems collects errors
      */
     public record Read(TypedMessage root, Path file, ProblemCollector problems) {
         public void error(SourcePosition at, String message, @Nullable String remedy) {
             problems.error(file, at, message, remedy);
         }
 
-        /** Throws what was found wrong, if anything. */
+        /** Throws if there are errors. */
         public void check() {
             if (problems.hasErrors()) {
                 throw ProblemCollector.refusal(problems.list());
@@ -127,12 +127,12 @@ public final class TfServingTextFiles {
         ProblemCollector problems = new ProblemCollector();
         Path file = path(where);
         List<TextFormatNode.Field> fields = new ArrayList<>();
-        SourcePosition refused = refused(schema, text);
-        if (refused != null) {
-            // Its value is an Any, which the parser would call a mistake of grammar.
+        SourcePosition customConfig = customConfigPosition(schema, text);
+        if (customConfig != null) {
+            // Its value is an Any, which the parser would report as a syntax error.
             problems.error(
                     file,
-                    refused,
+                    customConfig,
                     "field 'custom_model_config' is not supported, it is read by code that is compiled into another"
                             + " server",
                     "write model_config_list { config { … } }, or give the server a source of its own");
@@ -146,8 +146,8 @@ public final class TfServingTextFiles {
         return new Read(new ConfigBinder(schema, file, problems).bind(fields), file, problems);
     }
 
-    /** Where a list of models has its custom part; null where there is none. */
-    private static @Nullable SourcePosition refused(ConfigSchema schema, String text) {
+    /** The position of {@code custom_model_config} in a model list, or null. */
+    private static @Nullable SourcePosition customConfigPosition(ConfigSchema schema, String text) {
         if (schema != MODELS || !text.contains("custom_model_config")) {
             return null;
         }
@@ -177,7 +177,7 @@ public final class TfServingTextFiles {
         }
     }
 
-    /** The file's text; the refusal names the file. */
+    /** Reads a file; the error names the file. */
     public static String text(Path file) {
         try {
             return TextFiles.read(file, TextFiles.MAX_LIST);
@@ -186,13 +186,13 @@ public final class TfServingTextFiles {
         }
     }
 
-    /** What a wrapper message holds; the other number where it is not given, or empty. */
-    static long wrapped(TypedMessage message, String field, long otherwise) {
+    /** The value of a wrapper message such as Int64Value: {@code otherwise} if absent, 0 if empty. */
+    static long wrapperValue(TypedMessage message, String field, long otherwise) {
         Value value = message.message(field).first("value");
         return value == null ? message.has(field) ? 0 : otherwise : value.number();
     }
 
-    public static double real(TypedMessage message, String field) {
+    public static double doubleValue(TypedMessage message, String field) {
         Value value = message.first(field);
         return value != null && value.value() instanceof Double d ? d : 0;
     }

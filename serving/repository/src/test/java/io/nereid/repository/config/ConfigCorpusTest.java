@@ -34,14 +34,14 @@ import org.junit.jupiter.api.TestFactory;
  * </ul>
  *
  * <p>A new case is written with its messages; run with {@code -Dnereid.corpus.record=true} the test adds the places to
- * messages that are as expected, and writes the JSON, to be looked at before it is committed.
+ * messages that are as expected, and writes the JSON. Review both before committing them.
  */
 class ConfigCorpusTest {
     private static final Path CORPUS = Path.of("src/test/resources/corpus");
     private static final boolean RECORD = Boolean.getBoolean("nereid.corpus.record");
     private static final Pattern LINE = Pattern.compile("(ERROR|WARNING) (?:(\\d+:\\d+) )?(.*)");
 
-    /** A case as its directory has it. */
+    /** A case, as stored in its directory. */
     private record Case(Path directory, boolean json, boolean gpus, List<String> expected) {
         static Case of(Path directory) {
             List<String> lines = read(directory.resolve("expected")).lines().toList();
@@ -107,7 +107,7 @@ class ConfigCorpusTest {
                 }));
     }
 
-    /** What the server shows can be given back to it, whole, and means the same. */
+    /** The document that the server shows can be read again and has the same meaning. */
     @TestFactory
     Stream<DynamicTest> everyDocumentReadAgainGivesItself() {
         return directories()

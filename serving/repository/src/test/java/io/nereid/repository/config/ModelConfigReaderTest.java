@@ -205,7 +205,7 @@ class ModelConfigReaderTest {
                         "5:7 model input 'a' must specify 'data_type' for m",
                         "5:25 model input 'a' dimension must be integer >= 1, or -1 to indicate a variable-size"
                                 + " dimension for m",
-                        "6:31 'TYPE_FP33' is no value of 'data_type' (expected: a name of DataType)",
+                        "6:31 'TYPE_FP33' is not a value of 'data_type' (expected: a name of DataType)",
                         "7:8 model output 'c' must specify 'dims' for m",
                         "8:1 'max_batch_size' is given twice, first in line 2 (expected: once)");
     }
@@ -247,13 +247,13 @@ class ModelConfigReaderTest {
                 "version_policy { all {} latest {} }|1:25 'latest' cannot be given together with 'all' of line 1",
                 "default_model_filename: \"../x\"|1:25 'default_model_filename' '../x' must lie inside the version's"
                         + " directory",
-                "max_batch_size: 99999999999|1:17 '99999999999' is no value of 'max_batch_size' (expected: a whole"
+                "max_batch_size: 99999999999|1:17 '99999999999' is not a value of 'max_batch_size' (expected: a whole"
                         + " number of 32 bits)",
-                "max_batch_size: \"4\"|1:17 '\"4\"' is no value of 'max_batch_size' (expected: a whole number of 32"
+                "max_batch_size: \"4\"|1:17 '\"4\"' is not a value of 'max_batch_size' (expected: a whole number of 32"
                         + " bits)",
                 "max_batch_size { }|1:16 'max_batch_size' is a block (expected: a whole number of 32 bits)",
-                "dynamic_batching: 3|1:19 '3' is no value of 'dynamic_batching' (expected: a block)",
-                "name: m|1:7 'm' is no value of 'name' (expected: a string in quotes)",
+                "dynamic_batching: 3|1:19 '3' is not a value of 'dynamic_batching' (expected: a block)",
+                "name: m|1:7 'm' is not a value of 'name' (expected: a string in quotes)",
             })
     void aWrongValueIsToldWithWhatWasExpected(String text, String complaint) {
         assertThat(complaints(text)).containsExactly(complaint);

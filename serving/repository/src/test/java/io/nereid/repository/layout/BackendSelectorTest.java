@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Which backend, platform and file each mark of a model stands for. */
+/** Which backend, platform and file are selected for each property of a model. */
 class BackendSelectorTest {
     private static final Path FILE = Path.of("config.pbtxt");
 

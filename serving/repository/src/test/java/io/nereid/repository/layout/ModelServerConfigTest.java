@@ -212,7 +212,7 @@ class ModelServerConfigTest {
                                 + " config { name: 'y' model_platform: 'tensorflow' }\n}",
                         "list"),
                 "list:2:9: a model of the list has no name",
-                "list:3:32: '7' is no value of 'base_path' (expected: a string in quotes)",
+                "list:3:32: '7' is not a value of 'base_path' (expected: a string in quotes)",
                 "list:4:9: model 'y' has no base_path");
     }
 
@@ -227,7 +227,7 @@ class ModelServerConfigTest {
         refused(
                 () -> one(BASICS + "version_labels { key: 'a' value: 1 } weighted_labels { key: 'a' value {} }"),
                 "label 'a' of model 'm' is given twice");
-        refused(() -> one(BASICS + "version_labels { key: 'a' value: 'x' }"), "is no value of 'value'");
+        refused(() -> one(BASICS + "version_labels { key: 'a' value: 'x' }"), "is not a value of 'value'");
     }
 
     @Test

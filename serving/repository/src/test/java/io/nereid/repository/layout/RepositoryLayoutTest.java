@@ -61,7 +61,7 @@ class RepositoryLayoutTest {
         assertThat(model.config().platform()).isEqualTo("onnxruntime_onnx");
         assertThat(model.config().backend()).isEqualTo("onnxruntime");
         assertThat(versions(model)).containsExactly(3L, 10L);
-        assertThat(model.wanted()).extracting(Version::version).containsExactly(10L);
+        assertThat(model.aspired()).extracting(Version::version).containsExactly(10L);
     }
 
     @Test
@@ -219,8 +219,8 @@ class RepositoryLayoutTest {
         Fakes.write(root.resolve("m/1/model.onnx"), "x");
         Fakes.write(root.resolve("m/2/model.onnx"), "x");
         StoredModel model = one(root);
-        assertThat(model.wanted()).extracting(Version::version).containsExactly(1L);
-        assertThat(message(model)).isEqualTo("version 7 of the version policy is not there");
+        assertThat(model.aspired()).extracting(Version::version).containsExactly(1L);
+        assertThat(message(model)).isEqualTo("version 7 of the version policy does not exist");
         assertThat(model.hasErrors()).isFalse();
     }
 

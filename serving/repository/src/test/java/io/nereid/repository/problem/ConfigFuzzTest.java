@@ -98,7 +98,7 @@ public class ConfigFuzzTest {
         });
     }
 
-    /** What the seeds refer to. */
+    /** Creates the files that the seeds refer to. */
     private void files() {
         Fakes.write(model.resolve("l"), "x");
         Fakes.write(model.resolve("initial_state/f"), "12345678");
@@ -112,9 +112,9 @@ public class ConfigFuzzTest {
                 : ModelConfigReader.read(file, text, model, "m", true, problems).config();
     }
 
-    /** Whatever is taken for good can be shown, and means the same when it is read again. */
+    /** Each accepted configuration can be shown, and has the same meaning when it is read again. */
     private void agree(ModelConfig read) {
-        // sizes that are too big for the batch cannot be told before the backend has said what the batch is
+        // Sizes beyond the maximum batch size cannot be detected before the backend has set that maximum.
         ModelConfig config =
                 read.maxBatchSize() < 0 ? read.toBuilder().maxBatchSize(1 << 30).build() : read;
         Map<String, Object> document = ModelConfigDocument.of(config);

@@ -50,7 +50,7 @@ class ConfigSchemaTest {
     void everyFieldThatIsNotSupportedHasAReason() {
         List<String> reasons = new ArrayList<>();
         forEachField((message, f) -> {
-            if (f.support() == Support.ONLY_DEFAULT || f.support() == Support.REFUSED) {
+            if (f.support() == Support.ONLY_DEFAULT || f.support() == Support.REJECTED) {
                 reasons.add(message + "." + f.name());
             }
         });

@@ -47,7 +47,7 @@ public final class ArchiveExtractor {
                 gzipped(archive);
             }
         } catch (ZipException | EOFException e) {
-            throw ContentManifest.hostile(
+            throw ContentManifest.unsafe(
                     where, "it is damaged or its format does not match its name (" + e.getMessage() + ")");
         }
     }
@@ -85,7 +85,7 @@ public final class ArchiveExtractor {
     }
 
     private ServingException tooMany(long entries) {
-        return ContentManifest.hostile(
+        return ContentManifest.unsafe(
                 where, "it has " + entries + " entries; at most " + limits.entries() + " are taken");
     }
 
@@ -121,7 +121,7 @@ public final class ArchiveExtractor {
                 size = ByteBuffer.wrap(end64).order(ByteOrder.LITTLE_ENDIAN).getLong(40);
             }
             if (size < 0 || size > limits.entries() * 512L) {
-                throw ContentManifest.hostile(
+                throw ContentManifest.unsafe(
                         where, "its directory has " + size + " bytes, more than " + limits.entries() + " entries take");
             }
         }

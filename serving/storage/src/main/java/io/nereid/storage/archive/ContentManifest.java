@@ -68,7 +68,7 @@ public final class ContentManifest {
         return "sha256:" + ContentDigests.hex(digest.digest());
     }
 
-    static ServingException hostile(String where, String why) {
+    static ServingException unsafe(String where, String why) {
         return ServingException.invalidArgument(where + " cannot be unpacked: " + why);
     }
 }

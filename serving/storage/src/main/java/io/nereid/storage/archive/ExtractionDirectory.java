@@ -114,7 +114,7 @@ public final class ExtractionDirectory {
     private void count() {
         cancel.check();
         if (++entries > limits.entries()) {
-            throw ContentManifest.hostile(where, "it has more than " + limits.entries() + " entries");
+            throw ContentManifest.unsafe(where, "it has more than " + limits.entries() + " entries");
         }
     }
 
@@ -135,7 +135,7 @@ public final class ExtractionDirectory {
             return;
         }
         if (path.isEmpty()) {
-            throw ContentManifest.hostile(where, "an entry has no name");
+            throw ContentManifest.unsafe(where, "an entry has no name");
         }
         if (!patterns.wants(path)) {
             drain(in);
@@ -155,7 +155,7 @@ public final class ExtractionDirectory {
                 try {
                     disk.write(channel, ByteBuffer.wrap(buffer, 0, n), written);
                 } catch (IOException e) {
-                    throw new RangeDownload.DiskFailure(e);
+                    throw new RangeDownload.DiskFailureException(e);
                 }
                 written += n;
                 unpacked += n;
@@ -183,12 +183,12 @@ public final class ExtractionDirectory {
     private void budget(long more) {
         long then = unpacked + more;
         if (then < 0 || then > limits.bytes()) {
-            throw ContentManifest.hostile(
+            throw ContentManifest.unsafe(
                     where,
                     "it unpacks to more than " + CacheFileSystem.shown(limits.bytes()) + ", the limit for archives");
         }
         if (then > RATIO_FROM && then / Math.max(1, packed) >= limits.ratio()) {
-            throw ContentManifest.hostile(where, "it unpacks to more than " + limits.ratio() + " times its size");
+            throw ContentManifest.unsafe(where, "it unpacks to more than " + limits.ratio() + " times its size");
         }
         space.needs(base + (then + STEP - 1) / STEP * STEP, base + unpacked);
     }
@@ -222,14 +222,14 @@ public final class ExtractionDirectory {
     }
 
     private ServingException linkLeaves(String name, String target) {
-        return ContentManifest.hostile(
+        return ContentManifest.unsafe(
                 where,
                 "the link '" + TarReader.shown(name) + "' leads out of the archive, to '" + TarReader.shown(target)
                         + "'");
     }
 
     private ServingException twice(String path) {
-        return ContentManifest.hostile(where, "'" + TarReader.shown(path) + "' is in it twice");
+        return ContentManifest.unsafe(where, "'" + TarReader.shown(path) + "' is in it twice");
     }
 
     void hardLink(String name, String target) throws IOException {
@@ -240,7 +240,7 @@ public final class ExtractionDirectory {
         }
         FileSeen seen = other == null ? null : files.get(other);
         if (other == null || seen == null) {
-            throw ContentManifest.hostile(
+            throw ContentManifest.unsafe(
                     where,
                     "the hard link '" + TarReader.shown(name) + "' leads to '" + TarReader.shown(target)
                             + "', which is not a file earlier in the archive");
@@ -280,7 +280,7 @@ public final class ExtractionDirectory {
                 clear(part);
             }
             if (links.containsKey(part)) {
-                throw ContentManifest.hostile(
+                throw ContentManifest.unsafe(
                         where, "'" + TarReader.shown(path) + "' goes through the link '" + part + "'");
             }
             if (Files.isRegularFile(directory, LinkOption.NOFOLLOW_LINKS)) {
@@ -358,7 +358,7 @@ public final class ExtractionDirectory {
                     Files.delete(root.resolve(link.getKey()));
                     continue;
                 }
-                throw ContentManifest.hostile(where, "the link '" + TarReader.shown(link.getKey()) + "' leads nowhere");
+                throw ContentManifest.unsafe(where, "the link '" + TarReader.shown(link.getKey()) + "' leads nowhere");
             }
             if (!target.startsWith(real)) {
                 throw linkLeaves(link.getKey(), link.getValue());

@@ -38,7 +38,7 @@ final class TarReader {
             checkSum(any);
             any = true;
             if (++entries > most * 2L) {
-                throw ContentManifest.hostile(where, "it has more than " + most + " entries");
+                throw ContentManifest.unsafe(where, "it has more than " + most + " entries");
             }
             char type = (char) (block[156] & 0xff);
             long size = number(124, 12);
@@ -64,7 +64,7 @@ final class TarReader {
             throws IOException {
         for (String field : fields.keySet()) {
             if (field.startsWith("GNU.sparse.")) {
-                throw ContentManifest.hostile(where, "it holds sparse files, which are not supported");
+                throw ContentManifest.unsafe(where, "it holds sparse files, which are not supported");
             }
         }
         String name = fields.getOrDefault("path", name());
@@ -87,11 +87,11 @@ final class TarReader {
             }
             case '2' -> tree.link(name, target);
             case '1' -> tree.hardLink(name, target);
-            case '3', '4' -> throw ContentManifest.hostile(where, "'" + shown(name) + "' is a device");
-            case '6' -> throw ContentManifest.hostile(where, "'" + shown(name) + "' is a pipe");
-            case 'S' -> throw ContentManifest.hostile(where, "it holds sparse files, which are not supported");
+            case '3', '4' -> throw ContentManifest.unsafe(where, "'" + shown(name) + "' is a device");
+            case '6' -> throw ContentManifest.unsafe(where, "'" + shown(name) + "' is a pipe");
+            case 'S' -> throw ContentManifest.unsafe(where, "it holds sparse files, which are not supported");
             default ->
-                throw ContentManifest.hostile(
+                throw ContentManifest.unsafe(
                         where, "'" + shown(name) + "' is of a kind that is not supported ('" + shown("" + type) + "')");
         }
     }
@@ -140,7 +140,7 @@ final class TarReader {
 
     private byte[] header(long size) throws IOException {
         if (size < 0 || size > LONG_HEADER) {
-            throw ContentManifest.hostile(where, "it has a header of " + size + " bytes");
+            throw ContentManifest.unsafe(where, "it has a header of " + size + " bytes");
         }
         byte[] header = in.readNBytes((int) size);
         if (header.length < size) {

@@ -104,8 +104,8 @@ public final class ContentCache implements AutoCloseable {
             recover();
         } catch (IOException | ServingException e) {
             closeQuietly(file);
-            if (e instanceof ServingException told) {
-                throw told;
+            if (e instanceof ServingException failure) {
+                throw failure;
             }
             throw CacheFileSystem.failed("the storage cache " + root + " cannot be opened", (IOException) e);
         }
@@ -136,8 +136,8 @@ public final class ContentCache implements AutoCloseable {
                 Path about = directory.resolve("about.json");
                 String digest = "sha256:" + directory.getFileName();
                 try {
-                    JsonNode told = StorageJson.read(Files.readString(about), "about.json");
-                    long bytes = told.path("bytes").asLong();
+                    JsonNode description = StorageJson.read(Files.readString(about), "about.json");
+                    long bytes = description.path("bytes").asLong();
                     entries.put(
                             digest,
                             new Entry(
@@ -214,7 +214,7 @@ public final class ContentCache implements AutoCloseable {
     }
 
     /** Creates a temporary directory in which an artifact is built before {@link #publish}. */
-    public Path workshop() throws IOException {
+    public Path stagingDirectory() throws IOException {
         return Files.createDirectory(temp.resolve("w" + names.incrementAndGet()));
     }
 
@@ -253,20 +253,21 @@ public final class ContentCache implements AutoCloseable {
      * Moves a temporary directory with the artifact in {@code tree} into the cache and returns a lease on it. If the
      * same content is cached already, the existing copy is used.
      */
-    public StorageLease publish(Path workshop, String digest, long bytes, String uri) throws IOException {
+    public StorageLease publish(Path stagingDirectory, String digest, long bytes, String uri) throws IOException {
         String name = digest.substring(digest.indexOf(':') + 1);
         ObjectNode about = StorageJson.object();
         about.put("digest", digest);
         about.put("bytes", bytes);
         about.put("uri", uri);
-        CacheFileSystem.replace(workshop.resolve("about.json"), about.toString().getBytes(StandardCharsets.UTF_8));
-        CacheFileSystem.sync(workshop);
+        CacheFileSystem.replace(
+                stagingDirectory.resolve("about.json"), about.toString().getBytes(StandardCharsets.UTF_8));
+        CacheFileSystem.sync(stagingDirectory);
         synchronized (lock) {
             Entry known = entries.get(digest);
             if (known == null) {
                 Path target = content.resolve(name);
                 CacheFileSystem.delete(target);
-                Files.move(workshop, target, StandardCopyOption.ATOMIC_MOVE);
+                Files.move(stagingDirectory, target, StandardCopyOption.ATOMIC_MOVE);
                 CacheFileSystem.sync(content);
                 known = new Entry(digest, bytes, clock.millis());
                 entries.put(digest, known);
@@ -297,7 +298,7 @@ public final class ContentCache implements AutoCloseable {
 
     /** Creates a reservation for a download; {@code what} names it in error messages. */
     public CacheReservation space(String what) {
-        return new Taken(what);
+        return new Reservation(what);
     }
 
     /** Bytes of artifacts, partial downloads and reservations. */
@@ -309,6 +310,7 @@ public final class ContentCache implements AutoCloseable {
 
     private void take(String what, long now, long more, long unwritten) {
         synchronized (lock) {
+            // First the quota, then the free space of the disk. Only bytes that are not yet written need free space.
             while (contentBytes + idleBytes + spaceBytes + more > options.quotaBytes()) {
                 if (!evictOne()) {
                     throw ServingException.of(
@@ -382,11 +384,11 @@ public final class ContentCache implements AutoCloseable {
         closeQuietly(lockFile);
     }
 
-    private final class Taken implements CacheReservation {
+    private final class Reservation implements CacheReservation {
         private final String what;
         private long taken;
 
-        Taken(String what) {
+        Reservation(String what) {
             this.what = what;
         }
 
@@ -449,7 +451,7 @@ public final class ContentCache implements AutoCloseable {
 
         @Override
         public String toString() {
-            return "Stored[" + path() + ", " + entry.digest + "]";
+            return "StorageLease[" + path() + ", " + entry.digest + "]";
         }
     }
 }

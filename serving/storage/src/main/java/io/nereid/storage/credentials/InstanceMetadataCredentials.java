@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe: tokens are in {@link TokenCache}.
  */
 public final class InstanceMetadataCredentials {
-    private static final Duration PATIENCE = Duration.ofSeconds(1);
-    private static final long UNASKED_MILLIS = 300_000;
+    private static final Duration TIMEOUT = Duration.ofSeconds(1);
+    private static final long FAILURE_TTL_MILLIS = 300_000;
     private static final Path HARDWARE = Path.of("/sys/class/dmi/id");
     private static final String AZURE_CHASSIS = "7783-7084-3265-9085-8269-3286-77";
     private static final Set<String> CONTAINER_HOSTS =
@@ -42,7 +42,7 @@ public final class InstanceMetadataCredentials {
 
     public InstanceMetadataCredentials(StorageSettings settings, HttpSession session, TokenCache tokens) {
         this.settings = settings;
-        this.session = session.brief(PATIENCE);
+        this.session = session.brief(TIMEOUT);
         this.tokens = tokens;
     }
 
@@ -63,7 +63,7 @@ public final class InstanceMetadataCredentials {
                 if (e.code() == ErrorCode.CANCELLED) {
                     throw e;
                 }
-                return new TokenCache.Token("", tokens.millis() + UNASKED_MILLIS);
+                return new TokenCache.Token("", tokens.millis() + FAILURE_TTL_MILLIS);
             }
         });
         return token.value().isEmpty() ? null : token;

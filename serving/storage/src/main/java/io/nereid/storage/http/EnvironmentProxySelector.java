@@ -18,9 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The proxies that the environment names: {@code HTTPS_PROXY}, {@code HTTP_PROXY}, {@code ALL_PROXY} and
- * {@code NO_PROXY}, in capitals or small letters. Loopback and link-local addresses are always reached directly.
- * Immutable.
+ * Selects the proxies of the environment: {@code HTTPS_PROXY}, {@code HTTP_PROXY}, {@code ALL_PROXY} and
+ * {@code NO_PROXY}, in upper or lower case. Loopback and link-local addresses are always reached directly. Immutable.
  */
 final class EnvironmentProxySelector extends ProxySelector {
     private static final Logger LOG = LoggerFactory.getLogger(EnvironmentProxySelector.class);

@@ -48,15 +48,19 @@ public final class HttpSession {
      * @param read timeout until a response begins, and between two arrivals of bytes
      * @param attempts how often a request is sent at most
      */
-    public record Patience(Duration connect, Duration read, int attempts) {}
+    public record RetryPolicy(Duration connect, Duration read, int attempts) {}
 
     public HttpSession(
-            HttpClients http, TlsSettings tls, StorageSettings settings, Patience patience, CancellationToken cancel) {
+            HttpClients http,
+            TlsSettings tls,
+            StorageSettings settings,
+            RetryPolicy retryPolicy,
+            CancellationToken cancel) {
         this.http = http;
-        this.client = http.client(tls, patience.connect());
+        this.client = http.client(tls, retryPolicy.connect());
         this.settings = settings;
-        this.readTimeout = patience.read();
-        this.attempts = patience.attempts();
+        this.readTimeout = retryPolicy.read();
+        this.attempts = retryPolicy.attempts();
         this.cancel = cancel;
     }
 
@@ -76,8 +80,8 @@ public final class HttpSession {
     }
 
     /** A session of the same fetch for a local endpoint: without retries, with short timeouts. */
-    public HttpSession brief(Duration patience) {
-        return new HttpSession(http, TlsSettings.MACHINE, settings, new Patience(patience, patience, 1), cancel);
+    public HttpSession brief(Duration timeout) {
+        return new HttpSession(http, TlsSettings.MACHINE, settings, new RetryPolicy(timeout, timeout, 1), cancel);
     }
 
     public CancellationToken cancel() {
@@ -103,7 +107,7 @@ public final class HttpSession {
             long wait;
             try (HttpBody body = open(call.get())) {
                 Answer answer = new Answer(body.status(), body.headers(), body.all(ANSWER));
-                if (!passing(answer.status())) {
+                if (!isRetryable(answer.status())) {
                     return answer;
                 }
                 if (attempt >= attempts) {
@@ -210,7 +214,7 @@ public final class HttpSession {
     }
 
     /** Whether a status permits a retry. */
-    public static boolean passing(int status) {
+    public static boolean isRetryable(int status) {
         return status == 408 || status == 425 || status == 429 || status >= 500 && status != 501 && status != 505;
     }
 

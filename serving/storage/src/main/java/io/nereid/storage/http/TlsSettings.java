@@ -162,12 +162,12 @@ public record TlsSettings(
     /** Does not show certificates or keys. */
     @Override
     public String toString() {
-        return "Tls[" + (equals(MACHINE) ? "machine" : "own") + "]";
+        return "TlsSettings[" + (equals(MACHINE) ? "machine" : "own") + "]";
     }
 
     /**
-     * Looks at nothing, because somebody asked for that; an extended one, so that hosts are not compared either.
-     * Stateless.
+     * Trusts every certificate, for settings that disable verification. An extended trust manager, so that the JDK does
+     * not verify host names either. Stateless.
      */
     private static final class TrustsAll extends X509ExtendedTrustManager {
         @Override

@@ -5,7 +5,8 @@ package io.nereid.storage.object;
 import java.util.List;
 
 /**
- * A place in a store. Implementations are made for one fetch; {@link #list} runs on one thread, what it gives on any.
+ * Lists the objects below a URI of a store. Implementations are made for one fetch. {@link #list} runs on one thread;
+ * the requests of the listed objects may be made on any thread.
  */
 public interface ObjectSource {
     /** How the objects of a listing are stored. */

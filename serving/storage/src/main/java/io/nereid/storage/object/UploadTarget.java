@@ -20,7 +20,7 @@ public interface UploadTarget {
     }
 
     /** The exception for an object that the store rejected. */
-    static io.nereid.base.ServingException refused(HttpSession session, String what, HttpSession.Answer answer) {
+    static io.nereid.base.ServingException rejected(HttpSession session, String what, HttpSession.Answer answer) {
         int status = answer.status();
         String remedy = status == 401 || status == 403
                 ? "check the credentials of the logger, and what they may write"

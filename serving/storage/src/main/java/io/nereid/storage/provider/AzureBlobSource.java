@@ -203,7 +203,7 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
         HttpSession.Answer answer =
                 session.send(what, () -> call("PUT", container + "/" + name, Map.of(), headers, bytes));
         if (!answer.ok()) {
-            throw UploadTarget.refused(session, what, answer);
+            throw UploadTarget.rejected(session, what, answer);
         }
     }
 

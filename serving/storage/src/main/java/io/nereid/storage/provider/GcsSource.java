@@ -183,7 +183,7 @@ public final class GcsSource implements ObjectSource, UploadTarget {
         HttpSession.Answer answer =
                 session.send(what, () -> new HttpCall("POST", target, headers(), bytes).with("Content-Type", type));
         if (!answer.ok()) {
-            throw UploadTarget.refused(session, what, answer);
+            throw UploadTarget.rejected(session, what, answer);
         }
     }
 

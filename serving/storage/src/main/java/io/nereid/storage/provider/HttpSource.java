@@ -102,7 +102,7 @@ final class HttpSource implements ObjectSource {
                 ObjectPaths.last(URLDecoder.decode(target.getRawPath().replace("+", "%2B"), StandardCharsets.UTF_8));
         String type = answer.header("Content-Type").toLowerCase(Locale.ROOT);
         if (name.isEmpty()) {
-            throw StorageUris.refused(uri, "it does not name a file");
+            throw StorageUris.invalid(uri, "it does not name a file");
         }
         if (type.startsWith("text/html") && !name.toLowerCase(Locale.ROOT).endsWith(".html")) {
             throw ServingException.of(

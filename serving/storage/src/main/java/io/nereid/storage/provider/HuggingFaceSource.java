@@ -57,14 +57,14 @@ final class HuggingFaceSource implements ObjectSource {
         if (!answer.ok()) {
             throw session.failed(StorageUris.shown(uri), answer);
         }
-        JsonNode told = StorageJson.read(answer.text(), "the answer of the Hub");
-        String commit = told.path("sha").asText();
+        JsonNode revisionInfo = StorageJson.read(answer.text(), "the answer of the Hub");
+        String commit = revisionInfo.path("sha").asText();
         if (commit.isEmpty()) {
             throw ServingException.of(
                     ErrorCode.UNAVAILABLE, StorageUris.shown(uri) + ": the answer of the Hub has no commit");
         }
         List<ObjectEntry> items = new ArrayList<>();
-        for (JsonNode file : told.path("siblings")) {
+        for (JsonNode file : revisionInfo.path("siblings")) {
             items.add(item(file, commit));
         }
         return new Listing("hf " + endpoint + "/" + model, items, Shape.PLAIN);

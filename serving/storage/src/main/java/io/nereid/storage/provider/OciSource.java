@@ -66,7 +66,7 @@ final class OciSource implements ObjectSource {
         image = colon > image.lastIndexOf('/') ? image.substring(0, colon) : image;
         if (!image.matches("[a-z0-9._/-]+")
                 || !digest.isEmpty() && !DIGEST.matcher(digest).matches()) {
-            throw StorageUris.refused(uri, "expected oci://registry/name[:tag][@sha256:digest]");
+            throw StorageUris.invalid(uri, "expected oci://registry/name[:tag][@sha256:digest]");
         }
         this.name = registry.equals("docker.io") && !image.contains("/") ? "library/" + image : image;
         this.reference = digest.isEmpty() ? tag : digest;

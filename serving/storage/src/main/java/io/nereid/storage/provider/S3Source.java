@@ -154,7 +154,7 @@ public final class S3Source implements ObjectSource, UploadTarget {
             if (answer.status() == 400 && XmlParser.code(answer.body()).equals("RequestTimeout")) {
                 throw session.failed(shown(name), 408, "RequestTimeout", null);
             }
-            throw UploadTarget.refused(session, shown(name), answer);
+            throw UploadTarget.rejected(session, shown(name), answer);
         }
     }
 

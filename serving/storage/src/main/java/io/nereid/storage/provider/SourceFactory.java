@@ -48,7 +48,7 @@ public final class SourceFactory {
             case HDFS -> wide = Math.min(wide, settings.count("N_THREADS", wide));
             default -> {}
         }
-        HttpSession session = new HttpSession(http, tls, settings, patience(kind, settings), cancel);
+        HttpSession session = new HttpSession(http, tls, settings, retryPolicy(kind, settings), cancel);
         ObjectSource source = switch (kind) {
             case S3 -> new S3Source(uri, settings, session, tokens);
             case GCS -> new GcsSource(uri, settings, session, tokens, GcsSource.READS);
@@ -63,7 +63,7 @@ public final class SourceFactory {
     }
 
     /** Timeouts and attempts of the options; the settings of S3 override them. */
-    public HttpSession.Patience patience(StorageUris.Kind kind, StorageSettings settings) {
+    public HttpSession.RetryPolicy retryPolicy(StorageUris.Kind kind, StorageSettings settings) {
         Duration connect = http.options.connectTimeout();
         Duration read = http.options.readTimeout();
         int attempts = http.options.attempts();
@@ -76,16 +76,16 @@ public final class SourceFactory {
                 connect = Duration.ofSeconds(settings.count("S3_CONNECT_TIMEOUT", 15));
             }
         }
-        return new HttpSession.Patience(connect, read, attempts);
+        return new HttpSession.RetryPolicy(connect, read, attempts);
     }
 
     /** Creates an upload target. Each write is sent once; the caller decides about retries. */
     public UploadTarget target(String uri, StorageSettings settings, CancellationToken cancel) {
         StorageUris.Kind kind = StorageUris.kind(uri);
-        HttpSession.Patience patience = patience(kind, settings);
+        HttpSession.RetryPolicy retryPolicy = retryPolicy(kind, settings);
         TlsSettings tls = kind == StorageUris.Kind.S3 ? TlsSettings.ofS3(settings) : TlsSettings.ofCluster(settings);
         HttpSession session = new HttpSession(
-                http, tls, settings, new HttpSession.Patience(patience.connect(), patience.read(), 1), cancel);
+                http, tls, settings, new HttpSession.RetryPolicy(retryPolicy.connect(), retryPolicy.read(), 1), cancel);
         return switch (kind) {
             case S3 -> new S3Source(uri, settings, session, tokens);
             case GCS -> new GcsSource(uri, settings, session, tokens, GcsSource.WRITES);

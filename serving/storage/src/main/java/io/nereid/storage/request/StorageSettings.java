@@ -228,6 +228,6 @@ public final class StorageSettings {
     /** The number of settings only, since values may be secrets. */
     @Override
     public String toString() {
-        return "Settings[" + values.size() + "]";
+        return "StorageSettings[" + values.size() + "]";
     }
 }

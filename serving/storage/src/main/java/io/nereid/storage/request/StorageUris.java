@@ -44,14 +44,14 @@ public final class StorageUris {
             return Kind.FILE;
         }
         if (!SCHEME.matcher(uri).matches()) {
-            throw refused(uri, "it has no scheme");
+            throw invalid(uri, "it has no scheme");
         }
         String scheme = uri.substring(0, uri.indexOf("://")).toLowerCase(Locale.ROOT);
         String rest = uri.substring(uri.indexOf("://") + 3);
         switch (scheme) {
             case "file":
                 if (!rest.startsWith("/")) {
-                    throw refused(uri, "file:// is followed by an absolute path, as in file:///models/iris");
+                    throw invalid(uri, "file:// is followed by an absolute path, as in file:///models/iris");
                 }
                 return Kind.FILE;
             case "pvc":
@@ -75,9 +75,9 @@ public final class StorageUris {
             case "http", "https":
                 return http(uri);
             case "modelscope":
-                throw refused(uri, "ModelScope is not supported; download the model and use file://");
+                throw invalid(uri, "ModelScope is not supported; download the model and use file://");
             default:
-                throw refused(uri, "the scheme " + scheme + ":// is not supported");
+                throw invalid(uri, "the scheme " + scheme + ":// is not supported");
         }
     }
 
@@ -86,7 +86,7 @@ public final class StorageUris {
         String host = parsed.getHost();
         String path = parsed.getRawPath();
         if (host == null) {
-            throw refused(uri, "the host is missing");
+            throw invalid(uri, "the host is missing");
         }
         String lower = host.toLowerCase(Locale.ROOT);
         if (BLOB_HOST.matcher(lower).matches()) {
@@ -94,10 +94,10 @@ public final class StorageUris {
             return Kind.AZURE;
         }
         if (SHARE_HOST.matcher(lower).matches()) {
-            throw refused(uri, "Azure file shares are not supported; mount the share and use file://");
+            throw invalid(uri, "Azure file shares are not supported; mount the share and use file://");
         }
         if (path != null && path.endsWith(".git")) {
-            throw refused(uri, "git repositories are not supported; clone it and use file://");
+            throw invalid(uri, "git repositories are not supported; clone it and use file://");
         }
         require(uri, path != null && path.length() > 1, "the path is missing");
         return Kind.HTTP;
@@ -105,11 +105,11 @@ public final class StorageUris {
 
     private static void require(String uri, boolean met, String why) {
         if (!met) {
-            throw refused(uri, why);
+            throw invalid(uri, why);
         }
     }
 
-    public static ServingException refused(String uri, String why) {
+    public static ServingException invalid(String uri, String why) {
         return ServingException.invalidArgument(
                 "storage URI '" + shown(uri) + "' cannot be used: " + why, "supported are " + SUPPORTED);
     }
@@ -119,7 +119,7 @@ public final class StorageUris {
         try {
             return new URI(uri);
         } catch (URISyntaxException e) {
-            throw refused(uri, "it is not a valid URI: " + e.getReason());
+            throw invalid(uri, "it is not a valid URI: " + e.getReason());
         }
     }
 

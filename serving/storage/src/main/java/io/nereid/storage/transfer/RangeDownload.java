@@ -33,19 +33,19 @@ public final class RangeDownload {
     private boolean keyed;
 
     /** The store answers a range request with the whole object. */
-    public static final class NoRanges extends IOException {
+    public static final class RangesIgnoredException extends IOException {
         private static final long serialVersionUID = 1L;
 
-        NoRanges() {
+        RangesIgnoredException() {
             super("the store ignores ranges");
         }
     }
 
     /** The disk failed, not the store. */
-    public static final class DiskFailure extends IOException {
+    public static final class DiskFailureException extends IOException {
         private static final long serialVersionUID = 1L;
 
-        public DiskFailure(IOException cause) {
+        public DiskFailureException(IOException cause) {
             super(cause.getMessage(), cause);
         }
     }
@@ -111,18 +111,20 @@ public final class RangeDownload {
                 }
                 trouble =
                         new IOException("the answer ended after " + (at - before) + " of " + (to - before) + " bytes");
-            } catch (NoRanges | DiskFailure e) {
+            } catch (RangesIgnoredException | DiskFailureException e) {
                 throw e;
             } catch (IOException e) {
                 trouble = e;
             }
             session.cancel().check();
+            // An attempt with progress counts as a first failure: a slow or flaky connection still completes the range.
             failures = at > before ? 1 : failures + 1;
             if (failures >= session.attempts() || attempt >= ENOUGH) {
                 throw trouble instanceof Busy busy
                         ? session.failed(what, busy.status, "", null)
                         : session.unreachable(what, trouble);
             }
+            // Without range requests the next attempt starts at the beginning, so the bytes of this one do not count.
             if (item.ranges() == ObjectEntry.Ranges.NONE) {
                 arrived.accept(from - at);
                 at = from;
@@ -146,7 +148,7 @@ public final class RangeDownload {
         try {
             disk.write(file, ByteBuffer.wrap(buffer, 0, n), at);
         } catch (IOException e) {
-            throw new DiskFailure(e);
+            throw new DiskFailureException(e);
         }
         at += n;
         arrived.accept(n);
@@ -155,9 +157,10 @@ public final class RangeDownload {
 
     private void check(HttpBody body, long to, boolean whole) throws IOException {
         int status = body.status();
-        if (HttpSession.passing(status)) {
+        if (HttpSession.isRetryable(status)) {
             throw new Busy(status);
         }
+        // The precondition failed, the range is beyond the end, or a listed version is gone: the object has changed.
         if (status == 412 || status == 416 || status == 404 && !item.version().isEmpty()) {
             throw new ObjectChangedException(what);
         }
@@ -173,7 +176,7 @@ public final class RangeDownload {
                 .contains("kms");
         if (item.ranges() == ObjectEntry.Ranges.HEADER && !whole) {
             if (status == 200) {
-                throw new NoRanges();
+                throw new RangesIgnoredException();
             }
             checkRange(body.header("Content-Range"));
         }

@@ -30,7 +30,7 @@ class ContentCacheTest {
     private TestServer server;
     private final AtomicLong millis = new AtomicLong(1_000_000);
 
-    /** Each look at the wall clock is a second later, so that uses have an order. */
+    /** Each read of the wall clock is a second later, so that uses have an order. */
     private final Clock clock = new Clock() {
         @Override
         public long nanos() {

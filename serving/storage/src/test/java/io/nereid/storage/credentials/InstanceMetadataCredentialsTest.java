@@ -28,7 +28,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Credentials that nobody was given, of a machine and a container that a web server on loopback plays. */
+/** Credentials of metadata services, which a web server on loopback simulates. */
 class InstanceMetadataCredentialsTest {
     private static final String KEYS = "{\"Code\":\"Success\",\"AccessKeyId\":\"ASIA1\",\"SecretAccessKey\":\"s\","
             + "\"Token\":\"session\",\"Expiration\":\"2099-01-01T00:00:00Z\"}";
@@ -64,7 +64,7 @@ class InstanceMetadataCredentialsTest {
                 http,
                 TlsSettings.MACHINE,
                 settings,
-                new HttpSession.Patience(options.connectTimeout(), options.readTimeout(), 3),
+                new HttpSession.RetryPolicy(options.connectTimeout(), options.readTimeout(), 3),
                 new CancellationToken());
     }
 
@@ -252,11 +252,11 @@ class InstanceMetadataCredentialsTest {
     void theTimesAndAttemptsOfS3AreSettings() {
         SourceFactory sources = new SourceFactory(http, tokens);
         Map<String, String> named = Map.of("S3_CONNECT_TIMEOUT", "7", "S3_READ_TIMEOUT", "9", "AWS_MAX_ATTEMPTS", "4");
-        HttpSession.Patience patience = sources.patience(StorageUris.Kind.S3, StorageSettings.of(Map.of(), named));
+        HttpSession.RetryPolicy patience = sources.retryPolicy(StorageUris.Kind.S3, StorageSettings.of(Map.of(), named));
         assertThat(patience.connect()).hasSeconds(7);
         assertThat(patience.read()).hasSeconds(9);
         assertThat(patience.attempts()).isEqualTo(4);
-        assertThat(sources.patience(StorageUris.Kind.GCS, StorageSettings.of(Map.of(), named))
+        assertThat(sources.retryPolicy(StorageUris.Kind.GCS, StorageSettings.of(Map.of(), named))
                         .connect())
                 .isEqualTo(http.options.connectTimeout());
         assertThat(http.client(TlsSettings.MACHINE, patience.connect()).connectTimeout())

@@ -18,7 +18,7 @@ import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the environment says of proxies. */
+/** The proxies of the environment. */
 class EnvironmentProxySelectorTest {
     @TempDir
     Path directory;

@@ -70,7 +70,7 @@ public final class TestServer implements AutoCloseable {
                         "application/octet-stream"));
     }
 
-    /** The next GET of a path is answered so, once. */
+    /** Sets the response to the next GET of a path. */
     public void fault(String path, Handler fault) {
         faults.computeIfAbsent(path, p -> new ArrayDeque<>()).add(fault);
     }

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Against a real server of the S3 protocol, which looks at signatures. */
+/** Tests against a real S3 server, which verifies signatures. */
 class S3Test {
     private static final String SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCY";
 

@@ -4,6 +4,7 @@ package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.InferenceServiceDefaulter;
@@ -12,7 +13,6 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ResourceSchemas;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.List;
@@ -87,7 +87,7 @@ public final class Admission {
         ObjectNode admitted = resource.deepCopy();
         List<String> warnings = new ArrayList<>();
         ValidationErrors problems = new ValidationErrors();
-        Fields.prune(admitted);
+        FieldReader.prune(admitted);
         identity(kind, admitted, problems);
         metadata(kind, admitted, warnings);
         ResourceSchemas.of(kind).check(admitted, "", problems);

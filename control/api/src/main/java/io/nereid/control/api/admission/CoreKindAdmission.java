@@ -8,7 +8,6 @@ import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;

@@ -8,7 +8,6 @@ import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceGraph.Node;
 import io.nereid.control.api.InferenceGraph.Step;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -22,7 +22,6 @@ import io.nereid.control.api.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.InferenceServiceDefaulter;
 import io.nereid.control.api.PodSpec;
 import io.nereid.control.api.ResourceSchemas;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.HashSet;

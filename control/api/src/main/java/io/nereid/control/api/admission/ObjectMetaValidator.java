@@ -5,7 +5,6 @@ package io.nereid.control.api.admission;
 import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.util.Map;
 import java.util.regex.Pattern;

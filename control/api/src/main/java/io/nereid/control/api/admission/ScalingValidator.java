@@ -7,7 +7,6 @@ import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Metric;
 import io.nereid.control.api.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.Quantity;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.math.BigDecimal;
 import java.util.HashMap;

@@ -9,7 +9,6 @@ import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ServingRuntime.SupportedFormat;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.util.HashMap;
 import java.util.HashSet;

@@ -5,7 +5,6 @@ package io.nereid.control.api.admission;
 import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.InferenceService.StorageSpec;
 import io.nereid.control.api.InferenceService.StorageUri;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.HashSet;

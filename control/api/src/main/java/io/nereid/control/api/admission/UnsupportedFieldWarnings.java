@@ -13,7 +13,7 @@ import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.PodSpec;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -254,7 +254,7 @@ final class UnsupportedFieldWarnings {
         for (String name : container.resources().limits().keySet()) {
             if (name.contains("/")) {
                 warnings.add(
-                        path + ".resources.limits." + Problems.clip(name) + NO_EFFECT
+                        path + ".resources.limits." + ValidationErrors.clip(name) + NO_EFFECT
                                 + ": devices are not allocated to containers");
             }
         }

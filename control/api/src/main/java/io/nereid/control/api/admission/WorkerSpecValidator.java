@@ -7,7 +7,6 @@ import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.PodSpec.WorkerSpec;
-import io.nereid.control.api.StructuralSchema;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.List;

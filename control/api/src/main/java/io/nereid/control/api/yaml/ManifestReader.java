@@ -12,7 +12,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -68,7 +68,7 @@ public final class ManifestReader {
             }
             if (!(document instanceof ObjectNode resource)) {
                 throw ServingException.invalidArgument(
-                        where + ": document " + number + " is " + Problems.shown(document) + ", not an object",
+                        where + ": document " + number + " is " + ValidationErrors.shown(document) + ", not an object",
                         "a resource begins with apiVersion and kind");
             }
             addAll(resource, where + ": document " + number, all);
@@ -85,7 +85,7 @@ public final class ManifestReader {
         for (int i = 0; i < items.size(); i++) {
             if (!(items.get(i) instanceof ObjectNode item)) {
                 throw ServingException.invalidArgument(
-                        where + ": items[" + i + "]: expected an object, found " + Problems.shown(items.get(i)));
+                        where + ": items[" + i + "]: expected an object, found " + ValidationErrors.shown(items.get(i)));
             }
             if (!item.has("kind") && !kind.equals("List")) {
                 item.put("kind", kind.substring(0, kind.length() - "List".length()));

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -181,7 +181,7 @@ final class YamlReader {
         Integer before = frame.keys.put(key, line(event));
         if (before != null) {
             throw wrong(
-                    line(event), "the key \"" + Problems.clip(key) + "\" is duplicated, first in line " + (before + 1));
+                    line(event), "the key \"" + ValidationErrors.clip(key) + "\" is duplicated, first in line " + (before + 1));
         }
         // A quoted << is an ordinary key. Keep its quotes until add(), which thereby distinguishes it from a merge key.
         frame.key = key.equals("<<") ? "\"<<\"" : key;
@@ -234,7 +234,7 @@ final class YamlReader {
         }
         for (JsonNode one : all) {
             if (!(one instanceof ObjectNode object)) {
-                throw wrong(line, "<< takes an object or a list of objects, found " + Problems.shown(one));
+                throw wrong(line, "<< takes an object or a list of objects, found " + ValidationErrors.shown(one));
             }
             frame.merged.add(object);
         }
@@ -249,7 +249,7 @@ final class YamlReader {
 
     private void tag(Optional<String> tag, String expected, NodeEvent event) {
         if (tag.isPresent() && !tag.get().equals(expected) && !tag.get().equals("!")) {
-            throw wrong(line(event), "the tag " + Problems.clip(tag.get()) + " is not supported");
+            throw wrong(line(event), "the tag " + ValidationErrors.clip(tag.get()) + " is not supported");
         }
     }
 
@@ -269,11 +269,11 @@ final class YamlReader {
                     "tag:yaml.org,2002:null" -> {
                 JsonNode node = plain(text, event);
                 if (node instanceof TextNode) {
-                    throw wrong(line(event), Problems.shown(node) + " is not of the type " + tag);
+                    throw wrong(line(event), ValidationErrors.shown(node) + " is not of the type " + tag);
                 }
                 return node;
             }
-            default -> throw wrong(line(event), "the tag " + Problems.clip(tag) + " is not supported");
+            default -> throw wrong(line(event), "the tag " + ValidationErrors.clip(tag) + " is not supported");
         }
     }
 
@@ -281,7 +281,7 @@ final class YamlReader {
         JsonNode node = YamlScalars.resolve(text);
         if (node == null) {
             throw wrong(
-                    line(event), Problems.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
+                    line(event), ValidationErrors.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
         }
         return node;
     }

@@ -27,7 +27,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** REST requests to a process that speaks gRPC only, and the calls that they become. */
-class InnerCallTest {
+class InProcessCallTest {
     private final Bed bed = new Bed();
 
     InProcessCallTest() {
@@ -35,10 +35,10 @@ class InnerCallTest {
     }
 
     private RevisionActivator open(int replicas) {
-        RevisionActivator gate = bed.gateway.open(
+        RevisionActivator activator = bed.gateway.open(
                 "default", "r1", Bed.settings(0, 10), new Processes(List.of(new Replica("127.0.0.1", 0, 9000))));
-        gate.capacity(replicas);
-        return gate;
+        activator.capacity(replicas);
+        return activator;
     }
 
     private TestBridge.Asked asked() {
@@ -77,20 +77,20 @@ class InnerCallTest {
 
     @Test
     void theAnswerOfAProcessIsGathered() throws Exception {
-        RevisionActivator gate = open(1);
+        RevisionActivator activator = open(1);
         CompletableFuture<MemoryRegion> answer = call();
         GrpcCall call = sent(0).call();
         assertThat(sent(0).address().port()).isEqualTo(9000);
         assertThat(sent(0).events()).containsExactly("message question", "half-close");
         assertThat(call.path()).isEqualTo("/s/Infer");
         assertThat(call.metadata("x-team")).isEqualTo("red");
-        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(activator.activeNow()).isEqualTo(1);
         call.send(Fakes.content("answer"));
         assertThat(answer).isNotDone();
         call.close(ErrorCode.OK, null);
         assertThat(text(answer.get())).isEqualTo("answer");
         asked().exchange().reply(HttpReply.json(200, "{}"));
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
@@ -106,7 +106,7 @@ class InnerCallTest {
 
     @Test
     void cancellingTheAnswerEndsTheCall() {
-        RevisionActivator gate = open(1);
+        RevisionActivator activator = open(1);
         CompletableFuture<MemoryRegion> answer = call();
         answer.cancel(true);
         assertThat(sent(0).events()).containsExactly("message question", "half-close", "cancel");
@@ -114,15 +114,15 @@ class InnerCallTest {
         sent(0).call().close(ErrorCode.OK, null);
         assertThat(answer).isCancelled();
         asked().exchange().fail(ServingException.of(ErrorCode.CANCELLED, "gone"));
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
     void aRequestWaitsForAReplicaAsOthersDo() {
-        RevisionActivator gate = open(0);
+        RevisionActivator activator = open(0);
         TestExchange x = bed.predict();
         assertThat(bed.bridge.exchanges).isEmpty();
-        gate.capacity(1);
+        activator.capacity(1);
         bed.later.runAll();
         asked().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(x.status()).isEqualTo(200);
@@ -130,12 +130,12 @@ class InnerCallTest {
 
     @Test
     void withoutAConnectionAnotherProcessIsAsked() throws Exception {
-        RevisionActivator gate = bed.gateway.open(
+        RevisionActivator activator = bed.gateway.open(
                 "default",
                 "r1",
                 Bed.settings(0, 10),
                 new Processes(List.of(new Replica("127.0.0.1", 0, 9000), new Replica("127.0.0.1", 0, 9001))));
-        gate.capacity(2);
+        activator.capacity(2);
         TestExchange x = bed.predict();
         CompletableFuture<MemoryRegion> answer = call(asked());
         sent(0).call()
@@ -151,6 +151,6 @@ class InnerCallTest {
         assertThat(text(another.get())).isEqualTo("answer");
         asked().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(x.status()).isEqualTo(200);
-        assertThat(gate.activeNow()).isZero();
+        assertThat(activator.activeNow()).isZero();
     }
 }

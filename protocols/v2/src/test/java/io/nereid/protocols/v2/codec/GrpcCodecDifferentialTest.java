@@ -491,7 +491,7 @@ class GrpcCodecDifferentialTest {
     }
 
     @Test
-    void whatTheGeneratedParserRefusesWeRefuse() {
+    void whatTheGeneratedParserRejectsIsRejected() {
         int refused = 0;
         for (int seed = 0; seed < CASES; seed++) {
             Random random = new Random(seed * 31L);

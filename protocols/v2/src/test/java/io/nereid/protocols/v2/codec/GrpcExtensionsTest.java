@@ -308,7 +308,7 @@ class GrpcExtensionsTest {
         FakeObservation.Trace trace = observation.traces.get(0);
         assertThat(trace.model).isEqualTo("identity");
         assertThat(trace.traceparent).isEqualTo("00-x");
-        assertThat(trace.told)
+        assertThat(trace.events)
                 .containsExactly("GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START", "GRPC_SEND_END", "end");
     }
 }

@@ -221,7 +221,7 @@ class GrpcInferenceTest {
     }
 
     @Test
-    void badRequestsAreRefused() {
+    void badRequestsAreRejected() {
         ByteString one = ByteString.copyFrom(new byte[1]);
         refused(request(input("x", "INT8", -1)).addRawInputContents(one), "dimension -1");
         refused(request(input("x", "INT8", Long.MAX_VALUE, 2)).addRawInputContents(one), "more elements than fit");
@@ -268,7 +268,7 @@ class GrpcInferenceTest {
     }
 
     @Test
-    void malformedMessagesAreRefused() {
+    void malformedMessagesAreRejected() {
         String[] messages = {
             "08",
             "0a05",

@@ -88,7 +88,7 @@ class GrpcManagementTest {
     }
 
     @Test
-    void readinessIsTold() throws Exception {
+    void readinessIsReported() throws Exception {
         engine.ready = false;
         FakeCall server = call("ServerReady", ServerReadyRequest.getDefaultInstance());
         assertThat(ServerReadyResponse.parseFrom(server.sent.get(0)).getReady()).isFalse();
@@ -121,7 +121,7 @@ class GrpcManagementTest {
     }
 
     @Test
-    void badLoadsAreRefused() {
+    void badLoadsAreRejected() {
         assertThat(call(
                                 "RepositoryModelLoad",
                                 RepositoryModelLoadRequest.newBuilder()
@@ -162,7 +162,7 @@ class GrpcManagementTest {
     }
 
     @Test
-    void malformedMessagesAreRefused() {
+    void malformedMessagesAreRejected() {
         FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/ModelReady").start();
         assertThat(call.message(Wire.hex("0a05")).code).isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
@@ -188,7 +188,7 @@ class GrpcManagementTest {
     }
 
     @Test
-    void watchersAreToldOfChangesAndOfNothingElse() throws Exception {
+    void watchersReceiveChangesAndNothingElse() throws Exception {
         List<ScheduledThreadPoolExecutor> timers = new ArrayList<>();
         GrpcHealthService service = new GrpcHealthService(engine, Set.of("PredictionService"), () -> {
             ScheduledThreadPoolExecutor timer = Threads.timer("test-health");

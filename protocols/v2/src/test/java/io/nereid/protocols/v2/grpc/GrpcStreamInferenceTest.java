@@ -158,7 +158,7 @@ class GrpcStreamInferenceTest {
     }
 
     @Test
-    void answersOfDecoupledModelsLeaveAsTheyComeAndHoldNobodyBack() throws Exception {
+    void responsesOfDecoupledModelsAreSentAtOnceAndDelayNoOthers() throws Exception {
         engine.holding = true;
         engine.config =
                 io.nereid.spi.ModelConfig.builder("identity").decoupled(true).build();
@@ -179,7 +179,7 @@ class GrpcStreamInferenceTest {
     }
 
     @Test
-    void noAnswerAtAllIsNoMessage() {
+    void noResponseAtAllIsNoMessage() {
         engine.holding = true;
         call.start().message(request("a").build());
         call.halfClose();

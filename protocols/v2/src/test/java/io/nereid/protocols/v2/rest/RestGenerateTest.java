@@ -115,7 +115,7 @@ class RestGenerateTest {
                 "[] | unexpected array | 400",
                 "{\"ints\":[1,2]}} | expected | 400",
             })
-    void badRequestsAreRefusedAsPlainJson(String json, String reason, int status) {
+    void badRequestsAreRejectedAsPlainJson(String json, String reason, int status) {
         for (FakeExchange x : List.of(generate(json), stream(json))) {
             assertThat(x.text()).contains(reason);
             assertThat(x.status).isEqualTo(status);
@@ -124,7 +124,7 @@ class RestGenerateTest {
     }
 
     @Test
-    void anInputCalledParametersIsNoPlaceForParameters() {
+    void anInputNamedParametersDoesNotHoldParameters() {
         engine.add("p", 1, FakeEngine::identity, new TensorSpec("parameters", DataType.INT8, Shape.of(1)));
         FakeExchange x = Wire.send(
                 codec, new FakeExchange("POST", "/v2/models/p/generate", Wire.utf8("{\"parameters\":{\"a\":1}}")));

@@ -165,7 +165,7 @@ class RestInferenceTest {
     }
 
     @Test
-    void bytesThatAreNoTextTravelAsBase64InBothDirections() {
+    void bytesThatAreNotTextAreBase64InBothDirections() {
         FakeExchange x = infer(input("BYTES", "[2]", "[{\"b64\":\"/wA=\"},\"ok\"]"));
         assertThat(x.text()).endsWith("\"data\":[{\"b64\":\"/wA=\"},\"ok\"]}]}");
     }
@@ -228,7 +228,7 @@ class RestInferenceTest {
     }
 
     @Test
-    void bareTensorsAreRefusedWhereTheyAreAmbiguous() {
+    void rawBinaryRequestsAreRejectedWhereTheyAreAmbiguous() {
         TensorSpec open = new TensorSpec("o", DataType.FP32, Shape.of(-1, -1));
         TensorSpec words = new TensorSpec("w", DataType.BYTES, Shape.of(2));
         engine.add("open", 1, FakeEngine::identity, open);
@@ -404,7 +404,7 @@ class RestInferenceTest {
                 "{\"inputs\":[],\"parameters\":{\"sequence_start\":1}} | invalid value type for 'sequence_start'"
                         + " parameter, expected true or false.",
             })
-    void badJsonIsRefusedWithAReasonAndTheNextRequestWorks(String json, String reason) {
+    void badJsonIsRejectedWithAReasonAndTheNextRequestWorks(String json, String reason) {
         FakeExchange x = infer(json);
         assertThat(x.text())
                 .contains(io.nereid.transport.api.HttpReply.quote(reason).replaceAll("^\"|\"$", ""));
@@ -413,7 +413,7 @@ class RestInferenceTest {
     }
 
     @Test
-    void deepNestingIsRefused() {
+    void deepNestingIsRejected() {
         FakeExchange x = infer(input("INT8", "[1]", "[".repeat(5_000) + "1" + "]".repeat(5_000)));
         assertThat(x.status).isEqualTo(400);
     }
@@ -483,7 +483,7 @@ class RestInferenceTest {
     }
 
     @Test
-    void bytesWithoutTheHeaderAreToldOfIt() {
+    void bytesWithoutTheHeaderGetAHint() {
         FakeExchange x = Wire.send(
                 codec,
                 post("/v2/models/identity/infer", hex("0102")).header("content-type", "application/octet-stream"));
@@ -509,7 +509,7 @@ class RestInferenceTest {
             "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,1],\"datatype\":\"FP32\",\"data\":[1]}]}";
 
     @Test
-    void whatBeginsWithALetterIsALabel() {
+    void aVersionThatBeginsWithALetterIsALabel() {
         Wire.send(codec, post("/v2/models/identity/versions/canary/infer", utf8(ONE)));
         assertThat(engine.last.model()).isEqualTo(new ModelRef("identity", ModelRef.ANY, "canary"));
     }

@@ -37,7 +37,7 @@ class RestManagementTest {
     }
 
     @Test
-    void theServerSaysItsNameAndWhatItServes() {
+    void serverMetadataHasNameAndExtensions() {
         assertThat(get("/v2").text())
                 .isEqualTo("{\"name\":\"nereid\",\"version\":\"1.2.3\",\"extensions\":[\"classification\","
                         + "\"sequence\",\"model_repository\",\"model_repository(unload_dependents)\","
@@ -122,7 +122,7 @@ class RestManagementTest {
                         + " base64",
                 "/v2/repository/models/m/load | [] | 400 | unexpected array",
             })
-    void badRepositoryCallsAreRefused(String path, String body, int status, String reason) {
+    void badRepositoryCallsAreRejected(String path, String body, int status, String reason) {
         FakeExchange x = post(path, body);
         assertThat(x.text()).contains(reason);
         assertThat(x.status).isEqualTo(status);
@@ -216,7 +216,7 @@ class RestManagementTest {
                 "health:a | is not of the form",
                 "health,health:a=b | restricted api 'health' can not be specified in multiple config groups",
             })
-    void malformedRestrictionsAreRefused(String spec, String reason) {
+    void malformedRestrictionsAreRejected(String spec, String reason) {
         assertThatThrownBy(() -> V2Options.builder("1", 1).restrictHttp(spec)).hasMessageContaining(reason);
     }
 }

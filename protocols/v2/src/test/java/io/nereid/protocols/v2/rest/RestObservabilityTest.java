@@ -118,18 +118,18 @@ class RestObservabilityTest {
         assertThat(engine.last.options().trace()).isSameAs(trace);
         assertThat(trace.model).isEqualTo("identity");
         assertThat(trace.traceparent).isEqualTo("00-1-2-01");
-        assertThat(trace.told)
+        assertThat(trace.events)
                 .containsExactly("HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END", "end");
     }
 
     @Test
-    void theTraceOfARefusedRequestEndsToo() {
+    void theTraceOfARejectedRequestEndsToo() {
         post("/v2/models/identity/infer", "{");
         post("/v2/models/nobody/infer", INPUT);
         post("/v2/models/nobody/generate", "{}");
         assertThat(observation.traces)
                 .hasSize(3)
-                .allSatisfy(trace -> assertThat(trace.told).endsWith("HTTP_SEND_START", "HTTP_SEND_END", "end"));
+                .allSatisfy(trace -> assertThat(trace.events).endsWith("HTTP_SEND_START", "HTTP_SEND_END", "end"));
     }
 
     @Test

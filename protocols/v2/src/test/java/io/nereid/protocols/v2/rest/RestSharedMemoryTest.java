@@ -151,7 +151,7 @@ class RestSharedMemoryTest {
     }
 
     @Test
-    void aResultThatDoesNotFitIsRefusedAndNothingIsWritten() throws IOException {
+    void aResultThatDoesNotFitIsRejectedAndNothingIsWritten() throws IOException {
         register();
         FakeExchange x = infer("\"data\":[1,2,3,4]", "," + place(0, 7));
         assertThat(x.status).isEqualTo(400);
@@ -187,7 +187,7 @@ class RestSharedMemoryTest {
                 "\"data\":[1,2,3] | ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8} |"
                         + " 400 | input 'x'",
             })
-    void wrongUsesAreRefused(String input, String output, int status, String reason) {
+    void wrongUsesAreRejected(String input, String output, int status, String reason) {
         register();
         FakeExchange x = infer(input, output);
         assertThat(x.text()).contains(reason);
@@ -210,7 +210,7 @@ class RestSharedMemoryTest {
                 "{\"key\":\"/triton_python_backend_shm_region_1\",\"byte_size\":4} | 400 | contains the reserved"
                         + " prefix",
             })
-    void badRegistrationsAreRefused(String body, int status, String reason) {
+    void badRegistrationsAreRejected(String body, int status, String reason) {
         FakeExchange x = post("/region/r/register", body);
         assertThat(x.text()).contains(reason);
         assertThat(x.status).isEqualTo(status);
@@ -239,7 +239,7 @@ class RestSharedMemoryTest {
     }
 
     @Test
-    void theServerSaysWhetherItServesSharedMemory() {
+    void serverMetadataListsSharedMemoryIfEnabled() {
         FakeExchange x = Wire.send(codec, new FakeExchange("GET", "/v2", new byte[0]));
         assertThat(x.text()).contains("\"model_configuration\",\"system_shared_memory\",\"binary_tensor_data\"");
     }

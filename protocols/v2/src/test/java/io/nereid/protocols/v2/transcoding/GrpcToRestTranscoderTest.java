@@ -194,7 +194,7 @@ class GrpcToRestTranscoderTest {
     }
 
     @Test
-    void whatIsLargeIsWrittenAndReadElsewhere() throws Exception {
+    void largeMessagesAreConvertedOnThePool() throws Exception {
         ModelInferRequest.Builder request = ModelInferRequest.newBuilder()
                 .setModelName("m")
                 .addInputs(InferInputTensor.newBuilder()
@@ -226,7 +226,7 @@ class GrpcToRestTranscoderTest {
                 "200 | {\"outputs\":[{\"name\":\"y\",\"datatype\":\"INT8\",\"shape\":[9999999],\"data\":[1]}]}"
                         + "| FAILED_PRECONDITION | output 'y' has 9999999 elements",
             })
-    void refusalsKeepTheirMeaningAndTheirWords(int status, String body, ErrorCode code, String said) {
+    void errorsKeepTheirCodeAndText(int status, String body, ErrorCode code, String said) {
         FakeCall call = call(SERVICE + "ModelInfer", request().build());
         answer(status, body);
         assertThat(call.code).isEqualTo(code);
@@ -235,7 +235,7 @@ class GrpcToRestTranscoderTest {
     }
 
     @Test
-    void requestsThatJsonCannotSayAreRefused() {
+    void requestsWithoutAJsonFormAreRejected() {
         FakeCall shared = call(
                 SERVICE + "ModelInfer",
                 ModelInferRequest.newBuilder()
@@ -291,7 +291,7 @@ class GrpcToRestTranscoderTest {
     }
 
     @Test
-    void reflectionTellsOfTheServices() {
+    void reflectionListsTheServices() {
         FakeCall call = new FakeCall("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
         byte[] listServices = {0x3a, 0x00};
         call.start(new GrpcMethod(call.path, GrpcMethod.Kind.BIDI_STREAMING, c -> bridge.start(c, this::rest)))
@@ -339,7 +339,7 @@ class GrpcToRestTranscoderTest {
     }
 
     @Test
-    void metadataAreTold() throws Exception {
+    void metadataIsConverted() throws Exception {
         FakeCall model = call(
                 SERVICE + "ModelMetadata",
                 ModelMetadataRequest.newBuilder().setName("m").build());

@@ -162,7 +162,7 @@ class MessageTranscoderTest {
                         + " its 'data'",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[-1],\"datatype\":\"INT8\",\"data\":[1]}]} | dimension -1",
             })
-    void whatIsNoRequestIsRefused(String json, String said) {
+    void invalidRequestsAreRejected(String json, String said) {
         assertThatThrownBy(() -> request(json)).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(said);

@@ -120,7 +120,7 @@ class RestToGrpcTranscoderTest {
     }
 
     @Test
-    void whatIsLargeIsWrittenElsewhere() {
+    void largeResponsesAreEncodedOnThePool() {
         FakeExchange x = ask("POST", "/v2/models/m/infer", X + " ".repeat(100_000));
         assertThat(asked).isEmpty();
         offloaded.remove(0).run();
@@ -175,7 +175,7 @@ class RestToGrpcTranscoderTest {
                 "GET  | /v2/models/m/infer   | 501 | has no equivalent",
                 "POST | /v2/models/m/infer   | 400 | no 'inputs'",
             })
-    void whatGrpcCannotSayIsRefused(String method, String path, int status, String said) {
+    void requestsWithoutAGrpcEquivalentAreRejected(String method, String path, int status, String said) {
         FakeExchange x = ask(method, path, "{}");
         assertThat(x.status).isEqualTo(status);
         assertThat(new String(x.reply, StandardCharsets.UTF_8)).contains(said);
@@ -183,7 +183,7 @@ class RestToGrpcTranscoderTest {
     }
 
     @Test
-    void binaryTensorsAreRefused() {
+    void binaryTensorsAreRejected() {
         FakeExchange x = ask("POST", "/v2/models/m/infer", X, "inference-header-content-length", "9");
         assertThat(x.status).isEqualTo(400);
         assertThat(new String(x.reply, StandardCharsets.UTF_8)).contains("send the inputs' data as JSON");
