@@ -8,9 +8,9 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.apiserver.ApiServer;
-import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.RuntimeSelection;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.local.LocalInfrastructure;
@@ -56,7 +56,7 @@ final class ControlPlane implements AutoCloseable {
     private final LocalInfrastructure infrastructure;
     private final LocalPlane plane;
     private final ApiServer api;
-    private volatile Catalog.Gateway address = Catalog.Gateway.UNKNOWN;
+    private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
     private volatile InferenceServiceConfig base = InferenceServiceConfig.defaults();
 
@@ -64,14 +64,14 @@ final class ControlPlane implements AutoCloseable {
 
     /**
      * @param placed the engine's model source for the models of services
-     * @param door the engine's inference API, behind the request recorder
+     * @param inference the engine's inference API, behind the request recorder
      * @param pool runs work that would block event loops
      */
     ControlPlane(
             ControlFlags flags,
             Clock clock,
             ManagedModels placed,
-            InferenceEngine door,
+            InferenceEngine inference,
             Engine engine,
             RevisionCodecs codecs,
             Executor pool,
@@ -86,7 +86,7 @@ final class ControlPlane implements AutoCloseable {
         this.upstreams = new LoggerUpstreams(relay, relayed, store, settings::config);
         ServiceArtifacts artifacts = new ServiceArtifacts(storage, store, settings::config);
         this.payloads = new PayloadLogs(clock, relay, artifacts);
-        this.gateway = new Gateway(door, engine, codecs, relay, new V2Bridge(pool), clock, this::wake);
+        this.gateway = new Gateway(inference, engine, codecs, relay, new V2Bridge(pool), clock, this::wake);
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,
@@ -132,7 +132,7 @@ final class ControlPlane implements AutoCloseable {
         gateway.sites(server);
         InetSocketAddress first = addresses.get(0);
         String at = "localhost:" + first.getPort();
-        address = new Catalog.Gateway(at, at);
+        address = new RuntimeCatalog.Gateway(at, at);
         base = flags.settings(first.getPort());
         infrastructure.start();
         plane.start();

@@ -11,8 +11,8 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
-import io.nereid.control.core.Catalog;
-import io.nereid.control.core.RuntimeSelection;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.runtime.RuntimeSelection;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -80,7 +80,7 @@ final class ExplainSelectionCommand implements Callable<Integer> {
         }
         if (!any) {
             throw ServingException.invalidArgument(
-                    "there is no InferenceService in " + (subject.equals("-") ? "the standard input" : subject));
+                    "no InferenceService in " + (subject.equals("-") ? "standard input" : subject));
         }
         return worst;
     }
@@ -103,7 +103,7 @@ final class ExplainSelectionCommand implements Callable<Integer> {
         ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
                 .admit(ResourceKinds.INFERENCE_SERVICE, resource, null)
                 .resource();
-        RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(admitted), Catalog.builtIn());
+        RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(admitted), RuntimeCatalog.builtIn());
         ObjectNode tree = ControlClient.JSON.createObjectNode();
         if (selection == null) {
             return tree.put("message", "the predictor has custom containers, so no runtime is selected");

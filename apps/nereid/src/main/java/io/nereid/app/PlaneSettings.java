@@ -10,8 +10,8 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
-import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.graph.GjsonPath;
 import java.util.ArrayList;
 import java.util.List;
@@ -75,9 +75,13 @@ final class PlaneSettings implements Admission.Surroundings {
     }
 
     /** Returns the runtime catalog of a namespace. */
-    Catalog catalog(String namespace) {
-        return Catalog.of(
-                runtimes(namespace), runtimes(""), storageContainers(), config(namespace), Catalog.Gateway.UNKNOWN);
+    RuntimeCatalog catalog(String namespace) {
+        return RuntimeCatalog.of(
+                runtimes(namespace),
+                runtimes(""),
+                storageContainers(),
+                config(namespace),
+                RuntimeCatalog.Gateway.UNKNOWN);
     }
 
     private <T> List<T> all(ResourceKind kind, @Nullable String namespace, Function<ObjectNode, T> read) {

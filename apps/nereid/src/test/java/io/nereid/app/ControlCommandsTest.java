@@ -12,9 +12,9 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.apiserver.ApiServer;
-import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.RuntimeSelection;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.store.DiskStore;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.server.Server;
@@ -70,7 +70,7 @@ class ControlCommandsTest {
                         "test",
                         Clock.system(),
                         (namespace, service, component, most) -> List.of(namespace + "/" + service + "/" + component),
-                        service -> RuntimeSelection.of(InferenceService.read(service), Catalog.builtIn())));
+                        service -> RuntimeSelection.of(InferenceService.read(service), RuntimeCatalog.builtIn())));
         server = new Server(
                 ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1).build(), List.of(api));
         url = "http://127.0.0.1:" + server.start().get(0).getPort();

@@ -15,9 +15,9 @@ import io.nereid.control.api.admission.Admission;
 import io.nereid.control.apiserver.Resources.Refused;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.Infrastructure;
-import io.nereid.control.core.Observed;
+import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.RuntimeSelection;
+import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
@@ -105,7 +105,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         /** No workloads. */
         Runs NONE = new Runs() {
             @Override
-            public Map<String, Observed.State> of(String namespace, String service) {
+            public Map<String, ObservedState.State> of(String namespace, String service) {
                 return Map.of();
             }
 
@@ -119,7 +119,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         static Runs of(Infrastructure infrastructure) {
             return new Runs() {
                 @Override
-                public Map<String, Observed.State> of(String namespace, String service) {
+                public Map<String, ObservedState.State> of(String namespace, String service) {
                     return infrastructure.observe(namespace, service);
                 }
 
@@ -131,7 +131,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         }
 
         /** The states of a service's workloads by revision. */
-        Map<String, Observed.State> of(String namespace, String service);
+        Map<String, ObservedState.State> of(String namespace, String service);
 
         /** The last log lines of a revision, oldest first; each begins with a timestamp and a space. */
         List<String> tail(String namespace, String revision, int most);

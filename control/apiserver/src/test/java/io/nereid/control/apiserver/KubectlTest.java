@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.control.core.Observed;
+import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
@@ -35,16 +35,16 @@ import org.slf4j.LoggerFactory;
 class KubectlTest {
     private static final Type SERVICES = new Type("serving.kserve.io", "inferenceservices");
     private static final String IRIS = """
-            apiVersion: serving.kserve.io/v1beta1
-            kind: InferenceService
-            metadata: {name: iris}
-            spec:
-              predictor:
-                minReplicas: 1
-                model:
-                  modelFormat: {name: sklearn}
-                  storageUri: gs://kfserving-examples/models/sklearn/1.0/model
-            """;
+        apiVersion: serving.kserve.io/v1beta1
+        kind: InferenceService
+        metadata: {name: iris}
+        spec:
+          predictor:
+            minReplicas: 1
+            model:
+              modelFormat: {name: sklearn}
+              storageUri: gs://kfserving-examples/models/sklearn/1.0/model
+        """;
 
     @TempDir
     private Path dir;
@@ -124,7 +124,7 @@ class KubectlTest {
     }
 
     @Test
-    void itFindsOutWhatThereIs() throws Exception {
+    void itDiscoversTheApi() throws Exception {
         assertThat(ok("version")).contains("Server Version: v1.32.0+nereid");
         assertThat(ok("api-resources"))
                 .containsPattern("inferenceservices +isvc +serving.kserve.io/v1beta1 +true +InferenceService")
@@ -136,7 +136,7 @@ class KubectlTest {
     }
 
     @Test
-    void applyCreatesConfiguresAndLeavesAlone() throws Exception {
+    void applyCreatesConfiguresAndLeavesUnchanged() throws Exception {
         String file = file(IRIS);
         assertThat(ok("apply", "-f", file)).isEqualTo("inferenceservice.serving.kserve.io/iris created\n");
         assertThat(ok("apply", "-f", file)).isEqualTo("inferenceservice.serving.kserve.io/iris unchanged\n");
@@ -152,7 +152,7 @@ class KubectlTest {
     }
 
     @Test
-    void serverSideApplyTellsConflictsAndForceOverrides() throws Exception {
+    void serverSideApplyReportsConflictsAndForceOverrides() throws Exception {
         String one = file(IRIS);
         String two = file(IRIS.replace("minReplicas: 1", "minReplicas: 2"));
         assertThat(ok("apply", "--server-side", "-f", one)).contains("iris serverside-applied");
@@ -171,7 +171,7 @@ class KubectlTest {
     }
 
     @Test
-    void aClientSideApplyCanGoOnServerSide() throws Exception {
+    void aClientSideApplyCanContinueServerSide() throws Exception {
         ok("apply", "-f", file(IRIS));
         assertThat(ok("apply", "--server-side", "-f", file(IRIS.replace("minReplicas: 1", "minReplicas: 3"))))
                 .contains("serverside-applied");
@@ -224,15 +224,15 @@ class KubectlTest {
     void describeShowsEvents() throws Exception {
         ok("apply", "-f", file(IRIS));
         ok("apply", "-f", file("""
-                apiVersion: v1
-                kind: Event
-                metadata: {name: iris.1}
-                involvedObject: {kind: InferenceService, name: iris, namespace: default, uid: "UID"}
-                type: Warning
-                reason: ModelLoadFailed
-                message: there is no such file
-                lastTimestamp: "2026-01-01T00:00:00Z"
-                """.replace("UID", iris().at("/metadata/uid").asText())));
+            apiVersion: v1
+            kind: Event
+            metadata: {name: iris.1}
+            involvedObject: {kind: InferenceService, name: iris, namespace: default, uid: "UID"}
+            type: Warning
+            reason: ModelLoadFailed
+            message: there is no such file
+            lastTimestamp: "2026-01-01T00:00:00Z"
+            """.replace("UID", iris().at("/metadata/uid").asText())));
         assertThat(ok("describe", "isvc", "iris"))
                 .contains("Storage Uri:  gs://kfserving-examples")
                 .containsPattern("Warning +ModelLoadFailed .*there is no such file");
@@ -240,7 +240,7 @@ class KubectlTest {
     }
 
     @Test
-    void waitAndWatchHearOfChanges() throws Exception {
+    void waitAndWatchSeeChanges() throws Exception {
         ok("apply", "-f", file(IRIS));
         Process wait = begin("wait", "--for=condition=Ready", "isvc/iris", "--timeout=30s");
         Process watch = begin("get", "isvc", "-w");
@@ -259,21 +259,21 @@ class KubectlTest {
                 .contains("timed out");
     }
 
-    private static Observed.State state(Observed.Phase phase, int replicas, int wanted) {
-        Observed.Failure failure = phase == Observed.Phase.FAILED
-                ? new Observed.Failure("ModelLoadFailed", "no such file", Instant.EPOCH, null)
+    private static ObservedState.State state(ObservedState.Phase phase, int replicas, int desired) {
+        ObservedState.Failure failure = phase == ObservedState.Phase.FAILED
+                ? new ObservedState.Failure("ModelLoadFailed", "no such file", Instant.EPOCH, null)
                 : null;
-        return new Observed.State(phase, replicas, wanted, failure, Observed.Traffic.NONE);
+        return new ObservedState.State(phase, replicas, desired, failure, ObservedState.Traffic.NONE);
     }
 
     @Test
-    void whatRunsIsSeenAsPods() throws Exception {
+    void workloadsAreShownAsPods() throws Exception {
         ok("apply", "-f", file(IRIS));
         assertThat(ok("get", "pods")).contains("No resources found in default namespace.");
-        plane.states.put("iris-predictor-00001", state(Observed.Phase.READY, 2, 3));
-        plane.states.put("iris-transformer-00001", state(Observed.Phase.STANDBY, 0, 0));
-        plane.states.put("iris-predictor-00002", state(Observed.Phase.FAILED, 0, 1));
-        plane.states.put("other-predictor-00001", state(Observed.Phase.READY, 1, 1));
+        plane.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 2, 3));
+        plane.states.put("iris-transformer-00001", state(ObservedState.Phase.STANDBY, 0, 0));
+        plane.states.put("iris-predictor-00002", state(ObservedState.Phase.FAILED, 0, 1));
+        plane.states.put("other-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
         assertThat(ok("get", "pods"))
                 .containsPattern("NAME +READY +STATUS +RESTARTS +AGE")
                 .containsPattern("iris-predictor-00001 +2/3 +Running +0 ")
@@ -302,7 +302,7 @@ class KubectlTest {
     @Test
     void podsAreWatchedAndWaitedFor() throws Exception {
         ok("apply", "-f", file(IRIS));
-        plane.states.put("iris-predictor-00001", state(Observed.Phase.LOADING, 0, 1));
+        plane.states.put("iris-predictor-00001", state(ObservedState.Phase.LOADING, 0, 1));
         Process wait = begin(
                 "wait",
                 "--for=condition=Ready",
@@ -315,12 +315,12 @@ class KubectlTest {
                 new BufferedReader(new InputStreamReader(watch.getInputStream(), StandardCharsets.UTF_8))) {
             assertThat(lines.readLine()).startsWith("NAME");
             assertThat(lines.readLine()).contains("Loading");
-            plane.states.put("iris-predictor-00001", state(Observed.Phase.READY, 1, 1));
+            plane.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
             assertThat(lines.readLine()).contains("1/1", "Running");
-            // It waits for the pods that there are when it begins, which may be late.
+            // kubectl waits for the pods that exist when it starts, which may be late.
             assertThat(new String(wait.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
                     .isEqualTo("pod/iris-predictor-00001 condition met\n");
-            plane.states.put("iris-predictor-00002", state(Observed.Phase.PENDING, 0, 1));
+            plane.states.put("iris-predictor-00002", state(ObservedState.Phase.PENDING, 0, 1));
             assertThat(lines.readLine()).contains("iris-predictor-00002", "Pending");
         } finally {
             watch.toHandle().destroyForcibly();
@@ -330,8 +330,8 @@ class KubectlTest {
     @Test
     void logsAreThoseOfTheRevision() throws Exception {
         ok("apply", "-f", file(IRIS));
-        plane.states.put("iris-predictor-00001", state(Observed.Phase.READY, 1, 1));
-        plane.states.put("iris-transformer-00001", state(Observed.Phase.READY, 1, 1));
+        plane.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
+        plane.states.put("iris-transformer-00001", state(ObservedState.Phase.READY, 1, 1));
         List<String> lines = new CopyOnWriteArrayList<>();
         for (int i = 0; i < 20; i++) {
             lines.add("2026-01-01T00:00:" + (i < 10 ? "0" : "") + i + ".5Z line " + i);
@@ -377,12 +377,12 @@ class KubectlTest {
 
     private static String owned(String name, String owners) {
         return """
-                apiVersion: v1
-                kind: ConfigMap
-                metadata:
-                  name: NAME
-                  ownerReferences: [OWNERS]
-                """.replace("NAME", name).replace("OWNERS", owners);
+            apiVersion: v1
+            kind: ConfigMap
+            metadata:
+              name: NAME
+              ownerReferences: [OWNERS]
+            """.replace("NAME", name).replace("OWNERS", owners);
     }
 
     private static String owner(String kind, String name, String uid) {
@@ -406,7 +406,7 @@ class KubectlTest {
     }
 
     @Test
-    void whatBelongsToSomethingThatIsGoneGoesToo() throws Exception {
+    void dependentsOfADeletedOwnerAreDeleted() throws Exception {
         ok("apply", "-f", file(IRIS));
         ok("apply", "-f", file(IRIS.replace("name: iris", "name: other")));
         String iris =
@@ -440,7 +440,7 @@ class KubectlTest {
     }
 
     @Test
-    void anOwnerThatOrphansLeavesWhatBelongsToIt() throws Exception {
+    void dependentsOfAnOwnerDeletedWithOrphanStay() throws Exception {
         ok("apply", "-f", file(IRIS));
         String uid = iris().at("/metadata/uid").asText();
         ok("apply", "-f", file(owned("one", owner("InferenceService", "iris", uid))));
@@ -453,7 +453,7 @@ class KubectlTest {
     }
 
     @Test
-    void whatWasOrphanedWhileTheServerWasDownGoesWhenItIsUp() throws Exception {
+    void dependentsOrphanedWhileTheServerWasDownAreDeletedAtItsStart() throws Exception {
         ok("apply", "-f", file(IRIS));
         ok(
                 "apply",
@@ -504,7 +504,7 @@ class KubectlTest {
         assertThat(ok("describe", "secret", "s3")).contains("AWS_ACCESS_KEY_ID:  3 bytes");
         ok("create", "namespace", "zoo");
         assertThat(ok("apply", "-n", "fresh", "-f", file(IRIS)))
-                .contains("Warning: namespace \"fresh\" was not there and has been created");
+                .contains("Warning: namespace \"fresh\" did not exist and has been created");
         assertThat(ok("get", "isvc", "-A")).containsPattern("fresh +iris");
         assertThat(ok("get", "ns")).containsPattern("fresh +Active").containsPattern("zoo +Active");
         ok("delete", "ns", "fresh", "zoo");

@@ -5,10 +5,10 @@ package io.nereid.control.apiserver;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
-import io.nereid.control.core.Catalog;
-import io.nereid.control.core.Observed;
+import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.RuntimeSelection;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.store.DiskStore;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.server.Server;
@@ -24,7 +24,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 final class TestPlane implements AutoCloseable {
     final ResourceStore store;
     /** The states of the workloads of all services, by revision. */
-    final Map<String, Observed.State> states = new ConcurrentSkipListMap<>();
+    final Map<String, ObservedState.State> states = new ConcurrentSkipListMap<>();
     /** The log lines by revision. */
     final Map<String, List<String>> lines = new ConcurrentHashMap<>();
 
@@ -42,11 +42,11 @@ final class TestPlane implements AutoCloseable {
                         "test",
                         Clock.system(),
                         (namespace, service, component, most) -> List.of("first of " + service, "last of " + component),
-                        service -> RuntimeSelection.of(InferenceService.read(service), Catalog.builtIn()),
+                        service -> RuntimeSelection.of(InferenceService.read(service), RuntimeCatalog.builtIn()),
                         new ApiServer.Runs() {
                             @Override
-                            public Map<String, Observed.State> of(String namespace, String service) {
-                                Map<String, Observed.State> of = new TreeMap<>(states);
+                            public Map<String, ObservedState.State> of(String namespace, String service) {
+                                Map<String, ObservedState.State> of = new TreeMap<>(states);
                                 of.keySet().removeIf(revision -> !revision.startsWith(service + "-"));
                                 return of;
                             }

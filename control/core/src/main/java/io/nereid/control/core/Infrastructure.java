@@ -5,21 +5,27 @@ package io.nereid.control.core;
 import java.util.List;
 import java.util.function.BiConsumer;
 
-/** Where plans come true: this machine, or Kubernetes. Implementations are thread-safe; no method waits for anything. */
+/**
+ * The infrastructure that carries out plans, such as this machine or a Kubernetes cluster. Implementations are
+ * thread-safe, and no method blocks on the workloads.
+ */
 public interface Infrastructure extends AutoCloseable {
     /**
-     * Makes these the service's workloads and its route, and ends its others; harmless when nothing is new. A workload that is
-     * no longer planned ends when its last request has.
+     * Makes the plan's workloads and route the desired ones of the service. Idempotent. A workload that is not in the
+     * plan stops after its last request has completed.
      */
     void apply(String namespace, String service, Plan plan);
 
-    /** What runs of a service, by revision. */
-    java.util.Map<String, Observed.State> observe(String namespace, String service);
+    /** The states of a service's workloads by revision. */
+    java.util.Map<String, ObservedState.State> observe(String namespace, String service);
 
-    /** Tells {@code listener} namespace and name of every service of which something has changed. Once, before anything else. */
+    /**
+     * Sets the listener that is called with namespace and name of each service whose observed state has changed. Must
+     * be called once, before any other method.
+     */
     void onChange(BiConsumer<String, String> listener);
 
-    /** The last lines that a revision's processes wrote, or that its loading told; oldest first. */
+    /** The last lines of a revision's log, written by its processes or by the loading of its model; oldest first. */
     List<String> logs(String namespace, String revision, int most);
 
     @Override

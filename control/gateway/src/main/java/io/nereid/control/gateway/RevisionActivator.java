@@ -5,7 +5,7 @@ package io.nereid.control.gateway;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.autoscaling.ConcurrencyMeter;
-import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.Destination.Processes;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.ObservedState.Traffic;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;

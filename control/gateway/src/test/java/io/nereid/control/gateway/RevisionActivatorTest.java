@@ -4,7 +4,7 @@ package io.nereid.control.gateway;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import java.util.ArrayList;
 import java.util.List;

@@ -7,7 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.core.Catalog;
+import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -36,12 +36,12 @@ final class CatalogView {
     private final Map<String, ObjectNode> clusterRuntimes = new TreeMap<>();
     private final Map<String, ObjectNode> containers = new TreeMap<>();
     private final Map<String, ObjectNode> configs = new TreeMap<>();
-    private final Map<String, Catalog> catalogs = new ConcurrentHashMap<>();
-    private final Supplier<Catalog.Gateway> gateway;
+    private final Map<String, RuntimeCatalog> catalogs = new ConcurrentHashMap<>();
+    private final Supplier<RuntimeCatalog.Gateway> gateway;
     private final Supplier<InferenceServiceConfig> base;
 
     /** @param base the defaults, for settings that are not stored */
-    CatalogView(Supplier<Catalog.Gateway> gateway, Supplier<InferenceServiceConfig> base) {
+    CatalogView(Supplier<RuntimeCatalog.Gateway> gateway, Supplier<InferenceServiceConfig> base) {
         this.gateway = gateway;
         this.base = base;
     }
@@ -78,8 +78,8 @@ final class CatalogView {
     }
 
     /** Returns the catalog of a namespace. */
-    Catalog of(String namespace) {
-        Catalog known = catalogs.get(namespace);
+    RuntimeCatalog of(String namespace) {
+        RuntimeCatalog known = catalogs.get(namespace);
         if (known != null) {
             return known;
         }
@@ -100,7 +100,7 @@ final class CatalogView {
                     }
                 }
             }
-            Catalog made = Catalog.of(
+            RuntimeCatalog made = RuntimeCatalog.of(
                     read(own, ServingRuntime::read),
                     read(clusterRuntimes.values(), ServingRuntime::read),
                     read(containers.values(), ClusterStorageContainer::read),

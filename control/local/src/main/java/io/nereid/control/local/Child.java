@@ -4,7 +4,7 @@ package io.nereid.control.local;
 
 import io.nereid.base.Threads;
 import io.nereid.base.Units;
-import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload.ProcessContainer;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -16,19 +16,21 @@ import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One container as a child process: started, asked how it is, started again when it ends, and ended. Confined to the deciding
- * thread.
+ * One container as a child process: starts it, probes it, restarts it when it exits, and stops it. Confined to the
+ * event loop thread.
  *
- * <p>It is started again at once after its first end, then after 10 s, doubling to 5 min; ten minutes without an end make that
- * forgotten.
+ * <p>The first restart follows at once, the next ones after 10 s, doubling to 5 min. After ten minutes without an exit
+ * the back-off starts over, as Kubernetes does it.
  */
 final class Child {
     private static final Duration LONG_RUN = Duration.ofMinutes(10);
-    /** Until it is ready for the first time a process is asked this often, for a quick start. */
-    private static final Duration EAGER = Duration.ofMillis(250);
+    /**
+     * Readiness probe interval before the process is ready for the first time, so that a fast start is noticed soon.
+     */
+    private static final Duration STARTING_INTERVAL = Duration.ofMillis(250);
 
-    private static final Duration CALM = Duration.ofSeconds(10);
-    private static final Duration WATCH = Duration.ofSeconds(5);
+    private static final Duration READY_INTERVAL = Duration.ofSeconds(10);
+    private static final Duration MEMORY_CHECK_INTERVAL = Duration.ofSeconds(5);
     private static final int OUT_OF_MEMORY = 137;
     private static final String NOT_READY = "RuntimeUnhealthy";
 
@@ -55,7 +57,7 @@ final class Child {
     private Loop.Timer timer = Loop.Timer.NONE;
     private @Nullable Runnable ended;
 
-    /** One life of the process. Confined to the deciding thread, but for the last line. */
+    /** One run of the process, from start to exit. Confined to the event loop thread, except for {@link #lastLine}. */
     private static final class Run {
         final ProcessTable.Started started;
         final long since;
@@ -64,7 +66,8 @@ final class Child {
         int successes;
         int failures;
 
-        @Nullable String killedFor;
+        @Nullable
+        String killedFor;
 
         boolean outOfMemory;
         volatile String lastLine = "";
@@ -76,12 +79,12 @@ final class Child {
     }
 
     /**
-     * A child that has not been started.
+     * Creates a container process without starting it.
      *
-     * @param name unique among those that run
-     * @param directory where it starts, unless its specification says
-     * @param grace time to end by itself when it is asked to
-     * @param prefix of its lines in the log
+     * @param name unique among the running processes
+     * @param directory the working directory, unless the specification names one
+     * @param grace time between the request to end and the kill
+     * @param prefix prefix of the process's lines in the log
      */
     Child(
             Loop loop,
@@ -116,11 +119,12 @@ final class Child {
         return now != null && now.ready && !stopping;
     }
 
-    @Nullable Failure failure() {
+    @Nullable
+    Failure failure() {
         return failure;
     }
 
-    /** Whether it ended and is to be started again only after a while, or cannot be started. */
+    /** Whether the process exited or could not be started, and the restart is delayed. */
     boolean failing() {
         return waiting;
     }
@@ -171,7 +175,7 @@ final class Child {
                 log.add(prefix + line);
             }
         } catch (IOException e) {
-            // The pipe of a process that was killed breaks; that is its end.
+            // The pipe of a killed process breaks, which ends its output.
             life.lastLine = life.lastLine.isEmpty() ? "" : life.lastLine;
         }
     }
@@ -191,18 +195,20 @@ final class Child {
 
     private void started(Run life) {
         starting = false;
+        // The process can exit before this task runs; exited(life) has handled it then.
         if (life.over) {
             return;
         }
         run = life;
         log.add(prefix + "started as process " + life.started.process().pid() + ": "
                 + String.join(" ", start.command()));
+        // Without cgroups, memory is polled and the process is killed over its limit; CPU limits are not enforced.
         if (memoryLimit > 0 && !table.limits()) {
             watch(life);
         }
         if (cpuLimit > 0 && !table.limits() && ends == 0) {
             log.add(prefix + "warning: the limit of " + cpuLimit
-                    + " processors is not enforced, for this server may make no" + " control groups");
+                    + " CPUs is not enforced: this server may not create control groups");
         }
         if (stopping) {
             terminate(life);
@@ -217,7 +223,7 @@ final class Child {
         changed.run();
     }
 
-    // ---- probes ----
+    // ---- probes: each runs on the pool, and its result is applied on the event loop ----
 
     private boolean current(Run life) {
         return run == life && !life.over && !stopping;
@@ -243,7 +249,7 @@ final class Child {
             if (wrong == null) {
                 up(life);
             } else if (life.failures >= probe.failures()) {
-                kill(life, "it did not start up: " + wrong);
+                kill(life, "startup " + wrong);
             } else {
                 Loop.Timer unused = loop.after(probe.period(), () -> startup(life, probe));
             }
@@ -260,7 +266,7 @@ final class Child {
             first = loop.after(liveness.initialDelay(), () -> liveness(life, liveness, failures));
         }
         if (first == Loop.Timer.NONE) {
-            log.add(prefix + "the server ends");
+            log.add(prefix + "the server is shutting down");
         }
     }
 
@@ -290,11 +296,13 @@ final class Child {
                 }
                 changed.run();
             }
+            // Not yet ready: probe often. The default probe (a TCP connection) of a ready process is slowed down, for
+            // it only repeats what every request shows.
             Duration next = life.ready
-                    ? (probe.spec().isMissingNode() ? CALM : probe.period())
-                    : probe.spec().has("exec") || before || probe.period().compareTo(EAGER) < 0
+                    ? (probe.spec().isMissingNode() ? READY_INTERVAL : probe.period())
+                    : probe.spec().has("exec") || before || probe.period().compareTo(STARTING_INTERVAL) < 0
                             ? probe.period()
-                            : EAGER;
+                            : STARTING_INTERVAL;
             Loop.Timer unused = loop.after(next, () -> readiness(life, probe));
         });
     }
@@ -303,7 +311,7 @@ final class Child {
         ask(life, probe, wrong -> {
             failures[0] = wrong == null ? 0 : failures[0] + 1;
             if (failures[0] >= probe.failures()) {
-                kill(life, "its liveness " + wrong);
+                kill(life, "liveness " + wrong);
             } else {
                 Loop.Timer unused = loop.after(probe.period(), () -> liveness(life, probe, failures));
             }
@@ -311,7 +319,7 @@ final class Child {
     }
 
     private void watch(Run life) {
-        Loop.Timer unused = loop.after(WATCH, () -> {
+        Loop.Timer unused = loop.after(MEMORY_CHECK_INTERVAL, () -> {
             if (current(life)) {
                 loop.io(() -> {
                     long held = ProcessTable.residentBytes(life.started.process());
@@ -320,7 +328,7 @@ final class Child {
                             life.outOfMemory = true;
                             kill(
                                     life,
-                                    "it held " + Units.formatBytes(held) + " of memory, its limit is "
+                                    "it used " + Units.formatBytes(held) + " of memory, its limit is "
                                             + Units.formatBytes(memoryLimit) + " (OOMKilled)");
                         } else if (current(life)) {
                             watch(life);
@@ -333,7 +341,7 @@ final class Child {
 
     private void kill(Run life, String why) {
         life.killedFor = why;
-        log.add(prefix + "is ended: " + why);
+        log.add(prefix + "is stopped: " + why);
         terminate(life);
     }
 
@@ -348,7 +356,7 @@ final class Child {
         starting = false;
         int code = life.started.process().exitValue();
         if (stopping) {
-            log.add(prefix + "ended with " + code);
+            log.add(prefix + "exited with " + code);
             finish();
             return;
         }
@@ -358,19 +366,19 @@ final class Child {
         }
         ends++;
         String killedFor = life.killedFor;
-        String last = life.lastLine.isEmpty() ? "it wrote nothing" : life.lastLine;
+        String last = life.lastLine.isEmpty() ? "without output" : life.lastLine;
         failure = failed(
                 killedFor == null && !everReady ? "ModelLoadFailed" : NOT_READY,
-                "container '" + container.name() + "' ended with " + code + ": "
+                "container '" + container.name() + "' exited with " + code + ": "
                         + (killedFor == null ? last : killedFor),
                 life.outOfMemory ? Integer.valueOf(OUT_OF_MEMORY) : Integer.valueOf(code));
         if (ends == 1) {
-            log.add(prefix + "ended with " + code + ", is started again");
+            log.add(prefix + "exited with " + code + ", is restarted");
             start();
         } else {
             Duration wait = backoff.next();
-            log.add(prefix + "ended with " + code + " for the " + ends + ". time, is started again in "
-                    + wait.toSeconds() + " s");
+            log.add(prefix + "exited with " + code + " (exit " + ends + "), is restarted in " + wait.toSeconds()
+                    + " s");
             waiting = true;
             timer = loop.after(wait, this::start);
         }
@@ -385,13 +393,13 @@ final class Child {
         loop.io(() -> table.signal(life.started, false));
         Loop.Timer unused = loop.after(grace, () -> {
             if (!life.over) {
-                log.add(prefix + "has not ended within " + grace.toSeconds() + " s, is killed");
+                log.add(prefix + "has not exited within " + grace.toSeconds() + " s, is killed");
                 loop.io(() -> table.signal(life.started, true));
             }
         });
     }
 
-    /** Asks it to end, ends it after a while, and calls back when it is gone. */
+    /** Asks the process to exit, kills it after the grace period, and runs the callback when it has exited. */
     void stop(Runnable then) {
         ended = then;
         if (stopping) {
@@ -407,7 +415,7 @@ final class Child {
         }
     }
 
-    /** Is not started again. For the end of the server. */
+    /** Prevents further restarts. Called at server shutdown. */
     void abandon() {
         stopping = true;
         timer.cancel();

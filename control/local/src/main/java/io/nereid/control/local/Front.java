@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
@@ -23,10 +23,10 @@ interface Front {
     Gate open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination);
 
     /** Returns the local port on which one component of a service can be called; opens it on the first call. */
-    int door(String namespace, String service, Component component);
+    int localPort(String namespace, String service, Component component);
 
     /** Closes the local ports of a service. */
-    void closeDoors(String namespace, String service);
+    void closeLocalPorts(String namespace, String service);
 
     /** The gate of one revision: holds, forwards or rejects its requests. */
     interface Gate {
@@ -40,7 +40,7 @@ interface Front {
         void serving(boolean direct);
 
         /** Rejects requests with this message; null accepts them again. */
-        void refuse(@Nullable String why);
+        void reject(@Nullable String why);
 
         /** Sets the payload listener; null removes it. */
         void tap(@Nullable PayloadListener tap);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
@@ -25,7 +25,7 @@ final class GatewayFront implements Front {
 
     private final Gateway gateway;
     private final Loop loop;
-    private final Map<String, Map<Component, Listener>> doors = new HashMap<>();
+    private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
 
     GatewayFront(Gateway gateway, Loop loop) {
         this.gateway = gateway;
@@ -43,15 +43,16 @@ final class GatewayFront implements Front {
     }
 
     @Override
-    public synchronized int door(String namespace, String service, Component component) {
-        return doors.computeIfAbsent(namespace + "/" + service, s -> new EnumMap<>(Component.class))
+    public synchronized int localPort(String namespace, String service, Component component) {
+        return listeners
+                .computeIfAbsent(namespace + "/" + service, s -> new EnumMap<>(Component.class))
                 .computeIfAbsent(component, c -> gateway.door(namespace, service, c, LOOPBACK, 0))
                 .port();
     }
 
     @Override
-    public synchronized void closeDoors(String namespace, String service) {
-        Map<Component, Listener> open = doors.remove(namespace + "/" + service);
+    public synchronized void closeLocalPorts(String namespace, String service) {
+        Map<Component, Listener> open = listeners.remove(namespace + "/" + service);
         if (open != null) {
             open.values().forEach(Listener::close);
         }
@@ -75,7 +76,7 @@ final class GatewayFront implements Front {
         }
 
         @Override
-        public void refuse(@Nullable String why) {
+        public void reject(@Nullable String why) {
             gate.refuse(why);
         }
 

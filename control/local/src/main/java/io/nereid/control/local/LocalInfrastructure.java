@@ -5,7 +5,7 @@ package io.nereid.control.local;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Infrastructure;
-import io.nereid.control.core.Observed;
+import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
@@ -37,14 +37,14 @@ import org.slf4j.LoggerFactory;
  * gateway and scales. Thread-safe: all state changes run on one event loop thread, and blocking work runs on a pool.
  *
  * <p>A revision receives requests only while it has ready replicas; without any, its requests are held. A revision that
- * is no longer planned is drained: it ends after its last request. In the engine its model is named {@code
- * namespace/revision}.
+ * is no longer planned is drained: it ends after its last request. In the engine its model is named
+ * {@code namespace/revision}.
  *
  * <pre>{@code
  * var infrastructure = new LocalInfrastructure(settings, engineModels, artifacts, components, gateway, Clock.system());
  * infrastructure.start();
  * infrastructure.apply("default", "iris", plan);
- * Map<String, Observed.State> states = infrastructure.observe("default", "iris");
+ * Map<String, ObservedState.State> states = infrastructure.observe("default", "iris");
  * }</pre>
  */
 public final class LocalInfrastructure implements Infrastructure {
@@ -197,7 +197,7 @@ public final class LocalInfrastructure implements Infrastructure {
         updateReachability(service);
         if (plan.workloads().isEmpty() && plan.route() == null) {
             services.remove(key(namespace, name));
-            front.closeDoors(namespace, name);
+            front.closeLocalPorts(namespace, name);
         }
     }
 
@@ -403,8 +403,8 @@ public final class LocalInfrastructure implements Infrastructure {
     // ---- observation ----
 
     @Override
-    public Map<String, Observed.State> observe(String namespace, String service) {
-        Map<String, Observed.State> states = new LinkedHashMap<>();
+    public Map<String, ObservedState.State> observe(String namespace, String service) {
+        Map<String, ObservedState.State> states = new LinkedHashMap<>();
         shown.getOrDefault(key(namespace, service), Map.of()).forEach((revision, unit) -> {
             states.put(revision, unit.state());
         });

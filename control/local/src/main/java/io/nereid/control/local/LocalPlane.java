@@ -14,14 +14,14 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.core.Catalog;
 import io.nereid.control.core.Infrastructure;
-import io.nereid.control.core.Observed;
+import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
-import io.nereid.control.core.Planner;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
 import io.nereid.control.core.Revision;
+import io.nereid.control.core.plan.Planner;
+import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -97,7 +97,13 @@ public final class LocalPlane implements AutoCloseable {
 
     /** Creates a controller without starting it; statuses have no URLs, for the gateway's address is unknown. */
     public LocalPlane(ResourceStore store, Infrastructure infrastructure, LocalSettings.Retries retries, Clock clock) {
-        this(store, infrastructure, retries, () -> Catalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults, clock);
+        this(
+                store,
+                infrastructure,
+                retries,
+                () -> RuntimeCatalog.Gateway.UNKNOWN,
+                InferenceServiceConfig::defaults,
+                clock);
     }
 
     /**
@@ -111,7 +117,7 @@ public final class LocalPlane implements AutoCloseable {
             ResourceStore store,
             Infrastructure infrastructure,
             LocalSettings.Retries retries,
-            Supplier<Catalog.Gateway> gateway,
+            Supplier<RuntimeCatalog.Gateway> gateway,
             Supplier<InferenceServiceConfig> base,
             Clock clock) {
         this(store, infrastructure, retries, gateway, base, Loop.threads(clock));
@@ -121,7 +127,7 @@ public final class LocalPlane implements AutoCloseable {
             ResourceStore store,
             Infrastructure infrastructure,
             LocalSettings.Retries retries,
-            Supplier<Catalog.Gateway> gateway,
+            Supplier<RuntimeCatalog.Gateway> gateway,
             Supplier<InferenceServiceConfig> base,
             Loop loop) {
         this.store = store;
@@ -363,12 +369,12 @@ public final class LocalPlane implements AutoCloseable {
 
     private void plan(Item item, ObjectNode resource) {
         Instant now = Instant.ofEpochMilli(clock.millis());
-        Catalog catalog = catalogs.of(item.namespace);
+        RuntimeCatalog catalog = catalogs.of(item.namespace);
         String uid = resource.path("metadata").path("uid").asText();
         JsonNode status =
                 resource.path("status").isObject() ? resource.path("status") : JsonNodeFactory.instance.objectNode();
         List<Revision> before = item.graph ? List.of() : revisions.read(item.namespace, item.name, uid);
-        Observed observed = new Observed(infrastructure.observe(item.namespace, item.name), before, status);
+        ObservedState observed = new ObservedState(infrastructure.observe(item.namespace, item.name), before, status);
         Plan plan = item.graph
                 ? Planner.planGraph(
                         InferenceGraph.read(resource), name -> service(item.namespace, name), catalog, observed, now)

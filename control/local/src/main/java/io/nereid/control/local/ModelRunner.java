@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.upstream.Destination;
 import java.nio.file.Path;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
@@ -133,7 +133,7 @@ final class ProcessRunner implements Runner {
         List<String> warnings = new ArrayList<>();
         String predictor = workload.component() == Component.PREDICTOR
                 ? null
-                : HOST + ":" + front.door(workload.namespace(), workload.service(), Component.PREDICTOR);
+                : HOST + ":" + front.localPort(workload.namespace(), workload.service(), Component.PREDICTOR);
         List<ProcessForm.Start> starts = ProcessForm.starts(
                 workload, resolveVariables(), files, predictor, settings.environment(), ports, warnings);
         warnings.stream().filter(warned::add).forEach(w -> log.add("warning: " + w));

@@ -2,42 +2,46 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Runs what one revision is, in one of its forms. Confined to the deciding thread. */
+/**
+ * Runs the workload of one revision: as a model in the engine, as a component in this process, or as child processes.
+ * Confined to the event loop thread.
+ */
 interface Runner {
-    /** Has so many replicas from now on; 0 gives everything back. */
+    /** Sets the number of replicas; 0 releases all resources. */
     void scale(int replicas);
 
-    /** How many answer. */
+    /** The number of ready replicas. */
     int ready();
 
-    /** What went wrong last, since it was last ready; null when nothing did. */
-    @Nullable Failure failure();
+    /** The last failure since the workload was last ready; null without one. */
+    @Nullable
+    Failure failure();
 
-    /** Whether it is failing now, rather than starting. */
+    /** Whether the workload is failing now, rather than starting. */
     boolean failing();
 
-    /** The most replicas that it can have. */
+    /** The largest number of replicas that this workload can have. */
     int most();
 
-    /** Ends everything and calls back when it is gone. */
+    /** Ends the workload, and runs the callback when everything is released. */
     void end(Runnable ended);
 
-    /** Makes runners. */
+    /** Creates runners. */
     @FunctionalInterface
     interface Factory {
         /**
-         * A runner that runs nothing yet.
+         * Creates a runner, which starts nothing until it is scaled.
          *
          * @param files the fetched artifacts, in their order
-         * @param gate where it says where it is to be found
-         * @param log for people
-         * @param changed to be called when what it tells has changed
+         * @param gate receives the destination of requests
+         * @param log the log of the revision
+         * @param changed called when the reported state has changed
          */
         Runner runner(Workload workload, List<Path> files, Front.Gate gate, RevisionLog log, Runnable changed);
     }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.control.core.Observed.Failure;
-import io.nereid.control.core.Observed.Phase;
-import io.nereid.control.core.Observed.State;
+import io.nereid.control.core.ObservedState.Failure;
+import io.nereid.control.core.ObservedState.Phase;
+import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.gateway.RevisionActivator.Load;
@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Controls one revision through its life: fetches its files, runs it with a {@link Runner} and the number of replicas
- * that its {@link Scale} computes, and drains it at the end. Confined to the event loop thread, except for {@link
- * #state}.
+ * that its {@link Scale} computes, and drains it at the end. Confined to the event loop thread, except for
+ * {@link #state}.
  */
 final class Unit {
     private final Loop loop;
@@ -41,7 +41,9 @@ final class Unit {
     private boolean everReady;
     private boolean routed;
     private volatile boolean ending;
+    /** The replicas that the runner was scaled to; -1 before the first time. */
     private int applied = -1;
+    /** The capacity that the gate was set to; -1 before the first time. */
     private int capacity = -1;
     private @Nullable String rejection;
     private boolean direct = true;
@@ -246,6 +248,7 @@ final class Unit {
                 }
                 applied = bounded;
                 if (bounded == 0) {
+                    // Before the runner releases anything, so that the gate holds new requests.
                     capacity(0);
                 }
                 r.scale(bounded);
@@ -301,6 +304,7 @@ final class Unit {
         return true;
     }
 
+    /** Recomputes the phase and the gate's state after any change, and reports a changed phase. */
     private void refresh() {
         Runner r = runner;
         Failure failure = fetchFailure;
@@ -335,7 +339,7 @@ final class Unit {
         String why = phase == Phase.FAILED && failure != null ? failure.message() : null;
         if (!java.util.Objects.equals(why, rejection)) {
             rejection = why;
-            gate.refuse(why);
+            gate.reject(why);
         }
         Snapshot next = new Snapshot(phase, ready, desired, failure);
         if (!next.equals(snapshot)) {

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
@@ -40,7 +40,7 @@ import org.jspecify.annotations.Nullable;
 final class Fakes {
     private Fakes() {}
 
-    /** A loop whose time the test moves; everything runs on the test's thread. */
+    /** An event loop with a simulated clock; all tasks run on the test's thread. */
     static final class FakeLoop implements Loop {
         private final Deque<Runnable> tasks = new ArrayDeque<>();
         private final PriorityQueue<Timed> timed =
@@ -68,7 +68,7 @@ final class Fakes {
             return () -> cancelled[0] = true;
         }
 
-        /** Runs what there is to run now. */
+        /** Runs the tasks that are due. */
         void run() {
             for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
                 ran++;
@@ -76,7 +76,7 @@ final class Fakes {
             }
         }
 
-        /** Lets time pass. */
+        /** Advances the clock. */
         void pass(Duration time) {
             long until = nanos + time.toNanos();
             run();
@@ -114,7 +114,7 @@ final class Fakes {
         public void close() {}
     }
 
-    /** An engine that loads whatever it is told to, but for those that fail. */
+    /** An engine that loads all models except those configured to fail. */
     static final class FakeModels implements Models {
         final Map<String, PlacedModel> placed = new LinkedHashMap<>();
         final Map<String, String> failing = new HashMap<>();
@@ -133,7 +133,7 @@ final class Fakes {
             placed.putAll(next);
             before.keySet().forEach(name -> {
                 if (!next.containsKey(name)) {
-                    names(name).forEach(n -> tell(n, Phase.GONE, null));
+                    names(name).forEach(n -> report(n, Phase.GONE, null));
                 }
             });
             Map<String, List<String>> result = new LinkedHashMap<>();
@@ -141,11 +141,11 @@ final class Fakes {
                 result.put(name, names(name));
                 if (!before.containsKey(name)) {
                     for (String n : names(name)) {
-                        tell(n, Phase.LOADING, null);
+                        report(n, Phase.LOADING, null);
                         if (failing.containsKey(n)) {
-                            tell(n, Phase.FAILED, failing.get(n));
+                            report(n, Phase.FAILED, failing.get(n));
                         } else if (!slow) {
-                            tell(n, Phase.AVAILABLE, null);
+                            report(n, Phase.AVAILABLE, null);
                         }
                     }
                 }
@@ -157,16 +157,16 @@ final class Fakes {
             return repositories.getOrDefault(placed, List.of(placed));
         }
 
-        void tell(String name, Phase phase, @Nullable String reason) {
+        void report(String name, Phase phase, @Nullable String reason) {
             listener.accept(new ServableState(new ServableId(name, 1), phase, reason, "fake", 0, 0));
         }
     }
 
-    /** Files that are there at once, but for those that cannot be had. */
+    /** Artifacts that are available at once, except those configured to fail. */
     static final class FakeArtifacts implements Artifacts {
         final Map<String, ServingException> failing = new HashMap<>();
         final Map<String, Path> paths = new HashMap<>();
-        /** Of any object; a name that is not there is missing. */
+        /** The variables by object name; unknown names are missing objects. */
         final Map<String, Map<String, String>> objects = new HashMap<>();
 
         int leases;
@@ -204,7 +204,7 @@ final class Fakes {
         }
     }
 
-    /** Built-ins without protocols. */
+    /** In-process components without protocols. */
     static final class FakeBuiltIns implements BuiltIns {
         final List<Path> jars = new ArrayList<>();
         int running;
@@ -247,13 +247,13 @@ final class Fakes {
         }
     }
 
-    /** A gate whose load the test says. */
+    /** A gate whose load the test sets. */
     static final class FakeGate implements Front.Gate {
         Destination destination;
         int capacity = -1;
 
         @Nullable
-        String refusal;
+        String rejection;
 
         boolean direct = true;
         boolean closed;
@@ -287,8 +287,8 @@ final class Fakes {
         }
 
         @Override
-        public void refuse(@Nullable String why) {
-            refusal = why;
+        public void reject(@Nullable String why) {
+            rejection = why;
         }
 
         @Override
@@ -322,11 +322,11 @@ final class Fakes {
         }
     }
 
-    /** A gateway that remembers. */
+    /** A gateway that records routes and gates. */
     static final class FakeFront implements Front {
         final Map<String, Route> routes = new java.util.concurrent.ConcurrentHashMap<>();
         final Map<String, FakeGate> gates = new java.util.concurrent.ConcurrentHashMap<>();
-        int door = 4711;
+        int port = 4711;
 
         @Override
         public void route(String namespace, String service, @Nullable Route route) {
@@ -350,15 +350,15 @@ final class Fakes {
         }
 
         @Override
-        public int door(String namespace, String service, Component component) {
-            return door;
+        public int localPort(String namespace, String service, Component component) {
+            return port;
         }
 
         @Override
-        public void closeDoors(String namespace, String service) {}
+        public void closeLocalPorts(String namespace, String service) {}
     }
 
-    // ---- things ----
+    // ---- sample objects ----
 
     static final Scaling ONE = new Scaling(1, 1, "concurrency", null, "kpa", Map.of());
     static final Scaling ZERO = new Scaling(0, 3, "concurrency", 1.0, "kpa", Map.of());

@@ -11,8 +11,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.core.Observed.Phase;
-import io.nereid.control.core.Observed.State;
+import io.nereid.control.core.ObservedState.Phase;
+import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
@@ -76,7 +76,7 @@ class LocalInfrastructureTest {
         assertThat(state("iris-1").phase()).isEqualTo(Phase.LOADING);
         assertThat(front.gate("iris-1").capacity).isZero();
 
-        models.tell("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
+        models.report("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
         loop.run();
 
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
@@ -106,7 +106,7 @@ class LocalInfrastructureTest {
         assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
         assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).contains("no bucket 'models'");
         assertThat(Objects.requireNonNull(state("iris-1").failure()).reason()).isEqualTo("ModelLoadFailed");
-        assertThat(front.gate("iris-1").refusal).contains("no bucket");
+        assertThat(front.gate("iris-1").rejection).contains("no bucket");
 
         artifacts.failing.clear();
         loop.seconds(9);
@@ -114,7 +114,7 @@ class LocalInfrastructureTest {
         loop.seconds(2);
 
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
-        assertThat(front.gate("iris-1").refusal).isNull();
+        assertThat(front.gate("iris-1").rejection).isNull();
     }
 
     @Test
@@ -132,11 +132,11 @@ class LocalInfrastructureTest {
 
     @Test
     void aModelThatFailsIsTriedAgainWithItsReasonKept() {
-        models.failing.put("default/iris-1", "it is no pickle");
+        models.failing.put("default/iris-1", "it is not a pickle");
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
-        assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).isEqualTo("it is no pickle");
+        assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).isEqualTo("it is not a pickle");
 
         models.failing.clear();
         loop.seconds(11);
@@ -188,7 +188,7 @@ class LocalInfrastructureTest {
         assertThat(state("iris-1").phase()).isEqualTo(Phase.STANDBY);
         assertThat(models.placed).containsKey("default/iris-1");
 
-        models.tell("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
+        models.report("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
     }
@@ -386,7 +386,7 @@ class LocalInfrastructureTest {
 
         assertThat(state("iris-t-1").phase()).isEqualTo(Phase.FAILED);
         assertThat(Objects.requireNonNull(state("iris-t-1").failure()).message())
-                .contains("s3://b/steps", "neither a .jar nor a .py file", "words.txt");
+                .contains("s3://b/steps", "does not contain a .jar or .py file", "words.txt");
     }
 
     @Test

@@ -12,9 +12,9 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.admission.Admission;
-import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
+import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.local.Fakes.FakeArtifacts;
 import io.nereid.control.local.Fakes.FakeBuiltIns;
 import io.nereid.control.local.Fakes.FakeFront;
@@ -56,7 +56,7 @@ class LocalPlaneTest {
                 store,
                 infrastructure,
                 RETRIES,
-                () -> new Catalog.Gateway("localhost:8080", "localhost:8081"),
+                () -> new RuntimeCatalog.Gateway("localhost:8080", "localhost:8081"),
                 InferenceServiceConfig::defaults,
                 loop);
 
@@ -226,7 +226,12 @@ class LocalPlaneTest {
         LocalInfrastructure infrastructure = new LocalInfrastructure(
                 Fakes.settings(disk), new FakeModels(), new FakeArtifacts(), new FakeBuiltIns(), front, loop);
         LocalPlane plane = new LocalPlane(
-                store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults, loop);
+                store,
+                infrastructure,
+                RETRIES,
+                () -> RuntimeCatalog.Gateway.UNKNOWN,
+                InferenceServiceConfig::defaults,
+                loop);
         plane.start();
         boolean before = plane.settled(Duration.ZERO);
         assertThat(before).isEqualTo(!front.routes.isEmpty());

@@ -12,8 +12,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.base.Clock;
-import io.nereid.control.core.Observed.Phase;
-import io.nereid.control.core.Observed.State;
+import io.nereid.control.core.ObservedState.Phase;
+import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
@@ -44,7 +44,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** With real child processes. */
+/** Tests with real child processes. */
 class ProcessRunnerTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -234,7 +234,7 @@ class ProcessRunnerTest {
         until("ready", () -> is(Phase.READY));
 
         assertThat(replicas()).containsExactly(new Replica("127.0.0.1", 31_999, 0));
-        assertThat(logged("the command listens on a port of its own, of which there is one"))
+        assertThat(logged("the command listens on a fixed port, so there can be only one replica"))
                 .isTrue();
     }
 
@@ -310,7 +310,7 @@ class ProcessRunnerTest {
         assertThat(failure.reason()).isEqualTo("ModelLoadFailed");
         assertThat(failure.message()).contains("exited with 3").contains("no such model");
         assertThat(logged("is restarted in 10 s")).isTrue();
-        assertThat(front.gate("iris-1").refusal).contains("no such model");
+        assertThat(front.gate("iris-1").rejection).contains("no such model");
     }
 
     @Test
@@ -397,7 +397,7 @@ class ProcessRunnerTest {
                 .orElseThrow();
         long number = Long.parseLong(line.replaceAll(".*started as process (\\d+):.*", "$1"));
 
-        // As after a kill -9: nobody has ended anything, and another server begins.
+        // As after a kill -9: the processes still run, and another server starts.
         ProcessTable next = new ProcessTable(disk.resolve("plane"));
 
         assertThat(next.killOrphans()).isPositive();
@@ -428,7 +428,7 @@ class ProcessRunnerTest {
     @Test
     void tooMuchMemoryEndsAProcess() {
         python();
-        assumeTrue(Files.exists(Path.of("/proc/self/statm")), "/proc tells no memory here");
+        assumeTrue(Files.exists(Path.of("/proc/self/statm")), "/proc does not report memory on this system");
         run(container(
                 List.of("python3", "-c", "b = bytearray(200_000_000)\nimport time\ntime.sleep(60)"),
                 List.of(),

@@ -1,0 +1,150 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.core.plan;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.InferenceService.CanarySpec;
+import io.nereid.control.core.ObservedState;
+import io.nereid.control.core.Plan;
+import io.nereid.control.core.Plan.Event;
+import io.nereid.control.core.Revision;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Route.Backend;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.component.ComponentPlan;
+import io.nereid.control.core.component.ComponentPlanner;
+import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.core.rollout.Conditions;
+import io.nereid.control.core.rollout.RevisionHistory;
+import io.nereid.control.core.rollout.RolloutPlanner;
+import io.nereid.control.core.rollout.RolloutPlanner.Outcome;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.status.IngressRules;
+import io.nereid.control.core.status.StatusWriter;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Plans one InferenceService: its components, their rollouts, the route and the status. Confined to one call of the
+ * planner.
+ */
+final class InferenceServicePlanner {
+    private final InferenceService service;
+    private final ObservedState observed;
+    private final Instant now;
+    private final PlanningContext context;
+    private final List<Event> events = new ArrayList<>();
+
+    InferenceServicePlanner(InferenceService service, RuntimeCatalog catalog, ObservedState observed, Instant now) {
+        this.service = service;
+        this.observed = observed;
+        this.now = now;
+        this.context = new PlanningContext(service, catalog, observed.status());
+    }
+
+    Plan plan() {
+        JsonNode before = observed.status();
+        if (context.flag("serving.kserve.io/stop")) {
+            ObjectNode status = StatusWriter.stopped(context, before, now);
+            if (!StatusWriter.isStopped(before)) {
+                events.add(new Event("Normal", "Stopped", "InferenceService [" + context.name() + "] is stopped"));
+            }
+            return new Plan(List.of(), null, observed.revisions(), status, List.copyOf(events), null);
+        }
+        Map<Component, Outcome> outcomes = outcomes(before);
+        Map<Component, Backend> backends = new EnumMap<>(Component.class);
+        List<Workload> workloads = new ArrayList<>();
+        List<Revision> revisions = new ArrayList<>();
+        Duration requeue = null;
+        boolean whole = true;
+        for (Map.Entry<Component, Outcome> one : outcomes.entrySet()) {
+            Outcome outcome = one.getValue();
+            workloads.addAll(outcome.workloads());
+            revisions.addAll(outcome.revisions());
+            requeue = RolloutPlanner.sooner(requeue, outcome.requeue());
+            if (outcome.backend() == null) {
+                whole = false;
+            } else {
+                backends.put(one.getKey(), outcome.backend());
+            }
+        }
+        Component front = !whole
+                ? null
+                : outcomes.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
+        IngressRules rules = null;
+        String templateProblem = "";
+        try {
+            rules = new IngressRules(service.metadata(), context.config);
+        } catch (ServingException e) {
+            templateProblem = e.getMessage();
+        }
+        Route route = rules == null || backends.isEmpty()
+                ? null
+                : new Route(
+                        context.namespace(),
+                        context.name(),
+                        "InferenceService",
+                        rules.all(backends, front),
+                        java.util.Collections.unmodifiableMap(backends),
+                        "");
+        StatusWriter statusWriter = new StatusWriter(context, before, now, outcomes, rules, templateProblem, front);
+        ObjectNode status = statusWriter.write();
+        statusWriter.events(events);
+        return new Plan(List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);
+    }
+
+    private Map<Component, Outcome> outcomes(JsonNode before) {
+        ComponentPlanner planner = new ComponentPlanner(context);
+        ComponentPlan predictor = planner.predictor(service.predictor(), "spec.predictor");
+        List<ComponentPlan> all = new ArrayList<>(List.of(predictor));
+        add(all, planner.transformer(predictor));
+        add(all, planner.explainer());
+        Map<String, Map.Entry<ComponentPlan, Integer>> canaries = new LinkedHashMap<>();
+        for (CanarySpec canary : service.canary()) {
+            String name =
+                    canary.predictor().name() == null ? "" : canary.predictor().name();
+            ComponentPlan plan = planner.predictor(canary.predictor(), "spec.canary[" + name + "].predictor");
+            canaries.put(name, Map.entry(plan, canary.trafficPercent()));
+        }
+        boolean frozen = context.flag("serving.kserve.io/disable-auto-update")
+                && new Conditions(before, now).statusBefore("Ready").equals(Conditions.TRUE)
+                && before.path("observedGeneration").asLong(-1)
+                        == service.metadata().generation();
+        Map<Component, Outcome> outcomes = new EnumMap<>(Component.class);
+        for (ComponentPlan plan : all) {
+            RevisionHistory revisions = new RevisionHistory(plan.component(), observed, frozen, now, events);
+            JsonNode last = before.path("components").path(ComponentPlanner.part(plan.component()));
+            Map<String, Map.Entry<ComponentPlan, Integer>> own =
+                    plan.component() == Component.PREDICTOR ? canaries : Map.of();
+            outcomes.put(
+                    plan.component(),
+                    new RolloutPlanner(
+                                    context,
+                                    plan,
+                                    own,
+                                    revisions,
+                                    last.isObject() ? last : JsonNodeFactory.instance.objectNode(),
+                                    now,
+                                    events)
+                            .plan());
+        }
+        return outcomes;
+    }
+
+    private static void add(List<ComponentPlan> all, @Nullable ComponentPlan plan) {
+        if (plan != null) {
+            all.add(plan);
+        }
+    }
+}
