@@ -5,17 +5,20 @@ package io.nereid.backends.sklearn;
 import java.util.ArrayList;
 import java.util.List;
 
-/** AdaBoost: members whose votes weigh differently. Stateless. */
+/**
+ * {@code AdaBoostClassifier} (algorithms SAMME and SAMME.R) and {@code AdaBoostRegressor}: estimators combined by
+ * weights from training. Stateless.
+ */
 final class Ada {
-    /** From this version on a member's vote counts against the other classes, too. */
+    /** From this version of scikit-learn on, a vote for one class also counts against the others. */
     private static final int[] SYMMETRIC = {1, 4};
 
     private Ada() {}
 
-    private static List<Estimator> members(Fields f, Assembly assembly) {
+    private static List<Estimator> members(Fields f, Estimator.Factory factory) {
         List<Estimator> members = new ArrayList<>();
         for (Object member : f.list("estimators_")) {
-            Estimator one = assembly.build(member);
+            Estimator one = factory.build(member);
             if (one.width(Method.PREDICT) != 0) {
                 throw Refusal.unsupported(f.path() + " with a " + one.type());
             }
@@ -27,37 +30,37 @@ final class Ada {
         return members;
     }
 
-    static Estimator classifier(Fields f, Assembly assembly) {
-        return new Classes(f, members(f, assembly));
+    static Estimator classifier(Fields f, Estimator.Factory factory) {
+        return new Classes(f, members(f, factory));
     }
 
-    static Estimator regressor(Fields f, Assembly assembly) {
-        List<Estimator> members = members(f, assembly);
+    static Estimator regressor(Fields f, Estimator.Factory factory) {
+        List<Estimator> members = members(f, factory);
         double[] weights = f.doubles("estimator_weights_");
         return new Regressor(f.type(), members.get(0).features(), 0) {
             @Override
             Table predict(Table table) {
-                double[][] said = new double[members.size()][];
-                for (int m = 0; m < said.length; m++) {
-                    said[m] = members.get(m).checked(Method.PREDICT, table).values();
+                double[][] predicted = new double[members.size()][];
+                for (int m = 0; m < predicted.length; m++) {
+                    predicted[m] = members.get(m).checked(Method.PREDICT, table).values();
                 }
                 double[] result = new double[table.rows()];
                 for (int r = 0; r < result.length; r++) {
-                    result[r] = median(said, r, weights);
+                    result[r] = median(predicted, r, weights);
                 }
                 return Table.column(result);
             }
         };
     }
 
-    /** The first of the sorted values at which half of the weight is reached. */
-    private static double median(double[][] said, int row, double[] weights) {
-        Integer[] order = new Integer[said.length];
+    /** The weighted median: the first of the sorted predictions at which half of the total weight is reached. */
+    private static double median(double[][] predicted, int row, double[] weights) {
+        Integer[] order = new Integer[predicted.length];
         double all = 0;
         for (int m = 0; m < order.length; m++) {
             order[m] = m;
         }
-        java.util.Arrays.sort(order, (a, b) -> Double.compare(said[a][row], said[b][row]));
+        java.util.Arrays.sort(order, (a, b) -> Double.compare(predicted[a][row], predicted[b][row]));
         for (int m : order) {
             all += weights[m];
         }
@@ -65,19 +68,20 @@ final class Ada {
         for (int m : order) {
             sum += weights[m];
             if (sum >= 0.5 * all) {
-                return said[m][row];
+                return predicted[m][row];
             }
         }
-        return said[order[order.length - 1]][row];
+        return predicted[order[order.length - 1]][row];
     }
 
-    private static boolean since(String version, int[] wanted) {
+    /** Whether a version is the given one or later; an unparsable part counts as 0. */
+    private static boolean since(String version, int[] minimum) {
         String[] parts = version.split("\\.", -1);
-        for (int i = 0; i < wanted.length; i++) {
+        for (int i = 0; i < minimum.length; i++) {
             String digits = i < parts.length ? parts[i].replaceAll("\\D.*", "") : "";
             int part = digits.isEmpty() || digits.length() > 6 ? 0 : Integer.parseInt(digits);
-            if (part != wanted[i]) {
-                return part > wanted[i];
+            if (part != minimum[i]) {
+                return part > minimum[i];
             }
         }
         return true;
@@ -97,7 +101,8 @@ final class Ada {
             real = f.text("algorithm", "SAMME").equals("SAMME.R");
             for (Estimator e : estimators) {
                 if (!(e instanceof Classifier c) || c.labels().count() != labels().count() || (real && !c.hasProba())) {
-                    throw Refusal.unsupported(f.path() + " with a " + e.type() + " that knows other classes than it");
+                    throw Refusal.unsupported(
+                            f.path() + " with a " + e.type() + ", which has other classes or no probabilities");
                 }
                 members.add(c);
             }
@@ -113,7 +118,7 @@ final class Ada {
             return true;
         }
 
-        /** A column a class, also of two. */
+        /** The weighted votes, one column per class, also for two classes. */
         private Table sums(Table table) {
             int classes = labels().count();
             Table sums = Table.of(table.rows(), classes);
@@ -125,10 +130,10 @@ final class Ada {
                     addLogarithms(members.get(m).checked(Method.PREDICT_PROBA, table), y, classes);
                     continue;
                 }
-                int[] said = members.get(m).classes(table);
+                int[] predicted = members.get(m).classes(table);
                 double against = symmetric && classes > 1 ? -1 / (classes - 1.0) * weights[m] : 0;
                 for (int i = 0; i < y.length; i++) {
-                    y[i] += said[i / classes] == i % classes ? weights[m] : against;
+                    y[i] += predicted[i / classes] == i % classes ? weights[m] : against;
                 }
             }
             for (int i = 0; i < y.length; i++) {
@@ -137,6 +142,7 @@ final class Ada {
             return sums;
         }
 
+        /** SAMME.R: adds the centred log probabilities of a member. */
         private static void addLogarithms(Table proba, double[] y, int classes) {
             double least = Math.ulp(1.0);
             for (int r = 0; r < proba.rows(); r++) {

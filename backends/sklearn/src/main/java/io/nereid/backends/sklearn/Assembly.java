@@ -3,7 +3,6 @@
 package io.nereid.backends.sklearn;
 
 import io.nereid.base.NameSuggestions;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,27 +10,27 @@ import java.util.function.BiFunction;
 import java.util.function.Function;
 
 /**
- * Makes estimators of what a file holds. Bounded in depth and number, for a file may nest one in itself. Confined to
- * one thread.
+ * Builds estimators from the objects of a model file, by class name: the table of all supported scikit-learn classes.
+ * Depth and number are limited, because a malicious file can nest an object in itself. Confined to one thread.
  */
 final class Assembly implements Estimator.Factory {
     private static final int MAX_DEPTH = 24;
     private static final int MAX_ESTIMATORS = 100_000;
 
-    private static final Map<String, BiFunction<Fields, Assembly, Estimator>> KNOWN = known();
+    private static final Map<String, BiFunction<Fields, Estimator.Factory, Estimator>> KNOWN = known();
 
     private int depth;
     private int count;
 
-    private static Map<String, BiFunction<Fields, Assembly, Estimator>> known() {
-        Map<String, BiFunction<Fields, Assembly, Estimator>> k = new HashMap<>();
+    private static Map<String, BiFunction<Fields, Estimator.Factory, Estimator>> known() {
+        Map<String, BiFunction<Fields, Estimator.Factory, Estimator>> k = new HashMap<>();
         transformers(k);
         models(k);
         return Map.copyOf(k);
     }
 
     private static void put(
-            Map<String, BiFunction<Fields, Assembly, Estimator>> k,
+            Map<String, BiFunction<Fields, Estimator.Factory, Estimator>> k,
             Function<Fields, Estimator> maker,
             String... names) {
         for (String name : names) {
@@ -39,7 +38,7 @@ final class Assembly implements Estimator.Factory {
         }
     }
 
-    private static void transformers(Map<String, BiFunction<Fields, Assembly, Estimator>> k) {
+    private static void transformers(Map<String, BiFunction<Fields, Estimator.Factory, Estimator>> k) {
         put(k, Scaling::standard, "StandardScaler");
         put(k, Scaling::minMax, "MinMaxScaler");
         put(k, Scaling::maxAbs, "MaxAbsScaler");
@@ -48,11 +47,11 @@ final class Assembly implements Estimator.Factory {
         put(k, Imputer::of, "SimpleImputer");
         put(k, Encoder::oneHot, "OneHotEncoder");
         put(k, Encoder::ordinal, "OrdinalEncoder");
-        put(k, Columns.LabelNumbers::new, "LabelEncoder");
-        put(k, Columns::binarizer, "Binarizer");
-        put(k, Columns::function, "FunctionTransformer");
-        put(k, Columns::varianceThreshold, "VarianceThreshold");
-        put(k, Columns::selectKBest, "SelectKBest");
+        put(k, LabelEncoder::new, "LabelEncoder");
+        put(k, FunctionTransformer::binarizer, "Binarizer");
+        put(k, FunctionTransformer::of, "FunctionTransformer");
+        put(k, FeatureSelector::varianceThreshold, "VarianceThreshold");
+        put(k, FeatureSelector::selectKBest, "SelectKBest");
         put(k, PowerScaling::of, "PowerTransformer");
         put(k, Polynomial::of, "PolynomialFeatures");
         put(k, Bins::of, "KBinsDiscretizer");
@@ -61,12 +60,12 @@ final class Assembly implements Estimator.Factory {
         put(k, TextCounts::of, "CountVectorizer");
         put(k, TermWeights::of, "TfidfTransformer");
         put(k, TermWeights::vectorizer, "TfidfVectorizer");
-        k.put("Pipeline", Assembly::pipeline);
-        k.put("FeatureUnion", Assembly::union);
-        k.put("ColumnTransformer", (f, a) -> new ColumnPlan(f).build(a));
+        k.put("Pipeline", Chain::of);
+        k.put("FeatureUnion", Parallel::featureUnion);
+        k.put("ColumnTransformer", ColumnTransformerReader::build);
     }
 
-    private static void models(Map<String, BiFunction<Fields, Assembly, Estimator>> k) {
+    private static void models(Map<String, BiFunction<Fields, Estimator.Factory, Estimator>> k) {
         put(k, Linear::regressor, "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet");
         put(k, Linear::regressor, "ElasticNetCV", "Lars", "LassoLars", "BayesianRidge", "ARDRegression");
         put(k, Linear::regressor, "HuberRegressor", "TheilSenRegressor", "OrthogonalMatchingPursuit");
@@ -100,20 +99,20 @@ final class Assembly implements Estimator.Factory {
         put(k, Dummies::classifier, "DummyClassifier");
         put(k, Dummies::regressor, "DummyRegressor");
         put(k, Isolation::new, "IsolationForest");
-        k.put("VotingClassifier", Ensembles::votingClassifier);
-        k.put("VotingRegressor", Ensembles::votingRegressor);
-        k.put("StackingClassifier", Ensembles::stacking);
-        k.put("StackingRegressor", Ensembles::stacking);
-        k.put("BaggingClassifier", Ensembles::baggingClassifier);
-        k.put("BaggingRegressor", Ensembles::baggingRegressor);
+        k.put("VotingClassifier", Voting::classifier);
+        k.put("VotingRegressor", Voting::regressor);
+        k.put("StackingClassifier", Stacking::of);
+        k.put("StackingRegressor", Stacking::of);
+        k.put("BaggingClassifier", Bagging::classifier);
+        k.put("BaggingRegressor", Bagging::regressor);
         k.put("AdaBoostClassifier", Ada::classifier);
         k.put("AdaBoostRegressor", Ada::regressor);
-        k.put("OneVsRestClassifier", Duels::oneAgainstRest);
-        k.put("OneVsOneClassifier", Duels::oneAgainstOne);
-        k.put("MultiOutputRegressor", Targets::regressor);
-        k.put("MultiOutputClassifier", Targets::classifier);
-        k.put("RegressorChain", Targets::chain);
-        k.put("ClassifierChain", Targets::chain);
+        k.put("OneVsRestClassifier", OneVsRestClassifier::of);
+        k.put("OneVsOneClassifier", OneVsOneClassifier::of);
+        k.put("MultiOutputRegressor", MultiOutput::regressor);
+        k.put("MultiOutputClassifier", MultiOutput::classifier);
+        k.put("RegressorChain", EstimatorChain::of);
+        k.put("ClassifierChain", EstimatorChain::of);
         k.put("CalibratedClassifierCV", Calibration::new);
         for (String search :
                 List.of("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")) {
@@ -123,23 +122,24 @@ final class Assembly implements Estimator.Factory {
     }
 
     /**
-     * The estimator of a record.
+     * {@inheritDoc}
      *
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for what is none, or none that is known
+     * <p>Also fails when estimators are nested too deeply.
      */
     @Override
     public Estimator build(Object value) {
         if (!(value instanceof PyObject object)) {
-            throw Refusal.unsupported("it holds " + Values.kind(value) + " (expected: a fitted estimator)");
+            throw Refusal.unsupported("it contains " + Values.kind(value) + " (expected: a fitted estimator)");
         }
         Fields f = new Fields(object);
-        BiFunction<Fields, Assembly, Estimator> maker = object.type().isOf("sklearn") ? KNOWN.get(f.type()) : null;
+        boolean known = object.type().isOf("sklearn");
+        BiFunction<Fields, Estimator.Factory, Estimator> maker = known ? KNOWN.get(f.type()) : null;
         if (maker == null) {
-            String near = object.type().isOf("sklearn") && f.type().length() < 64
+            String near = known && f.type().length() < 64
                     ? NameSuggestions.didYouMean(f.type(), List.copyOf(KNOWN.keySet()), "")
                     : "";
             throw Refusal.unsupported("estimator " + f.path() + " is not supported"
-                    + (near.isEmpty() || f.type().length() < 4 ? "" : "; of those near it, " + near));
+                    + (near.isEmpty() || f.type().length() < 4 ? "" : "; " + near));
         }
         if (++depth > MAX_DEPTH || ++count > MAX_ESTIMATORS) {
             throw Refusal.corrupt(
@@ -148,54 +148,5 @@ final class Assembly implements Estimator.Factory {
         Estimator built = maker.apply(f, this);
         depth--;
         return built;
-    }
-
-    /** Whether a step of a pipeline does nothing. */
-    static boolean idle(Object step) {
-        return step == PyNone.NONE || "passthrough".equals(step);
-    }
-
-    private static Estimator pipeline(Fields f, Assembly assembly) {
-        List<Estimator> steps = new ArrayList<>();
-        for (Object step : f.list("steps")) {
-            Object estimator = Fields.asList(step).get(1);
-            if (!idle(estimator)) {
-                steps.add(assembly.build(estimator));
-            }
-        }
-        return steps.isEmpty() ? new Columns.Same(f.type(), -1) : Chain.of(f.type(), steps);
-    }
-
-    private static Estimator union(Fields f, Assembly assembly) {
-        List<Parallel.Part> parts = new ArrayList<>();
-        for (Object item : f.list("transformer_list")) {
-            List<Object> named = Fields.asList(item);
-            Object transformer = named.get(1);
-            if ("drop".equals(transformer)) {
-                continue;
-            }
-            double weight = weight(f, named.get(0));
-            parts.add(
-                    new Parallel.Part(idle(transformer) ? null : transformer(f, assembly, transformer), null, weight));
-        }
-        int features = -1;
-        for (Parallel.Part part : parts) {
-            features = part.transformer() != null ? part.transformer().features() : features;
-        }
-        return new Parallel(f.type(), features, parts);
-    }
-
-    static Estimator transformer(Fields f, Assembly assembly, Object value) {
-        Estimator transformer = assembly.build(value);
-        if (!transformer.can(Method.TRANSFORM)) {
-            throw Refusal.unsupported(f.path() + " with a " + transformer.type() + ", which does not transform");
-        }
-        return transformer;
-    }
-
-    static double weight(Fields f, Object name) {
-        return f.any("transformer_weights") instanceof PyDict d && d.items().get(name) != null
-                ? Values.number(d.items().get(name))
-                : 1;
     }
 }

@@ -4,7 +4,11 @@ package io.nereid.backends.sklearn;
 
 import org.jspecify.annotations.Nullable;
 
-/** Naive Bayes: Gaussian, multinomial, complement, Bernoulli. Immutable. */
+/**
+ * Naive Bayes: {@code GaussianNB}, {@code MultinomialNB}, {@code ComplementNB}, {@code BernoulliNB}. All four are a
+ * joint log likelihood per class, of which all but the Gaussian are linear in the features:
+ * {@code added + x · weights}. Immutable.
+ */
 final class Bayes extends Classifier {
     private final double[][] weights;
     private final double[] added;
@@ -56,6 +60,7 @@ final class Bayes extends Classifier {
     static Bayes bernoulli(Fields f) {
         double[][] logs = matrix(f, -1, "feature_log_prob_");
         double[] added = f.doubles(logs.length, "class_log_prior_");
+        // x·log(p) + (1 - x)·log(1 - p) as a linear function of x: weight log(p) - log(1 - p), constant log(1 - p).
         for (int k = 0; k < logs.length; k++) {
             for (int i = 0; i < logs[k].length; i++) {
                 double negative = Math.log(1 - Math.exp(logs[k][i]));
@@ -103,6 +108,7 @@ final class Bayes extends Classifier {
         return result;
     }
 
+    /** The part of the Gaussian log density that depends on the row. */
     private static double gaussian(double[] x, int from, double[] means, double[] variances) {
         double sum = 0;
         for (int i = 0; i < means.length; i++) {

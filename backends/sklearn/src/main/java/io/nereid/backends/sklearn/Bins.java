@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import java.util.List;
 
-/** {@code KBinsDiscretizer}: which bin a value is in. Immutable. */
+/** {@code KBinsDiscretizer}: the index of the bin that contains each value, optionally one-hot encoded. Immutable. */
 final class Bins extends Transformer {
     private final double[][] edges;
 
@@ -18,7 +18,7 @@ final class Bins extends Transformer {
         double[][] edges = new double[list.size()][];
         for (int c = 0; c < edges.length; c++) {
             if (!(list.get(c) instanceof NdArray a) || a.count() < 2) {
-                throw Refusal.unsupported(f.path() + " has no edges of bins");
+                throw Refusal.unsupported(f.path() + " has no bin edges");
             }
             edges[c] = a.doubles();
         }

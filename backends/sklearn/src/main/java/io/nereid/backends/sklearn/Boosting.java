@@ -6,14 +6,17 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** {@code GradientBoosting*}: sums of trees on top of a first guess. Stateless. */
+/**
+ * {@code GradientBoostingClassifier} and {@code GradientBoostingRegressor}: an initial estimator plus the sum of
+ * regression trees, each scaled by the learning rate. Stateless.
+ */
 final class Boosting {
     private static final double FLOAT_EPSILON = 1.1920928955078125e-7;
     private static final double DOUBLE_EPSILON = 2.220446049250313e-16;
 
     private Boosting() {}
 
-    /** Raw scores. Immutable. */
+    /** The raw predictions. Immutable. */
     private static final class Scores implements RawScores {
         private final String type;
         private final List<List<Tree>> stages = new ArrayList<>();
@@ -21,12 +24,14 @@ final class Boosting {
         private final @Nullable Estimator first;
         private final boolean classes;
         private final boolean exponential;
-        /** Whether the first scores of several classes are centred, as versions with {@code _loss} do. */
+        /**
+         * Whether the initial raw predictions are centred over the classes, as versions with {@code sklearn._loss} do.
+         */
         private final boolean recent;
 
         private final int width;
 
-        Scores(Fields f, Assembly assembly, boolean classes) {
+        Scores(Fields f, Estimator.Factory factory, boolean classes) {
             type = f.type();
             this.classes = classes;
             recent = f.any("_loss") instanceof PyObject loss && loss.type().isOf("sklearn._loss");
@@ -46,7 +51,7 @@ final class Boosting {
                 stages.add(stage);
             }
             Object init = f.required("init_");
-            first = init.equals("zero") ? null : assembly.build(init);
+            first = init.equals("zero") ? null : factory.build(init);
             for (List<Tree> stage : stages) {
                 for (Tree tree : stage) {
                     if (tree.width() != 1 || tree.features() != features()) {
@@ -91,6 +96,7 @@ final class Boosting {
             return result;
         }
 
+        /** The raw predictions of the initial estimator: for classifiers the inverse link of its probabilities. */
         private Table first(Table table) {
             Table result = Table.of(table.rows(), width);
             if (first == null) {
@@ -120,14 +126,15 @@ final class Boosting {
         }
     }
 
-    static Estimator classifier(Fields f, Assembly assembly) {
-        return new RawScores.Classes(f, new Scores(f, assembly, true));
+    static Estimator classifier(Fields f, Estimator.Factory factory) {
+        return new RawScores.Classes(f, new Scores(f, factory, true));
     }
 
-    static Estimator regressor(Fields f, Assembly assembly) {
-        return new Numbers(f, new Scores(f, assembly, false));
+    static Estimator regressor(Fields f, Estimator.Factory factory) {
+        return new Numbers(f, new Scores(f, factory, false));
     }
 
+    /** Immutable. */
     private static final class Numbers extends Regressor {
         private final Scores scores;
 

@@ -8,7 +8,10 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.zip.ZipException;
 
-/** The uncompressed bytes of a file, one after another. Confined to one thread. */
+/**
+ * The uncompressed bytes of a file, read sequentially, with I/O errors reported as errors of the model file. Confined
+ * to one thread.
+ */
 final class ByteSource {
     private static final int MAX_LINE = 1 << 16;
 
@@ -34,7 +37,10 @@ final class ByteSource {
         }
     }
 
-    /** So many bytes; memory grows as they come, however many are announced. */
+    /**
+     * Reads {@code count} bytes. Memory grows with the bytes that are there, not with the count, so that a damaged
+     * length cannot exhaust the heap.
+     */
     byte[] read(long count) {
         if (count < 0 || count > Integer.MAX_VALUE - 64) {
             throw Refusal.corrupt("a value of " + Long.toUnsignedString(count) + " bytes is too large");
@@ -53,7 +59,7 @@ final class ByteSource {
         }
     }
 
-    /** A little-endian whole number of up to 8 bytes. */
+    /** Reads a little-endian unsigned integer of up to 8 bytes. */
     long number(int bytes) {
         long value = 0;
         for (int i = 0; i < bytes; i++) {
@@ -62,7 +68,7 @@ final class ByteSource {
         return value;
     }
 
-    /** Text up to the end of the line. */
+    /** Reads UTF-8 text up to the next line feed, which is consumed. */
     String line() {
         java.io.ByteArrayOutputStream line = new java.io.ByteArrayOutputStream();
         for (int b = read(); b != '\n'; b = read()) {
@@ -80,7 +86,7 @@ final class ByteSource {
     }
 
     private static RuntimeException truncated() {
-        return Refusal.corrupt("the file ends too early");
+        return Refusal.corrupt("the file is truncated");
     }
 
     private static RuntimeException damaged(IOException e) {

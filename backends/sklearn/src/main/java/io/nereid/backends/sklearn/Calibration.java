@@ -5,9 +5,12 @@ package io.nereid.backends.sklearn;
 import java.util.ArrayList;
 import java.util.List;
 
-/** {@code CalibratedClassifierCV}: scores of classifiers made into probabilities, averaged. Immutable. */
+/**
+ * {@code CalibratedClassifierCV}: converts the scores of classifiers to probabilities by a sigmoid or isotonic
+ * calibrator, and averages over the folds of the cross-validation. Immutable.
+ */
 final class Calibration extends Classifier {
-    /** Makes a probability of a score. */
+    /** A calibrator: the probability of a score. */
     private interface Curve {
         double at(double score);
     }
@@ -16,12 +19,12 @@ final class Calibration extends Classifier {
 
     private final List<Member> members = new ArrayList<>();
 
-    Calibration(Fields f, Assembly assembly) {
+    Calibration(Fields f, Estimator.Factory factory) {
         super(f.type(), f.features(), Labels.of(f.array("classes_")));
         int classes = labels().count();
         for (Object each : f.list("calibrated_classifiers_")) {
             Fields one = new Fields(Fields.asObject(each));
-            Estimator estimator = assembly.build(one.required("estimator", "base_estimator"));
+            Estimator estimator = factory.build(one.required("estimator", "base_estimator"));
             Method method = estimator.can(Method.DECISION_FUNCTION) ? Method.DECISION_FUNCTION : Method.PREDICT_PROBA;
             List<Curve> curves = new ArrayList<>();
             for (Object curve : one.list("calibrators", "calibrators_")) {
@@ -31,7 +34,7 @@ final class Calibration extends Classifier {
             boolean fits = classes == 2 ? width == 0 || width == 2 : width == classes;
             if (!fits || curves.size() != (classes == 2 ? 1 : classes)) {
                 throw Refusal.unsupported(f.path() + " with a " + estimator.type()
-                        + " that knows only some of the classes is not supported");
+                        + " that has only some of the classes is not supported");
             }
             members.add(new Member(estimator, method, curves));
         }
@@ -57,6 +60,7 @@ final class Calibration extends Classifier {
         return score -> interpolate(x, y, score);
     }
 
+    /** Linear interpolation; outside of the range the value of the nearest end. */
     static double interpolate(double[] x, double[] y, double at) {
         if (at <= x[0]) {
             return y[0];

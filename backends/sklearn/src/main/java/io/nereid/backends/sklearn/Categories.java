@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The categories of one column, by value. Immutable. */
+/** The index of each category of one column, by value. Immutable. */
 final class Categories {
     private final Object[] values;
     private final Map<Object, Integer> places = new HashMap<>();
@@ -19,6 +19,7 @@ final class Categories {
         }
     }
 
+    /** Makes -0.0 equal to 0.0, which differ as boxed values. */
     private static Double key(double v) {
         return v == 0 ? 0.0 : v;
     }
@@ -27,7 +28,7 @@ final class Categories {
         return values.length;
     }
 
-    /** Where the value stands; -1 when it is not among them. */
+    /** The index of a category; -1 when it is unknown. */
     int find(double v, @Nullable String text) {
         return places.getOrDefault(text == null ? key(v) : text, -1);
     }
@@ -41,7 +42,7 @@ final class Categories {
         return false;
     }
 
-    /** The place of what stands for no value. */
+    /** The index of NaN, the category of missing values; -1 when there is none. */
     int findNothing() {
         return places.getOrDefault(Double.NaN, -1);
     }

@@ -3,9 +3,10 @@
 package io.nereid.backends.sklearn;
 
 import io.nereid.tensor.DataType;
+import java.util.ArrayList;
 import java.util.List;
 
-/** {@code Pipeline}: one after another; the last says what can be done. Immutable. */
+/** {@code Pipeline}: transformers in sequence, then a final estimator, whose methods are the pipeline's. Immutable. */
 final class Chain extends Estimator {
     private final List<Estimator> first;
     private final Estimator last;
@@ -16,13 +17,25 @@ final class Chain extends Estimator {
         this.last = last;
     }
 
+    /** The pipeline of its attributes; steps that pass their input through are left out. */
+    static Estimator of(Fields f, Estimator.Factory factory) {
+        List<Estimator> steps = new ArrayList<>();
+        for (Object step : f.list("steps")) {
+            Object estimator = Fields.asList(step).get(1);
+            if (!Passthrough.is(estimator)) {
+                steps.add(factory.build(estimator));
+            }
+        }
+        return steps.isEmpty() ? new Passthrough(f.type(), -1) : of(f.type(), steps);
+    }
+
     static Estimator of(String type, List<? extends Estimator> steps) {
         if (steps.isEmpty()) {
             throw Refusal.unsupported("a Pipeline has no steps");
         }
         for (Estimator step : steps.subList(0, steps.size() - 1)) {
             if (!step.can(Method.TRANSFORM)) {
-                throw Refusal.unsupported(step.type() + " in the middle of a Pipeline does not transform");
+                throw Refusal.unsupported(step.type() + " before the last step of a Pipeline is not a transformer");
             }
         }
         return steps.size() == 1
@@ -55,9 +68,7 @@ final class Chain extends Estimator {
             for (int i = first.size() - 1; i >= 0 && width < 0; i--) {
                 width = first.get(i).width(Method.TRANSFORM);
             }
-            return last instanceof Columns.Same || last instanceof Columns.Mapped || last instanceof RowScaling
-                    ? width
-                    : -1;
+            return last.keepsWidth() ? width : -1;
         }
         return width;
     }

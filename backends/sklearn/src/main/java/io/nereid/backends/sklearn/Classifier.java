@@ -6,7 +6,10 @@ import io.nereid.tensor.DataType;
 import java.util.ArrayList;
 import java.util.List;
 
-/** An estimator that gives classes, by probabilities or by scores. Immutable. */
+/**
+ * An estimator that predicts one of several classes, from probabilities ({@link #proba}) or decision scores ({@link
+ * #decision}). Subclasses compute one of the two; the predicted class follows from it. Immutable.
+ */
 abstract class Classifier extends Estimator {
     private final Labels labels;
 
@@ -31,12 +34,12 @@ abstract class Classifier extends Estimator {
         return false;
     }
 
-    /** A column a class. */
+    /** Probabilities, one column per class. */
     Table proba(Table table) {
         throw new UnsupportedOperationException(type());
     }
 
-    /** A column a class, or one column for two classes. */
+    /** Decision scores: one column per class, or a single column for two classes. */
     Table decision(Table table) {
         throw new UnsupportedOperationException(type());
     }
@@ -45,7 +48,7 @@ abstract class Classifier extends Estimator {
         return labels.count() == 2 ? 0 : labels.count();
     }
 
-    /** Indexes of the classes. */
+    /** The index of the predicted class of each row. */
     int[] classes(Table table) {
         return hasDecision() ? byDecision(decision(table)) : Labels.greatest(proba(table));
     }
@@ -103,7 +106,7 @@ abstract class Classifier extends Estimator {
         return logs;
     }
 
-    /** Softmax of each row, in place. */
+    /** Softmax of each row, in place. The row's maximum is subtracted first, so that exp does not overflow. */
     static void softmax(double[] x, int columns) {
         for (int from = 0; from < x.length; from += columns) {
             double max = x[from];
@@ -121,11 +124,12 @@ abstract class Classifier extends Estimator {
         }
     }
 
+    /** The logistic function, in a form that does not overflow for large negative values. */
     static double sigmoid(double v) {
         return v >= 0 ? 1 / (1 + Math.exp(-v)) : Math.exp(v) / (1 + Math.exp(v));
     }
 
-    /** Two columns from the probability of the second class. */
+    /** The probabilities of both classes from that of the second. */
     static Table twoColumns(double[] positive) {
         Table both = Table.of(positive.length, 2);
         for (int r = 0; r < positive.length; r++) {

@@ -5,7 +5,10 @@ package io.nereid.backends.sklearn;
 import io.nereid.tensor.DataType;
 import java.util.List;
 
-/** {@code KMeans}: the nearest centre, or the distances to all. Immutable. */
+/**
+ * {@code KMeans} and {@code MiniBatchKMeans}: {@code predict} is the nearest cluster centre, {@code transform} the
+ * distances to all. Immutable.
+ */
 final class Clusters extends Estimator {
     private final double[][] centres;
 

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A numpy element type. Confined to the thread that reads the file; unchanged once its state is there. */
+/** A numpy dtype. Confined to the thread that reads the file; unchanged once its state is set. */
 final class DType {
-    /** b, i, u, f, c, O, U, S, V, M or m. */
+    /** numpy's {@code dtype.kind}: b, i, u, f, c, O, U, S, V, M or m. */
     private final char kind;
 
     private int size;
@@ -18,7 +18,7 @@ final class DType {
     private boolean sub;
     private final Map<String, Field> fields = new LinkedHashMap<>();
 
-    /** A part of a structured type. */
+    /** A field of a structured dtype, at a byte offset in the element. */
     record Field(DType type, int offset) {}
 
     private DType(char kind, int size) {
@@ -26,7 +26,7 @@ final class DType {
         this.size = size;
     }
 
-    /** The type of a code such as {@code f8} or {@code <i4}. */
+    /** The dtype of a code such as {@code f8} or {@code <i4}, or of a name such as {@code float64}. */
     static DType parse(String text) {
         String code = text;
         boolean big = false;
@@ -38,8 +38,9 @@ final class DType {
         if (named == null) {
             char kind = code.isEmpty() ? ' ' : code.charAt(0);
             if ("biufcOUSVMm".indexOf(kind) < 0 || code.length() > 10) {
-                throw Refusal.unsupported("numpy type '" + shown(text) + "' is not known");
+                throw Refusal.unsupported("numpy type '" + shown(text) + "' is unknown");
             }
+            // numpy counts characters of text, of 4 bytes each.
             named = new DType(kind, number(code, text) * (kind == 'U' ? 4 : 1));
         }
         named.bigEndian = big;
@@ -85,16 +86,16 @@ final class DType {
         };
     }
 
-    /** Takes over the state that numpy gives its types: byte order, fields, size. */
+    /** Sets the state that {@code dtype.__reduce__} writes: byte order, sub-array, field names, fields, size. */
     void build(Object value) {
         if (!(value instanceof PyTuple state) || state.size() < 7) {
-            throw Refusal.corrupt("a numpy type has no proper state");
+            throw Refusal.corrupt("a numpy dtype has a malformed state");
         }
         bigEndian = state.get(1).equals(">");
         sub = state.get(2) != PyNone.NONE;
         if (state.get(5) instanceof Long given && given >= 0) {
             if (given > 1 << 24) {
-                throw Refusal.corrupt("a numpy type has elements of " + given + " bytes");
+                throw Refusal.corrupt("a numpy dtype has elements of " + given + " bytes");
             }
             size = given.intValue();
         }
@@ -109,7 +110,7 @@ final class DType {
                         && offset + type.size <= size) {
                     fields.put(n, new Field(type, offset.intValue()));
                 } else {
-                    throw Refusal.corrupt("a numpy type has a field outside its elements");
+                    throw Refusal.corrupt("a numpy dtype has a field outside its elements");
                 }
             });
         }
@@ -131,7 +132,7 @@ final class DType {
         return !fields.isEmpty();
     }
 
-    /** Whether elements are numbers or truth values. */
+    /** Whether elements are numbers or booleans of a size that is supported, and not sub-arrays. */
     boolean numeric() {
         boolean right = switch (kind) {
             case 'f' -> size == 2 || size == 4 || size == 8;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-/** {@code DummyClassifier}, {@code DummyRegressor}: always the same. Stateless. */
+/** {@code DummyClassifier} and {@code DummyRegressor}: a constant prediction that ignores the input. Stateless. */
 final class Dummies {
     private Dummies() {}
 

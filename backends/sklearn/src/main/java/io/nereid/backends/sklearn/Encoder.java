@@ -7,17 +7,20 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Categories as numbers, or as a column each: {@code OrdinalEncoder}, {@code OneHotEncoder}. Immutable. */
+/**
+ * {@code OrdinalEncoder} and {@code OneHotEncoder}: categories as their index, or as one indicator column each.
+ * Immutable.
+ */
 final class Encoder extends Transformer {
     private static final int UNKNOWN = -1;
 
     private final Categories[] categories;
-    /** For each column and category the group it counts as. */
+    /** For each column and category its output index; infrequent categories share one. */
     private final int[][] groups;
-    /** For each column the group of unknown values, or {@link #UNKNOWN}. */
+    /** For each column the output index of unknown values, or {@link #UNKNOWN}. */
     private final int[] otherwise;
 
-    private final boolean refuses;
+    private final boolean rejectsUnknown;
     private final int[] dropped;
     private final int[] widths;
     private final boolean oneHot;
@@ -33,7 +36,7 @@ final class Encoder extends Transformer {
         this.groups = groups(f, categories);
         this.otherwise = otherwise(f, categories.length);
         String unknown = f.text("handle_unknown", "error");
-        refuses = unknown.equals("error");
+        rejectsUnknown = unknown.equals("error");
         unknownValue = f.number("unknown_value", Double.NaN);
         missingValue = f.number("encoded_missing_value", Double.NaN);
     }
@@ -46,7 +49,7 @@ final class Encoder extends Transformer {
     static Encoder oneHot(Fields f) {
         Categories[] categories = categories(f);
         int[][] groups = groups(f, categories);
-        Object drop = f.any(f.knows("_drop_idx_after_grouping") ? "_drop_idx_after_grouping" : "drop_idx_");
+        Object drop = f.any(f.contains("_drop_idx_after_grouping") ? "_drop_idx_after_grouping" : "drop_idx_");
         Object[] drops = drop instanceof NdArray a ? a.values() : new Object[0];
         int[] dropped = new int[categories.length];
         int[] widths = new int[categories.length];
@@ -65,7 +68,7 @@ final class Encoder extends Transformer {
         Categories[] categories = new Categories[list.size()];
         for (int c = 0; c < categories.length; c++) {
             if (!(list.get(c) instanceof NdArray a)) {
-                throw Refusal.unsupported(f.path() + " has no lists of categories");
+                throw Refusal.unsupported(f.path() + " has no arrays of categories");
             }
             categories[c] = new Categories(a);
         }
@@ -110,7 +113,7 @@ final class Encoder extends Transformer {
         return true;
     }
 
-    /** Whether a column holds text. */
+    /** Whether a column has text categories. */
     boolean takesText(int column) {
         return categories[column].hasTexts();
     }
@@ -120,7 +123,7 @@ final class Encoder extends Transformer {
         if (place >= 0) {
             return groups[c][place];
         }
-        if (refuses) {
+        if (rejectsUnknown) {
             throw ServingException.invalidArgument(
                     type() + " found unknown category "
                             + (text == null ? v : "'" + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "'")

@@ -7,7 +7,10 @@ import io.nereid.tensor.DataType;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A fitted estimator. Immutable. */
+/**
+ * A fitted scikit-learn estimator: its predict methods, and the shape and type of their results. The base of
+ * classifiers, regressors, transformers and composite estimators. Immutable.
+ */
 abstract class Estimator {
     private final String type;
     private final int features;
@@ -17,35 +20,40 @@ abstract class Estimator {
         this.features = features;
     }
 
-    /** The name of its class in scikit-learn. */
+    /** The name of its scikit-learn class. */
     final String type() {
         return type;
     }
 
-    /** Columns it takes; -1 when it does not care. */
+    /** The number of input columns; -1 when any number is accepted, or the file does not store it. */
     int features() {
         return features;
     }
 
-    /** What it can do, the most usual first. */
+    /** The methods that it supports, the default one first. */
     abstract List<Method> methods();
 
-    /** Columns of an answer; 0 for one value a row; -1 when the file does not tell. */
+    /** The number of columns of a result; 0 for one value per row (a 1-d array); -1 when unknown before the run. */
     abstract int width(Method method);
 
     DataType type(Method method) {
         return DataType.FP64;
     }
 
-    /** Does it. A column that is one value a row is a table of one column. */
+    /** Runs a method. A result of one value per row is a table of one column. */
     abstract Table apply(Method method, Table table);
 
-    /** What its columns go through first, inside it; null for nothing. */
+    /** The preprocessor inside the estimator that its input passes first; null when there is none. */
     @Nullable Estimator before() {
         return null;
     }
 
-    /** Whether a row takes at most a few microseconds. */
+    /** Whether the result of {@link Method#TRANSFORM} always has as many columns as its input. */
+    boolean keepsWidth() {
+        return false;
+    }
+
+    /** Whether a row takes a few microseconds at most. */
     boolean quick() {
         return false;
     }
@@ -54,12 +62,27 @@ abstract class Estimator {
         return methods().contains(method);
     }
 
+    /**
+     * Runs a method after a check of the number of columns.
+     *
+     * @throws ServingException INVALID_ARGUMENT, in scikit-learn's words, for another number of columns
+     */
     final Table checked(Method method, Table table) {
-        int wanted = features();
-        if (wanted >= 0 && table.columns() != wanted) {
+        int expected = features();
+        if (expected >= 0 && table.columns() != expected) {
             throw ServingException.invalidArgument(
-                    "X has " + table.columns() + " features, but " + type + " is expecting " + wanted + " features");
+                    "X has " + table.columns() + " features, but " + type + " is expecting " + expected + " features");
         }
         return apply(method, table);
+    }
+
+    /** Builds the estimators that a meta-estimator contains, such as the members of a voting classifier. */
+    interface Factory {
+        /**
+         * The estimator of an object of the file.
+         *
+         * @throws ServingException INVALID_ARGUMENT for an object that is not a supported estimator
+         */
+        Estimator build(Object value);
     }
 }

@@ -8,9 +8,13 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The attributes of one estimator of a file, by name, with refusals that say which is missing. Immutable view. */
+/**
+ * The attributes of an estimator in a model file, by name: constructor parameters and fitted attributes. Accessors
+ * convert to Java types, and their errors name the class and the attribute. An immutable view of a {@link PyObject},
+ * confined to the thread that reads the file.
+ */
 final class Fields {
-    /** Of a sparse matrix that is written out. */
+    /** Of a sparse matrix that is converted to a dense one. */
     private static final int MOST_CELLS = 1 << 24;
 
     private final PyObject object;
@@ -19,7 +23,7 @@ final class Fields {
         this.object = object;
     }
 
-    /** The name of its class. */
+    /** The class name, such as {@code RandomForestClassifier}. */
     String type() {
         return object.type().name();
     }
@@ -32,14 +36,14 @@ final class Fields {
         return object;
     }
 
-    /** Whether it is there and not None. */
+    /** Whether the attribute is present and not None. */
     boolean has(String name) {
         Object value = object.attributes().get(name);
         return value != null && value != PyNone.NONE;
     }
 
-    /** Whether it is there, be it None. */
-    boolean knows(String name) {
+    /** Whether the attribute is present, possibly as None. */
+    boolean contains(String name) {
         return object.attributes().containsKey(name);
     }
 
@@ -56,7 +60,7 @@ final class Fields {
             }
         }
         throw Refusal.unsupported(path() + " has no '" + names[0]
-                + "': it is not fitted, or of a version of scikit-learn that is not known" + version());
+                + "': it is not fitted, or of an unsupported version of scikit-learn" + version());
     }
 
     private String version() {
@@ -106,7 +110,7 @@ final class Fields {
                 path() + " has " + Values.kind(required(names)) + " for '" + names[0] + "' (expected: an array)");
     }
 
-    /** A sparse matrix of compressed rows, written out. */
+    /** Converts a {@code scipy.sparse} matrix of compressed rows (CSR) to a dense array. */
     private NdArray dense(PyObject matrix) {
         Fields f = new Fields(matrix);
         if (!f.type().startsWith("csr")) {
@@ -122,14 +126,14 @@ final class Fields {
                 || ends.length != rows + 1
                 || places.length != data.length) {
             throw Refusal.corrupt(path() + " has a sparse matrix of " + rows + " x " + columns + " (expected: at most "
-                    + MOST_CELLS + " cells, and rows that fit)");
+                    + MOST_CELLS + " cells, and consistent arrays)");
         }
         ByteBuffer cells =
                 ByteBuffer.allocate(((int) (rows * columns)) * Double.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         for (int r = 0; r < rows; r++) {
             for (int i = ends[r]; i < ends[r + 1]; i++) {
                 if (i < 0 || i >= data.length || places[i] < 0 || places[i] >= columns) {
-                    throw Refusal.corrupt(path() + " has a sparse matrix with a cell outside it");
+                    throw Refusal.corrupt(path() + " has a sparse matrix with an index out of range");
                 }
                 int at = ((int) (r * columns + places[i])) * Double.BYTES;
                 cells.putDouble(at, cells.getDouble(at) + data[i]);
@@ -150,7 +154,7 @@ final class Fields {
         return sized(doubles(names), length, names[0]);
     }
 
-    /** An array of this length, or null when there is none. */
+    /** An array of exactly this length, or null when the attribute is absent or None. */
     double @Nullable [] optional(int length, String name) {
         return has(name) ? sized(doubles(name), length, name) : null;
     }
@@ -180,7 +184,7 @@ final class Fields {
         if (value instanceof PyObject o) {
             return o.elements().items();
         }
-        throw Refusal.unsupported("there is " + Values.kind(value) + " (expected: a list)");
+        throw Refusal.unsupported("it has " + Values.kind(value) + " (expected: a list)");
     }
 
     PyObject object(String... names) {
@@ -194,20 +198,30 @@ final class Fields {
         if (value instanceof PyObject o) {
             return o;
         }
-        throw Refusal.unsupported("there is " + Values.kind(value) + " (expected: an estimator)");
+        throw Refusal.unsupported("it has " + Values.kind(value) + " (expected: an estimator)");
     }
 
-    /** How many features it was fitted to; -1 when it does not say. */
+    /** The number of features that it was fitted to; -1 when the file does not store it. */
     int features() {
-        return knows("n_features_in_") ? integer("n_features_in_", -1) : integer("n_features_", -1);
+        return contains("n_features_in_") ? integer("n_features_in_", -1) : integer("n_features_", -1);
     }
 
-    /** Names of the columns it was fitted to; empty when it was fitted to an array. */
+    /** The names of the columns that it was fitted to; empty when it was fitted to an array. */
     List<String> names() {
         List<String> names = new ArrayList<>();
         Object value = any("feature_names_in_");
         value = value == null ? any("_feature_names_in") : value;
         if (value instanceof NdArray a) {
+            for (Object name : a.values()) {
+                names.add(String.valueOf(name));
+            }
+        }
+        if (names.isEmpty()
+                && any("_df_columns") instanceof PyObject index
+                && index.arguments().size() > 1
+                && index.arguments().get(1) instanceof PyDict d
+                && d.items().get("data") instanceof NdArray a) {
+            // scikit-learn 0.24 stores the index of the data frame instead.
             for (Object name : a.values()) {
                 names.add(String.valueOf(name));
             }

@@ -5,7 +5,10 @@ package io.nereid.backends.sklearn;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Single trees and averages of trees, bagged ones too. Stateless. */
+/**
+ * Decision trees, random forests and extra trees ({@code DecisionTree*}, {@code ExtraTree*}, {@code RandomForest*},
+ * {@code ExtraTrees*}): the average over one or several trees. Stateless.
+ */
 final class Forest {
     private Forest() {}
 
@@ -30,14 +33,14 @@ final class Forest {
     }
 
     static Estimator classifier(Fields f) {
-        return f.integer("n_outputs_", 1) == 1 ? new Classes(f, trees(f)) : new ManyClasses(f, trees(f));
+        return f.integer("n_outputs_", 1) == 1 ? new Classes(f, trees(f)) : new MultiTarget(f, trees(f));
     }
 
     static Estimator regressor(Fields f) {
         return new Numbers(f, trees(f));
     }
 
-    /** Probabilities, averaged. Immutable. */
+    /** The mean of the trees' class probabilities. Immutable. */
     private static final class Classes extends Classifier {
         private final List<Tree> trees;
 
@@ -85,13 +88,15 @@ final class Forest {
         }
     }
 
-    /** Probabilities of several targets, averaged. Immutable. */
-    private static final class ManyClasses extends Targets.Classes {
+    /** The mean of the trees' class probabilities, for several targets. Immutable. */
+    private static final class MultiTarget extends MultiTargetClassifier {
         private final List<Tree> trees;
-        /** Numbers of a target at a leaf: as many as the target of most classes has. */
+        /**
+         * Values per target at a leaf: the number of classes of the target with most classes, padded for the others.
+         */
         private final int most;
 
-        ManyClasses(Fields f, List<Tree> trees) {
+        MultiTarget(Fields f, List<Tree> trees) {
             super(f.type(), trees.get(0).features(), labels(f));
             this.trees = trees;
             this.most = trees.get(0).width() / Math.max(1, trees.get(0).outputs());
@@ -134,7 +139,7 @@ final class Forest {
         }
     }
 
-    /** Numbers, averaged. Immutable. */
+    /** The mean of the trees' predictions. Immutable. */
     private static final class Numbers extends Regressor {
         private final List<Tree> trees;
         private final int outputs;

@@ -6,11 +6,14 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** {@code HistGradientBoosting*}: sums of trees that know missing values and categories. Stateless. */
+/**
+ * {@code HistGradientBoostingClassifier} and {@code HistGradientBoostingRegressor}: a baseline plus the sum of trees,
+ * with native support of missing values and categorical features. Stateless.
+ */
 final class HistogramBoosting {
     private HistogramBoosting() {}
 
-    /** One tree. Immutable. */
+    /** One tree ({@code TreePredictor}). Immutable. */
     private static final class HistogramTree {
         private final double[] value;
         private final int[] feature;
@@ -48,7 +51,7 @@ final class HistogramBoosting {
                                 && feature[i] < features
                                 && (!categorical[i] || (bitset[i] >= 0 && bitset[i] < bits.length / 8)));
                 if (!right) {
-                    throw Refusal.corrupt(f.path() + " has a node " + i + " that leads nowhere");
+                    throw Refusal.corrupt(f.path() + " has a node " + i + " with invalid children");
                 }
             }
         }
@@ -64,7 +67,7 @@ final class HistogramBoosting {
             return flags;
         }
 
-        double predict(double[] x, int from, HistogramScores known) {
+        double predict(double[] x, int from, HistogramScores scores) {
             int node = 0;
             while (!leaf[node]) {
                 double v = x[from + feature[node]];
@@ -72,7 +75,7 @@ final class HistogramBoosting {
                 if (Double.isNaN(v)) {
                     goLeft = missingLeft[node];
                 } else if (categorical[node]) {
-                    goLeft = known.knows(feature[node], v) ? in(bitset[node], (int) v) : missingLeft[node];
+                    goLeft = scores.isKnownCategory(feature[node], v) ? in(bitset[node], (int) v) : missingLeft[node];
                 } else {
                     goLeft = v <= threshold[node];
                 }
@@ -81,12 +84,13 @@ final class HistogramBoosting {
             return value[node];
         }
 
+        /** Whether a category is in the bit set of those that go left: 8 words of 32 bits, for categories below 256. */
         private boolean in(int set, int v) {
             return ((long) bits[set * 8 + (v >> 5)] >> (v & 31) & 1) != 0;
         }
     }
 
-    /** Raw scores. Immutable. */
+    /** The raw predictions. Immutable. */
     private static final class HistogramScores implements RawScores {
         private final String type;
         private final List<List<HistogramTree>> stages = new ArrayList<>();
@@ -94,13 +98,13 @@ final class HistogramBoosting {
         private final int features;
         private final int width;
         private final @Nullable Estimator before;
-        /** For each categorical column the categories it may have; null for a column of numbers. */
+        /** The known categories of each categorical column; null for a numeric column. */
         private final @Nullable Categories[] categories;
 
-        HistogramScores(Fields f, Assembly assembly) {
+        HistogramScores(Fields f, Estimator.Factory factory) {
             type = f.type();
             width = f.integer("n_trees_per_iteration_", 1);
-            before = f.has("_preprocessor") ? assembly.build(f.required("_preprocessor")) : null;
+            before = f.has("_preprocessor") ? factory.build(f.required("_preprocessor")) : null;
             features = before != null ? before.width(Method.TRANSFORM) : f.integer("_n_features", f.features());
             double[] given = f.doubles("_baseline_prediction");
             baseline = given.length == width ? given : new double[width];
@@ -114,7 +118,7 @@ final class HistogramBoosting {
                 }
                 if (trees.size() != width) {
                     throw Refusal.corrupt(
-                            f.path() + " has " + trees.size() + " trees a stage (expected: " + width + ")");
+                            f.path() + " has " + trees.size() + " trees per iteration (expected: " + width + ")");
                 }
                 stages.add(trees);
             }
@@ -139,7 +143,8 @@ final class HistogramBoosting {
             return known;
         }
 
-        boolean knows(int column, double v) {
+        /** Whether the value is a category of the training data; others are handled as missing. */
+        boolean isKnownCategory(int column, double v) {
             Categories c = categories[column];
             return v >= 0 && v < 256 && (c == null || c.find(v, null) >= 0);
         }
@@ -156,7 +161,7 @@ final class HistogramBoosting {
 
         @Override
         public int inputs(Fields f) {
-            return f.knows("n_features_in_") ? f.features() : features;
+            return f.contains("n_features_in_") ? f.features() : features;
         }
 
         @Override
@@ -178,15 +183,16 @@ final class HistogramBoosting {
         }
     }
 
-    static Estimator classifier(Fields f, Assembly assembly) {
-        return new RawScores.Classes(f, new HistogramScores(f, assembly));
+    static Estimator classifier(Fields f, Estimator.Factory factory) {
+        return new RawScores.Classes(f, new HistogramScores(f, factory));
     }
 
-    static Estimator regressor(Fields f, Assembly assembly) {
+    static Estimator regressor(Fields f, Estimator.Factory factory) {
         boolean exp = List.of("poisson", "gamma").contains(f.text("loss", ""));
-        return new Numbers(f, new HistogramScores(f, assembly), exp);
+        return new Numbers(f, new HistogramScores(f, factory), exp);
     }
 
+    /** Immutable. */
     private static final class Numbers extends Regressor {
         private final HistogramScores scores;
         private final boolean exp;

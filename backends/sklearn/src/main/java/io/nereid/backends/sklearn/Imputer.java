@@ -6,7 +6,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Fills holes: {@code SimpleImputer}, with its columns that tell where the holes were. Immutable. */
+/**
+ * {@code SimpleImputer}: replaces missing values, and optionally adds indicator columns of where they were. Immutable.
+ */
 final class Imputer extends Transformer {
     private final Object missing;
     private final Object[] fills;
@@ -40,7 +42,7 @@ final class Imputer extends Transformer {
         return new Imputer(f, missing(f), fills, Steps.ints(kept), indicated);
     }
 
-    /** What counts as a hole: text, or a number. */
+    /** The placeholder of a missing value: a text, or a number, possibly NaN. */
     static Object missing(Fields f) {
         Object missing = f.any("missing_values");
         return missing instanceof String s ? s : missing == null ? (Object) Double.NaN : Values.number(missing);

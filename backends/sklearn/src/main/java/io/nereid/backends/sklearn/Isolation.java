@@ -6,13 +6,16 @@ import io.nereid.tensor.DataType;
 import java.util.ArrayList;
 import java.util.List;
 
-/** {@code IsolationForest}: how soon random cuts part a row from the others. Immutable. */
+/**
+ * {@code IsolationForest}: scores anomalies. Random splits isolate an outlier after few steps, so a short average path
+ * from root to leaf means an abnormal row. Immutable.
+ */
 final class Isolation extends Estimator {
     private static final double EULER = 0.5772156649015329;
 
     private final List<Tree> trees = new ArrayList<>();
     private final List<int[]> columns = new ArrayList<>();
-    /** For each tree and leaf the length of the path to it. */
+    /** The path length of each leaf, by tree: its depth, plus the expected depth of a tree over its samples. */
     private final List<double[]> paths = new ArrayList<>();
 
     private final double scale;
@@ -25,10 +28,10 @@ final class Isolation extends Estimator {
             Fields one = new Fields(Fields.asObject(each));
             Tree tree = Tree.of(one);
             int[] chosen = trees.size() < given.size() && given.get(trees.size()) instanceof NdArray a
-                    ? Assembly.within(a.ints(), f.features())
+                    ? Steps.within(a.ints(), f.features())
                     : new int[0];
             if (chosen.length != tree.features()) {
-                throw Refusal.corrupt(f.path() + " has a tree of other columns than it should");
+                throw Refusal.corrupt(f.path() + " has a tree whose number of columns does not match");
             }
             double[] samples = Tree.samples(one);
             int[] depths = tree.depths();
@@ -45,7 +48,7 @@ final class Isolation extends Estimator {
         offset = f.number("offset_", -0.5);
     }
 
-    /** The average length of a path among so many samples. */
+    /** c(n) of the paper: the average path length of a search tree over {@code n} samples, which normalises scores. */
     private static double usual(double n) {
         return n <= 1 ? 0 : n == 2 ? 1 : 2 * (Math.log(n - 1) + EULER) - 2 * (n - 1) / n;
     }

@@ -5,7 +5,7 @@ package io.nereid.backends.sklearn;
 import io.nereid.tensor.DataType;
 import org.jspecify.annotations.Nullable;
 
-/** The classes of a classifier, in their order. Immutable. */
+/** The labels of a classifier's classes, in the order of {@code classes_}: numbers or texts. Immutable. */
 final class Labels {
     private final double[] numbers;
     private final @Nullable String @Nullable [] texts;
@@ -19,7 +19,7 @@ final class Labels {
 
     static Labels of(NdArray classes) {
         if (classes.rank() != 1 || classes.count() == 0) {
-            throw Refusal.unsupported("its classes are not a list of labels");
+            throw Refusal.unsupported("its classes are not a 1-d array of labels");
         }
         Object[] values = classes.values();
         double[] numbers = new double[values.length];
@@ -40,7 +40,7 @@ final class Labels {
         return new Labels(numbers, texts, text ? DataType.BYTES : type);
     }
 
-    /** 0, 1, 2, … */
+    /** The labels 0, 1, …, {@code count - 1}. */
     static Labels upTo(int count) {
         double[] numbers = new double[count];
         for (int i = 0; i < count; i++) {
@@ -61,7 +61,7 @@ final class Labels {
         return numbers[i];
     }
 
-    /** The labels of these classes, as one column. */
+    /** The labels of class indexes, as one column. */
     Table pick(int[] classes) {
         double[] picked = new double[classes.length];
         String[] pickedTexts = texts == null ? null : new String[classes.length];
@@ -74,7 +74,7 @@ final class Labels {
         return new Table(classes.length, 1, picked, pickedTexts);
     }
 
-    /** The index of each row's first greatest column. */
+    /** The index of each row's greatest column, the first of equals, as {@code argmax}. */
     static int[] greatest(Table scores) {
         int[] best = new int[scores.rows()];
         for (int r = 0; r < best.length; r++) {

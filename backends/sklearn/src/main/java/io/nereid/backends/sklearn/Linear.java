@@ -4,11 +4,14 @@ package io.nereid.backends.sklearn;
 
 import java.util.List;
 
-/** Weighted sums of columns: the linear models, as regressors and classifiers. Stateless. */
+/**
+ * The linear models of {@code sklearn.linear_model}, and those of other modules that predict from {@code coef_} and
+ * {@code intercept_} as they do: linear support vector machines and linear discriminant analysis. Stateless.
+ */
 final class Linear {
     private Linear() {}
 
-    /** Weights and what is added. Immutable. */
+    /** {@code coef_} and {@code intercept_}, one row per output. Immutable. */
     static final class Weights {
         private final double[][] rows;
         private final double[] intercepts;
@@ -54,14 +57,14 @@ final class Linear {
         }
     }
 
-    /** What is done with the sum. */
+    /** The inverse link function, applied to the linear sum. */
     private enum Link {
         NONE,
         EXP,
         LOGIT
     }
 
-    /** A linear regression, or a generalised one. Immutable. */
+    /** A linear or generalised linear regression. Immutable. */
     private static final class Model extends Regressor {
         private final Weights weights;
         private final Link link;
@@ -92,12 +95,12 @@ final class Linear {
         return new Model(f, Weights.of(f), f.array("coef_").rank() < 2, Link.NONE);
     }
 
-    /** PLS and the like would be 2-D; SVR with a linear kernel is flat whatever its weights look like. */
+    /** Regressors that return a 1-d array even when {@code coef_} is 2-d. */
     static Estimator flatRegressor(Fields f) {
         return new Model(f, Weights.of(f), true, Link.NONE);
     }
 
-    /** Poisson, gamma and Tweedie regression. */
+    /** Poisson, gamma and Tweedie regression: the link is log, but identity for a Tweedie power of 0 or less. */
     static Estimator logRegressor(Fields f) {
         boolean identity = f.text("link", "auto").equals("identity")
                 || (f.text("link", "auto").equals("auto")
@@ -106,10 +109,10 @@ final class Linear {
         return new Model(f, Weights.of(f), true, identity ? Link.NONE : Link.EXP);
     }
 
-    /** How probabilities come from scores. */
+    /** How probabilities are computed from decision scores. */
     private enum Proba {
         NONE,
-        /** Each class by itself, then made to sum to 1. */
+        /** The logistic function of each score, normalised to a sum of 1. */
         ONE_AGAINST_REST,
         SOFTMAX,
         MODIFIED_HUBER
@@ -131,7 +134,7 @@ final class Linear {
             }
         }
 
-        /** Some old classifiers keep their classes in a helper. */
+        /** Some versions of scikit-learn keep the classes of RidgeClassifier in its label binarizer. */
         private static Labels labels(Fields f) {
             return Labels.of(
                     f.has("classes_")
@@ -191,7 +194,7 @@ final class Linear {
                 }
                 for (int c = 0; c < scores.columns(); c++) {
                     int at = r * scores.columns() + c;
-                    // Where the modified Huber loss gives every class 0, all are equally likely.
+                    // The modified Huber loss can give 0 to every class: then all are equally likely.
                     s[at] = sum == 0 ? 1.0 / scores.columns() : s[at] / sum;
                 }
             }
@@ -199,6 +202,10 @@ final class Linear {
         }
     }
 
+    /**
+     * Logistic regression. Which of the two formulas of probabilities holds depends on {@code multi_class} and the
+     * solver, and the default of {@code multi_class} changed between versions.
+     */
     static Estimator logistic(Fields f) {
         String multi = f.text("multi_class", "auto");
         boolean rest = multi.equals("ovr")
@@ -209,6 +216,7 @@ final class Linear {
         return new Discriminant(f, Weights.of(f), rest ? Proba.ONE_AGAINST_REST : Proba.SOFTMAX);
     }
 
+    /** Stochastic gradient descent: probabilities exist for the losses log and modified Huber only. */
     static Estimator sgd(Fields f) {
         String loss = f.text("loss", "hinge");
         Proba proba = List.of("log", "log_loss").contains(loss)
@@ -217,6 +225,7 @@ final class Linear {
         return new Discriminant(f, Weights.of(f), proba);
     }
 
+    /** Classifiers without {@code predict_proba}. */
     static Estimator scoresOnly(Fields f) {
         return new Discriminant(f, Weights.of(f), Proba.NONE);
     }

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-/** Memory that reading one file may take, by estimate. Confined to one thread. */
+/**
+ * A budget of heap memory for reading one file. Readers charge an estimate for each object that they make, so that a
+ * small file which describes huge objects fails instead of exhausting the heap. Confined to one thread.
+ */
 final class MemoryLimit {
     private final long limit;
     private long used;
@@ -11,12 +14,12 @@ final class MemoryLimit {
         this.limit = limit;
     }
 
-    /** Half of what the machine gives this process. */
+    /** Half of the maximum heap, at least 64 MiB. */
     static MemoryLimit ofHeap() {
         return new MemoryLimit(Math.max(64L << 20, Runtime.getRuntime().maxMemory() / 2));
     }
 
-    /** @throws io.nereid.base.ServingException INVALID_ARGUMENT when the limit is passed */
+    /** @throws io.nereid.base.ServingException INVALID_ARGUMENT when the limit is exceeded */
     void charge(long bytes) {
         if (bytes < 0 || bytes > limit - used) {
             throw Refusal.unsupported("its contents take more than " + (limit >> 20) + " MiB of memory");

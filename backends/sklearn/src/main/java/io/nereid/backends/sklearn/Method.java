@@ -5,7 +5,7 @@ package io.nereid.backends.sklearn;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** What can be asked of an estimator; the names are those of the outputs. Immutable. */
+/** The prediction methods of scikit-learn's estimators; their Python names are the names of the outputs. Immutable. */
 enum Method {
     PREDICT,
     PREDICT_PROBA,

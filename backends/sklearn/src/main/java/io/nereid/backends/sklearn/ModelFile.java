@@ -11,16 +11,20 @@ import java.nio.file.Path;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.InflaterInputStream;
 
-/** A pickle or joblib file, plain or compressed. Stateless. */
+/**
+ * Reads a model file of any supported format: pickle or joblib, plain or compressed with gzip or zlib, or a skops
+ * archive. The format is recognised by the first bytes, not by the file name. Stateless.
+ */
 final class ModelFile {
     private static final int BUFFER = 1 << 16;
 
     private ModelFile() {}
 
     /**
-     * What the file holds, as data.
+     * Returns the content of the file as data: Python values, {@link NdArray}s and {@link PyObject}s.
      *
-     * @throws ServingException INVALID_ARGUMENT for what cannot be read, without the file's name
+     * @throws ServingException INVALID_ARGUMENT for a file that cannot be read; the message leaves the file name to the
+     *     caller
      */
     static Object read(Path file, MemoryLimit memory) {
         if (isZip(file)) {
@@ -33,7 +37,7 @@ final class ModelFile {
         }
     }
 
-    /** As {@link #read(Path, MemoryLimit)}, from a stream that can go back. */
+    /** As {@link #read(Path, MemoryLimit)}, from a stream that supports mark and reset. */
     static Object read(InputStream raw, MemoryLimit memory) throws IOException {
         raw.mark(16);
         byte[] head = raw.readNBytes(6);
@@ -44,13 +48,14 @@ final class ModelFile {
         InputStream in = raw;
         if (starts(head, 0x1f, 0x8b)) {
             in = new BufferedInputStream(gzip(raw), BUFFER);
+            // A zlib header: deflate with a 32 KiB window, and the two bytes are a multiple of 31 (RFC 1950).
         } else if (head[0] == 0x78 && head.length > 1 && ((head[0] & 0xff) * 256 + (head[1] & 0xff)) % 31 == 0) {
             in = new BufferedInputStream(new InflaterInputStream(raw, new java.util.zip.Inflater(), BUFFER), BUFFER);
         } else {
             String foreign = foreign(head);
             if (!foreign.isEmpty()) {
                 throw ServingException.invalidArgument(
-                        "it is " + foreign + ", which is not read",
+                        "it is " + foreign + ", which is not supported",
                         "save the model uncompressed, or with joblib.dump(model, path, compress=('zlib', 3))");
             }
         }

@@ -9,7 +9,10 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A numpy array. Confined to the thread that reads the file; unchanged once its state is there. */
+/**
+ * A numpy array as the file holds it: raw bytes, or a list of objects for dtype {@code object}. Elements are decoded on
+ * access. Confined to the thread that reads the file; unchanged once its state is set.
+ */
 final class NdArray {
     private int[] shape = {0};
     private DType type = DType.parse("f8");
@@ -17,7 +20,7 @@ final class NdArray {
     private byte[] raw = {};
     private @Nullable List<Object> objects;
 
-    /** An array whose state is still to come. */
+    /** An array whose state follows, by {@link #build}. */
     NdArray() {}
 
     /** An array over raw bytes. */
@@ -27,7 +30,7 @@ final class NdArray {
 
     private void set(int[] newShape, DType newType, boolean newFortran, byte[] newRaw) {
         if (newType.size() == 0 && count(newShape) > 1 << 20) {
-            throw Refusal.corrupt("an array of shape " + Arrays.toString(newShape) + " has elements of no bytes");
+            throw Refusal.corrupt("an array of shape " + Arrays.toString(newShape) + " has elements of size 0");
         }
         long bytes = count(newShape) * newType.size();
         if (bytes != newRaw.length) {
@@ -41,10 +44,10 @@ final class NdArray {
         objects = null;
     }
 
-    /** Takes over the state that numpy gives its arrays: version, shape, type, order, data. */
+    /** Sets the state that {@code ndarray.__reduce__} writes: (version, shape, dtype, Fortran order, data). */
     void build(Object value) {
         if (!(value instanceof PyTuple s) || s.size() < 5 || !(s.get(2) instanceof DType newType)) {
-            throw Refusal.corrupt("an array has no proper state");
+            throw Refusal.corrupt("an array has a malformed state");
         }
         int[] newShape = shape(s.get(1));
         if (s.get(4) instanceof PyList list) {
@@ -58,17 +61,21 @@ final class NdArray {
         } else if (s.get(4) instanceof byte[] bytes && newType.kind() != 'O') {
             set(newShape, newType, Boolean.TRUE.equals(s.get(3)), bytes);
         } else {
-            throw Refusal.corrupt("an array has no proper data");
+            throw Refusal.corrupt("an array has malformed data");
         }
     }
 
-    /** @throws io.nereid.base.ServingException INVALID_ARGUMENT for what is no shape, or one of 2^31 elements or more */
+    /**
+     * Converts a Python tuple, or a single number, to a shape.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for another value, or a shape of 2^31 elements or more
+     */
     static int[] shape(Object value) {
         if (value instanceof Long n) {
             return shape(new PyTuple(List.of(n)));
         }
         if (!(value instanceof PyTuple t) || t.size() > 32) {
-            throw Refusal.corrupt("an array has no proper shape");
+            throw Refusal.corrupt("an array has a malformed shape");
         }
         int[] shape = new int[t.size()];
         for (int i = 0; i < shape.length; i++) {
@@ -123,7 +130,7 @@ final class NdArray {
         return objects != null && !objects.isEmpty() && objects.stream().anyMatch(String.class::isInstance);
     }
 
-    /** The numbers, last dimension fastest. */
+    /** All elements as numbers, in C order. */
     double[] doubles() {
         double[] values = new double[count()];
         List<Object> list = objects;
@@ -137,7 +144,7 @@ final class NdArray {
         return values;
     }
 
-    /** The numbers of one field of a structured array. */
+    /** One field of a structured array as numbers, in C order. */
     double[] doubles(String field) {
         DType.Field f = type.field(field);
         if (f == null) {
@@ -173,7 +180,9 @@ final class NdArray {
         }
     }
 
-    /** Index in Fortran's order, and one step on in C's. */
+    /**
+     * Returns where the element at {@code index} lies in Fortran order, then advances {@code index} by one in C order.
+     */
     private int fortranIndex(int[] index) {
         int at = 0;
         for (int d = shape.length - 1; d >= 0; d--) {
@@ -212,6 +221,7 @@ final class NdArray {
     }
 
     private static double unsigned(long v) {
+        // Halved first, for a long above 2^63 is negative in Java; the lost lowest bit is below a double's precision.
         return v >= 0 ? v : (double) (v >>> 1) * 2;
     }
 
@@ -224,6 +234,7 @@ final class NdArray {
         };
     }
 
+    /** IEEE 754 half precision: 5 bits of exponent, 10 of mantissa. */
     private static double half(short bits) {
         int exponent = bits >> 10 & 31;
         int mantissa = bits & 1023;
@@ -235,7 +246,7 @@ final class NdArray {
         return bits < 0 ? -value : value;
     }
 
-    /** Elements as Long, Double, Boolean, String or whatever objects it holds, last dimension fastest. */
+    /** All elements in C order, as Long, Double, Boolean or String; of an object array, the objects themselves. */
     Object[] values() {
         Object[] values = new Object[count()];
         List<Object> list = objects;
@@ -269,6 +280,7 @@ final class NdArray {
         };
     }
 
+    /** The length of a byte string: numpy pads with zero bytes. */
     private int length(int at) {
         int length = type.size();
         while (length > 0 && raw[at + length - 1] == 0) {

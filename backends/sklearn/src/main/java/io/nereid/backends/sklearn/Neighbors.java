@@ -4,11 +4,14 @@ package io.nereid.backends.sklearn;
 
 import java.util.Arrays;
 
-/** k nearest neighbours, by looking at all samples. Stateless. */
+/**
+ * {@code KNeighborsClassifier} and {@code KNeighborsRegressor}. Compares with all training samples (brute force); the
+ * tree in the file is not used, because it changes the speed only, not the result. Stateless.
+ */
 final class Neighbors {
     private Neighbors() {}
 
-    /** The samples and how far they are. Immutable. */
+    /** The training samples, the metric and the weights of neighbours. Immutable. */
     private static final class Samples {
         private final double[][] points;
         private final int k;
@@ -25,7 +28,7 @@ final class Neighbors {
             byDistance = weights.equals("distance");
             p = power(f);
             if (k < 1 || k > points.length) {
-                throw Refusal.corrupt(f.path() + " wants " + k + " of " + points.length + " samples");
+                throw Refusal.corrupt(f.path() + " needs " + k + " neighbours of " + points.length + " samples");
             }
         }
 
@@ -52,7 +55,7 @@ final class Neighbors {
             return points[0].length;
         }
 
-        /** Distance, to be compared only. */
+        /** The distance without its final root, which does not change the order. */
         private double distance(double[] x, int from, double[] point) {
             double sum = 0;
             for (int i = 0; i < point.length; i++) {
@@ -64,7 +67,7 @@ final class Neighbors {
             return sum;
         }
 
-        /** Finds the nearest of a row, the nearest first, and their weights. */
+        /** Finds the k nearest samples of a row by insertion, the nearest first, and computes their weights. */
         void nearest(double[] x, int from, int[] found, double[] weights) {
             Arrays.fill(weights, Double.POSITIVE_INFINITY);
             for (int i = 0; i < points.length; i++) {
@@ -80,6 +83,7 @@ final class Neighbors {
                     found[at] = i;
                 }
             }
+            // With weights 'distance', samples at distance 0 count alone: 1 / 0 is not a weight.
             boolean zero = weights[0] == 0;
             for (int i = 0; i < k; i++) {
                 double d =
@@ -90,13 +94,14 @@ final class Neighbors {
     }
 
     static Estimator classifier(Fields f) {
-        return f.flag("outputs_2d_", false) ? new ManyClasses(f, new Samples(f)) : new Classes(f, new Samples(f));
+        return f.flag("outputs_2d_", false) ? new MultiTarget(f, new Samples(f)) : new Classes(f, new Samples(f));
     }
 
     static Estimator regressor(Fields f) {
         return new Numbers(f, new Samples(f));
     }
 
+    /** Votes of the neighbours. Immutable. */
     private static final class Classes extends Classifier {
         private final Samples samples;
         private final int[] y;
@@ -107,7 +112,7 @@ final class Neighbors {
             this.y = f.array("_y").ints();
             for (int v : y) {
                 if (v < 0 || v >= labels().count()) {
-                    throw Refusal.corrupt(f.path() + " has a sample of no class");
+                    throw Refusal.corrupt(f.path() + " has a sample whose class does not exist");
                 }
             }
             if (y.length != samples.points.length) {
@@ -143,11 +148,11 @@ final class Neighbors {
         }
     }
 
-    private static final class ManyClasses extends Targets.Classes {
+    private static final class MultiTarget extends MultiTargetClassifier {
         private final Samples samples;
         private final int[] y;
 
-        ManyClasses(Fields f, Samples samples) {
+        MultiTarget(Fields f, Samples samples) {
             super(f.type(), samples.features(), labels(f));
             this.samples = samples;
             this.y = f.array("_y").ints();
@@ -158,7 +163,7 @@ final class Neighbors {
             }
             for (int i = 0; i < y.length; i++) {
                 if (y[i] < 0 || y[i] >= labels().get(i % targets).count()) {
-                    throw Refusal.corrupt(f.path() + " has a sample of no class");
+                    throw Refusal.corrupt(f.path() + " has a sample whose class does not exist");
                 }
             }
         }
@@ -189,6 +194,7 @@ final class Neighbors {
         }
     }
 
+    /** The weighted mean of the neighbours' targets. Immutable. */
     private static final class Numbers extends Regressor {
         private final Samples samples;
         private final double[][] y;

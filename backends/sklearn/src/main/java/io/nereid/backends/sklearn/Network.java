@@ -4,11 +4,11 @@ package io.nereid.backends.sklearn;
 
 import java.util.List;
 
-/** {@code MLPClassifier}, {@code MLPRegressor}. Stateless. */
+/** The neural networks {@code MLPClassifier} and {@code MLPRegressor}. Stateless. */
 final class Network {
     private Network() {}
 
-    /** The layers. Immutable. */
+    /** The layers: weights transposed to [output][input], so that each output is a dot product. Immutable. */
     private static final class Layers {
         private final String type;
         private final double[][][] weights;
@@ -43,7 +43,7 @@ final class Network {
                         || wa.dim(0) == 0
                         || wa.dim(1) == 0
                         || (l > 0 && wa.dim(0) != weights[l - 1].length)) {
-                    throw Refusal.corrupt(f.path() + " has layers that do not fit each other");
+                    throw Refusal.corrupt(f.path() + " has layers of inconsistent sizes");
                 }
             }
         }
@@ -126,7 +126,7 @@ final class Network {
         Labels labels = Labels.of(f.array("classes_"));
         boolean binary = layers.outputs() == 1;
         if (labels.count() != (binary ? 2 : layers.outputs()) || (!binary && !layers.last.equals("softmax"))) {
-            throw Refusal.unsupported(f.path() + " for several labels at once is not supported");
+            throw Refusal.unsupported(f.path() + " for multilabel targets is not supported");
         }
         return new Classifier(f.type(), layers.features(), labels) {
             @Override

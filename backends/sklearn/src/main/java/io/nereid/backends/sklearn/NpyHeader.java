@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The header of a numpy file: a dict of Python, written out, with {@code descr}, {@code fortran_order} and {@code shape}.
- * Confined to one thread.
+ * Parses the header of a {@code .npy} file: a Python dict literal with the keys {@code descr}, {@code fortran_order}
+ * and {@code shape}. Only the literals that numpy writes there are accepted. Confined to one thread.
  */
 final class NpyHeader {
     private final String text;
@@ -16,7 +16,7 @@ final class NpyHeader {
     private boolean fortran;
     private int[] shape = {};
 
-    /** @throws io.nereid.base.ServingException INVALID_ARGUMENT for what is no such dict */
+    /** @throws io.nereid.base.ServingException INVALID_ARGUMENT for text that is not such a dict */
     NpyHeader(String text) {
         this.text = text;
         expect('{');
@@ -53,7 +53,7 @@ final class NpyHeader {
         return shape;
     }
 
-    /** A code, or a list of fields, which lie one behind the other; those without a name are gaps. */
+    /** A dtype code, or a list of contiguous fields; fields without a name are padding. */
     private DType descr() {
         if (next() == '\'') {
             return DType.parse(string());
@@ -67,11 +67,11 @@ final class NpyHeader {
             String name = string();
             expect(',');
             if (next() != '\'') {
-                throw Refusal.unsupported("an array has fields with fields");
+                throw Refusal.unsupported("an array has nested structured fields");
             }
             DType field = DType.parse(string());
             if (next() == ',') {
-                throw Refusal.unsupported("an array has fields that are arrays");
+                throw Refusal.unsupported("an array has fields that are sub-arrays");
             }
             expect(')');
             if (!name.isEmpty()) {
@@ -148,6 +148,6 @@ final class NpyHeader {
     }
 
     private static io.nereid.base.ServingException damaged() {
-        return Refusal.corrupt("an array's header is not numpy's");
+        return Refusal.corrupt("an array's .npy header is malformed");
     }
 }

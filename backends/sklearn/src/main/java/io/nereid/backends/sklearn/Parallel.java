@@ -6,14 +6,17 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** {@code FeatureUnion} and {@code ColumnTransformer}: results beside each other. Immutable. */
+/**
+ * {@code FeatureUnion} and {@code ColumnTransformer}: transformers of the same rows, whose results are concatenated by
+ * columns. Immutable.
+ */
 final class Parallel extends Transformer {
     /**
-     * One part.
+     * A transformer of some columns.
      *
-     * @param transformer what it does; null to leave values as they are
-     * @param columns which columns it is given; null for all
-     * @param weight what its result is multiplied with
+     * @param transformer the transformer; null to pass the columns through
+     * @param columns its input columns; null for all
+     * @param weight the factor of its result
      */
     record Part(@Nullable Estimator transformer, int @Nullable [] columns, double weight) {}
 
@@ -22,6 +25,42 @@ final class Parallel extends Transformer {
     Parallel(String type, int features, List<Part> parts) {
         super(type, features, width(parts));
         this.parts = List.copyOf(parts);
+    }
+
+    /** The union of a {@code FeatureUnion}: all transformers get all columns. */
+    static Estimator featureUnion(Fields f, Estimator.Factory factory) {
+        List<Part> parts = new ArrayList<>();
+        for (Object item : f.list("transformer_list")) {
+            List<Object> named = Fields.asList(item);
+            Object transformer = named.get(1);
+            if ("drop".equals(transformer)) {
+                continue;
+            }
+            double weight = weight(f, named.get(0));
+            parts.add(
+                    new Part(Passthrough.is(transformer) ? null : transformer(f, factory, transformer), null, weight));
+        }
+        int features = -1;
+        for (Part part : parts) {
+            features = part.transformer() != null ? part.transformer().features() : features;
+        }
+        return new Parallel(f.type(), features, parts);
+    }
+
+    /** Builds a member, which must be a transformer. */
+    static Estimator transformer(Fields f, Estimator.Factory factory, Object value) {
+        Estimator transformer = factory.build(value);
+        if (!transformer.can(Method.TRANSFORM)) {
+            throw Refusal.unsupported(f.path() + " with a " + transformer.type() + ", which is not a transformer");
+        }
+        return transformer;
+    }
+
+    /** The weight of a named transformer, 1 by default. */
+    static double weight(Fields f, Object name) {
+        return f.any("transformer_weights") instanceof PyDict d && d.items().get(name) != null
+                ? Values.number(d.items().get(name))
+                : 1;
     }
 
     private static int width(List<Part> parts) {

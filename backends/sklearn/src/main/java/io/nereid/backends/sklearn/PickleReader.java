@@ -12,12 +12,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads pickles of protocols 0 to 5, and the arrays that joblib puts between their instructions. Nothing that a pickle
- * names is looked up, loaded or called: types become {@link PyObject}s, arrays {@link NdArray}s. Every object made is
- * charged to a {@link MemoryLimit}. Confined to one thread.
+ * Reads pickles of protocols 0 to 5, and the arrays that joblib writes between the opcodes. It is the stack machine
+ * that Python's {@code pickletools} documents, reduced to data: nothing that a pickle names is looked up, loaded or
+ * called; types become {@link PyObject}s, arrays become {@link NdArray}s. That is what makes a pickle from an untrusted
+ * source safe to read here. Every object made is charged to a {@link MemoryLimit}. Confined to one thread.
  */
 final class PickleReader {
+    /** Pickles inside pickles: joblib writes an array of objects as a pickle of its own. */
     private static final int MAX_NESTED = 16;
+    /** Marks where the values of a collection begin on the stack; never handed out. */
     private static final Object MARK = new Object();
 
     private final ByteSource in;
@@ -37,10 +40,10 @@ final class PickleReader {
     }
 
     /**
-     * What the pickle holds.
+     * Reads the pickle up to its STOP opcode and returns the object that it describes.
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a file that is damaged, too large, or names a type
-     *     that is not on the list
+     *     that {@link PickleTypes} does not allow
      */
     Object read() {
         while (true) {
@@ -80,7 +83,7 @@ final class PickleReader {
             case 'C' -> push(in.read(in.number(1)));
             case 0x8e, 0x96 -> push(in.read(in.number(8)));
             case 0x98 -> {
-                // A read-only view of a buffer is that buffer.
+                // READONLY_BUFFER: a read-only view holds the same data as its buffer.
             }
             default -> structure(op);
         }
@@ -143,7 +146,7 @@ final class PickleReader {
             case 0x93 -> {
                 Object name = pop();
                 if (!(pop() instanceof String module) || !(name instanceof String n)) {
-                    throw Refusal.corrupt("a type is named by something other than text");
+                    throw Refusal.corrupt("the name of a type is not a string");
                 }
                 push(PickleTypes.allowed(module, n));
             }
@@ -172,7 +175,7 @@ final class PickleReader {
             case 'P', 'Q' -> throw Refusal.unsupported("it refers to objects outside the file");
             case 0x82, 0x83, 0x84 -> throw Refusal.unsupported("it uses registered extensions of pickle");
             case 0x97 -> throw Refusal.unsupported("its arrays are kept outside the file");
-            default -> throw Refusal.corrupt("byte 0x" + Integer.toHexString(op) + " is no instruction of a pickle");
+            default -> throw Refusal.corrupt("byte 0x" + Integer.toHexString(op) + " is not a pickle opcode");
         }
     }
 
@@ -198,15 +201,18 @@ final class PickleReader {
                 stack.set(stack.size() - 1, array);
             }
         } else if (!(target instanceof PyDict || target instanceof PyList)) {
-            throw Refusal.corrupt(Values.kind(target) + " is given a state");
+            throw Refusal.corrupt(Values.kind(target) + " cannot take a state");
         }
     }
 
-    /** An array that joblib wrote into the pickle, right behind the record that describes it. */
+    /**
+     * Reads an array that joblib wrote into the pickle. Its bytes follow the opcode that builds its wrapper, so they
+     * have to be consumed here, before the next opcode.
+     */
     private NdArray joblibArray(PyObject wrapper) {
         Map<String, Object> a = wrapper.attributes();
         if (!(a.get("dtype") instanceof DType type)) {
-            throw Refusal.corrupt("an array of joblib has no type");
+            throw Refusal.corrupt("a joblib array has no dtype");
         }
         Object shapeValue = a.get("shape");
         int[] shape = NdArray.shape(shapeValue == null ? PyNone.NONE : shapeValue);
@@ -217,8 +223,9 @@ final class PickleReader {
             if (new PickleReader(in, nested + 1).read() instanceof NdArray array) {
                 return array;
             }
-            throw Refusal.corrupt("an array of joblib holds something else");
+            throw Refusal.corrupt("a joblib array of objects does not contain an array");
         }
+        // Since joblib 1.2 a length byte and that much padding stand before the data, for memory mapping.
         Object alignment = a.get("numpy_array_alignment_bytes");
         if (alignment != null && alignment != PyNone.NONE) {
             int padding = in.read();
@@ -279,18 +286,19 @@ final class PickleReader {
     private Object top() {
         Object top = stack.isEmpty() ? MARK : stack.get(stack.size() - 1);
         if (top == MARK) {
-            throw Refusal.corrupt("it is no pickle: an instruction lacks its values");
+            throw Refusal.corrupt("it is not a pickle: an opcode lacks its operands");
         }
         return top;
     }
 
+    /** Pops all values above the topmost mark, and the mark. */
     private List<Object> toMark() {
         int mark = stack.size() - 1;
         while (mark >= 0 && stack.get(mark) != MARK) {
             mark--;
         }
         if (mark < 0) {
-            throw Refusal.corrupt("it is no pickle: an instruction lacks its values");
+            throw Refusal.corrupt("it is not a pickle: an opcode lacks its operands");
         }
         List<Object> tail = stack.subList(mark, stack.size());
         List<Object> items = new ArrayList<>(tail.subList(1, tail.size()));
@@ -307,7 +315,7 @@ final class PickleReader {
     private Object recall(long key) {
         @Nullable Object value = memo.get(key);
         if (value == null) {
-            throw Refusal.corrupt("it recalls value " + key + ", which it has not kept");
+            throw Refusal.corrupt("it reads memo entry " + key + ", which was never written");
         }
         return value;
     }
@@ -316,6 +324,7 @@ final class PickleReader {
         return new String(in.read(length), StandardCharsets.UTF_8);
     }
 
+    /** LONG1 and LONG4: two's complement, least significant byte first. */
     private static Object big(byte[] littleEndian) {
         if (littleEndian.length > 1024) {
             throw Refusal.corrupt("a number of " + littleEndian.length + " bytes is too large");
@@ -330,6 +339,7 @@ final class PickleReader {
     }
 
     private static Object integer(String line) {
+        // Protocol 0 writes False and True as the integers 00 and 01.
         if (line.equals("00") || line.equals("01")) {
             return line.equals("01");
         }
@@ -337,7 +347,7 @@ final class PickleReader {
         try {
             return Long.parseLong(digits.strip());
         } catch (NumberFormatException e) {
-            throw Refusal.corrupt("a whole number is written in a way that is not known");
+            throw Refusal.corrupt("an integer is not in decimal notation");
         }
     }
 
@@ -349,13 +359,13 @@ final class PickleReader {
         try {
             return Double.parseDouble(line.strip());
         } catch (NumberFormatException e) {
-            throw Refusal.corrupt("a number is written in a way that is not known");
+            throw Refusal.corrupt("a float is not in decimal notation");
         }
     }
 
     private static String quoted(String line) {
         if (line.length() < 2 || line.indexOf('\\') >= 0) {
-            throw Refusal.corrupt("text is written in a way that is not known");
+            throw Refusal.corrupt("a quoted string has escapes or no quotes");
         }
         return line.substring(1, line.length() - 1);
     }

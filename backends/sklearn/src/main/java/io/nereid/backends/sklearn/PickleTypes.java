@@ -7,7 +7,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
 
-/** Which types a pickle may name, and what is made of them: data, never anything that runs. Stateless. */
+/**
+ * The allow-list of the types that a pickle may name, and the data that stands for a call of each. No code of a named
+ * type runs: calls of the few functions that build numpy values are imitated, all others become {@link PyObject}s that
+ * record type and arguments. Stateless.
+ */
 final class PickleTypes {
     private static final Set<String> BUILTINS = Set.of(
             "object",
@@ -39,7 +43,11 @@ final class PickleTypes {
 
     private PickleTypes() {}
 
-    /** @throws io.nereid.base.ServingException INVALID_ARGUMENT for what is not on the list */
+    /**
+     * The name of a type or function that is on the list.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a name that is not on the list
+     */
     static PyGlobal allowed(String module, String name) {
         PyGlobal global = new PyGlobal(module, name);
         boolean known = module.equals("builtins") || module.equals("__builtin__")
@@ -56,10 +64,10 @@ final class PickleTypes {
         return global;
     }
 
-    /** What a call, or the making of an object, comes to. */
+    /** The value that stands for a call (opcode REDUCE, NEWOBJ, INST or OBJ) of a listed type or function. */
     static Object make(Object callee, Object arguments, MemoryLimit memory) {
         if (!(callee instanceof PyGlobal global)) {
-            throw Refusal.corrupt("it calls " + Values.kind(callee) + ", which is no type");
+            throw Refusal.corrupt("it calls " + Values.kind(callee) + ", which is not a type");
         }
         if (!(arguments instanceof PyTuple args)) {
             throw Refusal.corrupt("it calls " + global.path() + " without a tuple of arguments");
@@ -83,7 +91,7 @@ final class PickleTypes {
 
     private static Object reconstructed(PyTuple args) {
         if (!(args.get(0) instanceof PyGlobal type)) {
-            throw Refusal.corrupt("it makes an object of no type");
+            throw Refusal.corrupt("it creates an object without a type");
         }
         return new PyObject(type, List.of());
     }
@@ -95,12 +103,12 @@ final class PickleTypes {
         if (of instanceof PyGlobal type) {
             return DType.parse(type.name());
         }
-        throw Refusal.corrupt("a numpy type is named by " + Values.kind(of));
+        throw Refusal.corrupt("a numpy dtype is given as " + Values.kind(of));
     }
 
     private static Object scalar(PyTuple args) {
         if (!(args.get(0) instanceof DType type)) {
-            throw Refusal.corrupt("a numpy value has no type");
+            throw Refusal.corrupt("a numpy scalar has no dtype");
         }
         Object data = args.get(1);
         return data instanceof byte[] bytes && type.kind() != 'O'
@@ -110,14 +118,14 @@ final class PickleTypes {
 
     private static NdArray fromBuffer(PyTuple args) {
         if (!(args.get(1) instanceof DType type)) {
-            throw Refusal.corrupt("an array has no type");
+            throw Refusal.corrupt("an array has no dtype");
         }
         return new NdArray(NdArray.shape(args.get(2)), type, "F".equals(args.get(3)), bytes(args.get(0)));
     }
 
     private static byte[] encoded(PyTuple args) {
         if (!(args.get(0) instanceof String text) || !"latin1".equals(args.get(1))) {
-            throw Refusal.corrupt("_codecs.encode is called with something other than text in latin1");
+            throw Refusal.corrupt("_codecs.encode is called with other arguments than a string and 'latin1'");
         }
         return text.getBytes(StandardCharsets.ISO_8859_1);
     }

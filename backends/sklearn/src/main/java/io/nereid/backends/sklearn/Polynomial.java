@@ -5,7 +5,7 @@ package io.nereid.backends.sklearn;
 import java.util.ArrayList;
 import java.util.List;
 
-/** {@code PolynomialFeatures}: products of columns. Immutable. */
+/** {@code PolynomialFeatures}: all products of columns up to a degree. Immutable. */
 final class Polynomial extends Transformer {
     private static final int MAX_TERMS = 1 << 20;
 
@@ -44,6 +44,7 @@ final class Polynomial extends Transformer {
         return new Polynomial(f, features, terms.toArray(int[][]::new));
     }
 
+    /** Adds all combinations of columns of one degree in scikit-learn's (lexicographic) order. */
     private static void combine(List<int[]> terms, int[] term, int at, int from, int features, boolean once) {
         if (at == term.length) {
             if (terms.size() >= MAX_TERMS) {

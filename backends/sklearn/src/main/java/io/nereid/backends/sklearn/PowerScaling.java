@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-/** {@code PowerTransformer}: Yeo-Johnson or Box-Cox, then perhaps standardised. Immutable. */
+/** {@code PowerTransformer}: Yeo-Johnson or Box-Cox, optionally followed by standardisation. Immutable. */
 final class PowerScaling extends Transformer {
     private final double[] lambdas;
     private final boolean boxCox;
@@ -24,6 +24,7 @@ final class PowerScaling extends Transformer {
                 : power;
     }
 
+    /** At the lambdas where the power's formula divides by zero, its limit is a logarithm. */
     private double power(double v, double l) {
         if (boxCox) {
             return Math.abs(l) < 1e-19 ? Math.log(v) : (Math.pow(v, l) - 1) / l;

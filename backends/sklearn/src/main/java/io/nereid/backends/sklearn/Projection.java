@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import org.jspecify.annotations.Nullable;
 
-/** Columns times a matrix: {@code PCA}, {@code TruncatedSVD}. Immutable. */
+/** {@code PCA}, {@code IncrementalPCA} and {@code TruncatedSVD}: the projection of a row on components. Immutable. */
 final class Projection extends Transformer {
     private final double @Nullable [] mean;
     private final double[][] components;

@@ -5,7 +5,10 @@ package io.nereid.backends.sklearn;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** A Python dict; equal to itself only. Confined to the thread that reads the file. */
+/**
+ * A Python dict. Equal to itself only: a file can nest a value in itself, and comparing contents would not end.
+ * Confined to the thread that reads the file.
+ */
 final class PyDict {
     private final Map<Object, Object> items = new LinkedHashMap<>();
 

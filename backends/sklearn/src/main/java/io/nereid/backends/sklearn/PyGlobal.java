@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-/** A type or function that a pickle names. Never looked up anywhere. Immutable. */
+/** The name of a type or function in a pickle: opcode GLOBAL. It is never resolved. Immutable. */
 record PyGlobal(String module, String name) {
     String path() {
         return module + "." + name;
     }
 
+    /** Whether it belongs to a package, such as {@code sklearn}, or one below. */
     boolean isOf(String top) {
         return module.equals(top) || module.startsWith(top + ".");
     }

@@ -5,7 +5,7 @@ package io.nereid.backends.sklearn;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A Python list or set; equal to itself only. Confined to the thread that reads the file. */
+/** A Python list or set. Equal to itself only, as {@link PyDict}. Confined to the thread that reads the file. */
 final class PyList {
     private final List<Object> items = new ArrayList<>();
 

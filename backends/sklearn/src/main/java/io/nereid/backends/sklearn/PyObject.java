@@ -7,7 +7,10 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** An object of a pickle: what it claims to be, and its attributes as data. Confined to the thread that reads the file. */
+/**
+ * An object of a model file: the name of its type, and its attributes as data. No code of the type runs. Confined to
+ * the thread that reads the file.
+ */
 final class PyObject {
     private final PyGlobal type;
     private final List<Object> arguments;
@@ -25,7 +28,7 @@ final class PyObject {
         return type;
     }
 
-    /** What its constructor was given. */
+    /** The arguments of its constructor. */
     List<Object> arguments() {
         return arguments;
     }
@@ -34,22 +37,22 @@ final class PyObject {
         return attributes;
     }
 
-    /** What it holds when it is a kind of dict. */
+    /** Its entries, for a subclass of dict. */
     PyDict entries() {
         return entries;
     }
 
-    /** What it holds when it is a kind of list. */
+    /** Its elements, for a subclass of list. */
     PyList elements() {
         return elements;
     }
 
-    /** Its state when that is not a dict of attributes. */
+    /** Its state, when that is not a dict of attributes. */
     @Nullable Object state() {
         return state;
     }
 
-    /** Takes over a state as {@code __setstate__} would in a plain class. */
+    /** Sets the state as Python does for a class without {@code __setstate__}: a dict, or a tuple of dict and slots. */
     void build(Object value) {
         if (value instanceof PyDict dict) {
             dict.items().forEach((k, v) -> {

@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import java.util.List;
 
-/** A Python tuple; equal to itself only, so that comparing never follows what is inside. Immutable. */
+/** A Python tuple. Equal to itself only, so that comparing never follows its contents. Immutable. */
 final class PyTuple {
     private final List<Object> items;
 

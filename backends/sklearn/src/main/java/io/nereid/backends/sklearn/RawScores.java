@@ -4,27 +4,30 @@ package io.nereid.backends.sklearn;
 
 import org.jspecify.annotations.Nullable;
 
-/** The sums of boosted trees: a column a class, or one for two classes and for numbers. Immutable. */
+/**
+ * The raw predictions of boosted trees ({@code _raw_predict}), before the link function: one column per class, or a
+ * single column for two classes and for regression. Immutable.
+ */
 interface RawScores {
-    /** How many there are a row. */
+    /** The number of raw predictions per row. */
     int width();
 
-    /** Columns it takes. */
+    /** The number of input columns. */
     int inputs(Fields f);
 
     Table scores(Table table);
 
-    /** By what the sum of two classes is multiplied before it becomes a probability. */
+    /** The factor of a binary raw prediction inside the logistic function: 2 for exponential loss. */
     default double scale() {
         return 1;
     }
 
-    /** What its columns go through first; null for nothing. */
+    /** The preprocessor that the input passes first; null when there is none. */
     default @Nullable Estimator before() {
         return null;
     }
 
-    /** A classifier by such sums. Immutable. */
+    /** A classifier on top of raw predictions. Immutable. */
     final class Classes extends Classifier {
         private final RawScores scores;
 
@@ -34,7 +37,7 @@ interface RawScores {
             int classes = labels().count();
             if (scores.width() != (classes == 2 ? 1 : classes)) {
                 throw Refusal.corrupt(
-                        f.path() + " has " + scores.width() + " trees a stage for " + classes + " classes");
+                        f.path() + " has " + scores.width() + " trees per stage for " + classes + " classes");
             }
         }
 

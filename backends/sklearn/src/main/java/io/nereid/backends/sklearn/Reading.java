@@ -15,7 +15,10 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** How a table is made of the inputs: one of all columns, or one for each. Immutable. */
+/**
+ * Converts input tensors to the table that an estimator takes: from one tensor with all columns, or from one tensor per
+ * column. Immutable.
+ */
 final class Reading {
     private static final List<DataType> TYPES = List.of(
             DataType.FP64,
@@ -51,7 +54,7 @@ final class Reading {
             places.put(spec.name(), matrix ? 0 : place >= 0 ? place : places.size());
         }
         if (!matrix && features >= 0 && feeds.size() != features) {
-            throw wrong(feeds.size() + " inputs", "one of all columns, or " + features + " of one column each");
+            throw wrong(feeds.size() + " inputs", "one input of all columns, or " + features + " of one column each");
         }
     }
 
@@ -59,8 +62,8 @@ final class Reading {
         Shape shape = spec.modelShape();
         int rank = shape.rank() - (batched ? 0 : 1);
         long width = rank == 1 ? shape.dim(shape.rank() - 1) : 1;
-        long wanted = matrix ? features : 1;
-        if (rank < 0 || rank > 1 || (width >= 0 && wanted >= 0 && width != wanted) || spec.optional()) {
+        long expected = matrix ? features : 1;
+        if (rank < 0 || rank > 1 || (width >= 0 && expected >= 0 && width != expected) || spec.optional()) {
             throw wrong(
                     "input '" + spec.name() + "' of shape " + shape + (spec.optional() ? ", optional" : ""),
                     matrix ? features + " columns" : "one column for each input");
@@ -75,7 +78,11 @@ final class Reading {
                 "model '" + model + "' has " + what + " (expected: " + expected + ")", "correct its configuration");
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for inputs of different lengths, or bytes that are not text */
+    /**
+     * The table of a request's inputs.
+     *
+     * @throws ServingException INVALID_ARGUMENT for inputs of different lengths, or bytes that are not UTF-8 text
+     */
     Table table(List<Tensor> inputs) {
         if (matrix) {
             Tensor input = inputs.get(0);
@@ -114,6 +121,9 @@ final class Reading {
         return new Table(rows, columns, table.values(), texts);
     }
 
+    /**
+     * Writes the elements of a tensor to every {@code step}-th cell; cells that hold text are NaN in {@code values}.
+     */
     private static void read(Tensor input, double[] values, @Nullable String @Nullable [] texts, int from, int step) {
         ByteBuffer b = input.buffer();
         int count = (int) input.shape().elementCount();
@@ -159,7 +169,7 @@ final class Reading {
             return text;
         } catch (CharacterCodingException e) {
             throw ServingException.invalidArgument(
-                    "element " + i + " of input '" + input.name() + "' is not text in UTF-8");
+                    "element " + i + " of input '" + input.name() + "' is not valid UTF-8");
         }
     }
 }

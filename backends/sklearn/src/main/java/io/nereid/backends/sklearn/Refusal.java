@@ -4,18 +4,19 @@ package io.nereid.backends.sklearn;
 
 import io.nereid.base.ServingException;
 
-/** Ways to say no to a model file. Stateless. */
+/** The errors of a model file that cannot be loaded: damaged, or outside of what is supported. Stateless. */
 final class Refusal {
+    /** The remedy for everything that this backend does not compute. */
     static final String EXPORT = "export it to ONNX with skl2onnx and serve that file";
 
     private Refusal() {}
 
-    /** The file is damaged, or not what it should be. */
+    /** The error of a file that is damaged or inconsistent. */
     static ServingException corrupt(String why) {
         return ServingException.invalidArgument(why, "save the fitted model again with joblib.dump or pickle.dump");
     }
 
-    /** The file is in order, but asks for something that is not computed here. */
+    /** The error of a valid file that needs something this backend does not support. */
     static ServingException unsupported(String what) {
         return ServingException.invalidArgument(what, EXPORT);
     }

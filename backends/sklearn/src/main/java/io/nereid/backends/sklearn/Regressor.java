@@ -4,11 +4,11 @@ package io.nereid.backends.sklearn;
 
 import java.util.List;
 
-/** An estimator that gives numbers. Immutable. */
+/** An estimator that predicts numbers. Immutable. */
 abstract class Regressor extends Estimator {
     private final int width;
 
-    /** @param width numbers a row; 0 for one that is no list of one */
+    /** @param width numbers per row; 0 for a 1-d result of one number per row */
     Regressor(String type, int features, int width) {
         super(type, features);
         this.width = width;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-/** Each row divided by its length. Immutable. */
+/** {@code Normalizer}: divides each row by its norm. Immutable. */
 final class RowScaling extends Transformer {
     private final String norm;
 
@@ -20,6 +20,11 @@ final class RowScaling extends Transformer {
     }
 
     @Override
+    boolean keepsWidth() {
+        return true;
+    }
+
+    @Override
     boolean quick() {
         return true;
     }
@@ -32,7 +37,7 @@ final class RowScaling extends Transformer {
         return result;
     }
 
-    /** Rows of {@code x}, divided, to {@code y}, which may be the same array. */
+    /** Writes the normalised rows of {@code x} to {@code y}, which may be the same array; a row of zeros stays. */
     static void divide(double[] x, int columns, String norm, double[] y) {
         for (int from = 0; columns > 0 && from < x.length; from += columns) {
             double length = 0;

@@ -4,7 +4,12 @@ package io.nereid.backends.sklearn;
 
 import org.jspecify.annotations.Nullable;
 
-/** Column by column: minus, divided, times, plus, clipped, each where it applies. Immutable. */
+/**
+ * {@code StandardScaler}, {@code RobustScaler}, {@code MaxAbsScaler} and {@code MinMaxScaler}: a linear function of
+ * each column, {@code (x - minus) / divided * times + plus}, then clipped. Steps that a scaler does not have are null.
+ * They are not merged into one factor and one offset, so that results are equal to scikit-learn's to the last bit.
+ * Immutable.
+ */
 final class Scaling extends Transformer {
     private final double @Nullable [] minus;
     private final double @Nullable [] divided;
@@ -34,7 +39,7 @@ final class Scaling extends Transformer {
     private static Scaling centred(Fields f, double @Nullable [] minus, double @Nullable [] divided) {
         int width = minus != null ? minus.length : divided != null ? divided.length : f.features();
         if (minus != null && divided != null && minus.length != divided.length) {
-            throw Refusal.corrupt(f.path() + " has centres and scales of different numbers");
+            throw Refusal.corrupt(f.path() + " has different numbers of centres and scales");
         }
         return new Scaling(f, width, minus, divided, null, null, Double.NEGATIVE_INFINITY, Double.POSITIVE_INFINITY);
     }

@@ -28,7 +28,14 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@code input_type}: {@code FP64}, the default, or {@code FP32}: the type of numeric inputs
  * </ul>
  *
- * Thread-safe: has no state.
+ * For example, in {@code config.pbtxt}:
+ *
+ * <pre>{@code
+ * backend: "sklearn"
+ * parameters { key: "method" value { string_value: "predict,predict_proba" } }
+ * }</pre>
+ *
+ * <p>Thread-safe: has no state.
  */
 public final class SklearnBackend implements Backend {
     static final String NAME = "sklearn";
@@ -102,7 +109,7 @@ public final class SklearnBackend implements Backend {
                     e.code(), "model file '" + file + "' cannot be loaded: " + e.getMessage(), e.remedy());
         }
         SklearnModel model = SklearnConfig.complete(estimator, names, config, context, proba);
-        model.rehearse();
+        model.validate();
         return model;
     }
 

@@ -14,17 +14,23 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Checks a model's configuration against its estimator and fills in what it leaves open. Stateless. */
+/** Validates a model's configuration against its estimator and completes the fields that it leaves out. Stateless. */
 final class SklearnConfig {
     private static final String MATRIX = "input-0";
     private static final int ROWS = 1 << 20;
     private static final String FEATURE_NAMES = "feature_names";
-    /** Longer lists of names are not shown. */
+    /** Longer lists of column names are not added to the parameters. */
     private static final int MOST_NAMES = 1 << 16;
 
     private SklearnConfig() {}
 
-    /** @throws ServingException INVALID_ARGUMENT for tensors or methods that the estimator does not have */
+    /**
+     * The model of an estimator under the completed configuration.
+     *
+     * @param names the columns that the estimator was fitted to; empty when unknown
+     * @param proba whether classifiers return probabilities by default
+     * @throws ServingException INVALID_ARGUMENT for tensors or methods that the estimator does not have
+     */
     static SklearnModel complete(
             Estimator estimator, List<String> names, ModelConfig config, BackendContext context, String proba) {
         int features = estimator.features();
@@ -63,7 +69,7 @@ final class SklearnConfig {
         return new SklearnModel(complete, estimator, reading, writings, text);
     }
 
-    /** With the names of the columns as a parameter, by which protocols and clients find them. */
+    /** Adds the column names as a parameter, for protocols and clients that map names to columns. */
     private static ModelConfig named(ModelConfig config, List<String> columns) {
         String names = String.join(",", columns);
         if (names.isEmpty()
@@ -100,7 +106,7 @@ final class SklearnConfig {
                             : new TensorSpec(MATRIX, type, shape(features, batched)));
         }
         if (features < 1) {
-            throw wrong(config, "parameter inputs 'columns'", "a model that knows how many columns it takes");
+            throw wrong(config, "parameter inputs 'columns'", "a model that stores its number of columns");
         }
         List<TensorSpec> inputs = new ArrayList<>();
         for (int c = 0; c < features; c++) {
@@ -110,7 +116,9 @@ final class SklearnConfig {
         return inputs;
     }
 
-    /** One value a row: {@code [rows, 1]} where a configuration must give rows a dimension, {@code [rows]} to the model. */
+    /**
+     * One value per row: a client sends {@code [rows, 1]} to a batched model, and the model sees {@code [rows]}.
+     */
     private static TensorSpec single(String name, DataType type, boolean batched) {
         return batched
                 ? new TensorSpec(name, type, Shape.of(1), false, false, Shape.SCALAR)
@@ -129,7 +137,7 @@ final class SklearnConfig {
         return some;
     }
 
-    /** Whether each column has an input of its own. */
+    /** Whether each column is an input of its own: by parameter, or because numbers and text are mixed. */
     private static boolean separate(ModelConfig config, List<String> columns, boolean[] texts) {
         int some = count(texts);
         boolean mixed = some > 0 && (some < texts.length || !columns.isEmpty());
@@ -171,7 +179,7 @@ final class SklearnConfig {
         return methods;
     }
 
-    /** Whether classifiers give probabilities when nothing else is said: for a model, or for all. */
+    /** Whether classifiers return probabilities by default: the model's parameter, or the backend's default. */
     private static boolean proba(ModelConfig config, String otherwise) {
         String text = config.parameters()
                 .getOrDefault("predict_proba", otherwise)
@@ -224,7 +232,7 @@ final class SklearnConfig {
                 return rows;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Reported below.
         }
         throw ServingException.invalidArgument(
                 "setting 'default-max-batch-size' is '" + text + "' (expected: a whole number >= 0)");

@@ -58,7 +58,7 @@ final class SklearnModel implements BackendModel, ModelInstance {
      *
      * @throws RuntimeException other than ServingException when the arrays do not fit each other
      */
-    void rehearse() {
+    void validate() {
         int columns = Math.max(estimator.features(), 0);
         if (estimator.features() < 0) {
             return;

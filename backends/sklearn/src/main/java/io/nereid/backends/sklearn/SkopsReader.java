@@ -20,11 +20,12 @@ import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads archives of skops: {@code schema.json}, which tells what objects there are, and a file for each array. What comes
- * out is what {@link PickleReader} makes of a pickle of the same model, under the same list of allowed types. Confined to
- * one thread.
+ * Reads skops archives: {@code schema.json} describes the objects, and each array is a {@code .npy} file. The result is
+ * the same data that {@link PickleReader} makes of a pickle of the same model, under the same list of allowed types.
+ * Confined to one thread.
  */
 final class SkopsReader {
+    /** Nesting of the schema; deeper would overflow the stack of the recursive reader. */
     private static final int DEEPEST = 900;
     private static final int CHUNK = 1 << 16;
 
@@ -37,12 +38,12 @@ final class SkopsReader {
         this.memory = memory;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for what cannot be read, without the file's name */
+    /** @throws ServingException INVALID_ARGUMENT for a file that cannot be read; the message does not name the file */
     static Object read(Path file, MemoryLimit memory) {
         try (ZipFile archive = new ZipFile(file.toFile())) {
             if (archive.getEntry("schema.json") == null) {
                 throw ServingException.invalidArgument(
-                        "it is a zip archive without a schema.json (of PyTorch?), which is not read",
+                        "it is a zip archive without a schema.json (of PyTorch?), which is not supported",
                         "save the model with joblib.dump or skops.io.dump");
             }
             SkopsReader reader = new SkopsReader(archive, memory);
@@ -61,7 +62,7 @@ final class SkopsReader {
             ByteArrayOutputStream out = new ByteArrayOutputStream();
             byte[] chunk = new byte[CHUNK];
             for (int n = in.read(chunk); n >= 0; n = in.read(chunk)) {
-                // Announced sizes are not believed.
+                // Charged by what is decompressed, not by the sizes in the zip directory, which may lie.
                 memory.charge(2L * n);
                 out.write(chunk, 0, n);
             }
@@ -186,7 +187,7 @@ final class SkopsReader {
                 if (node(content) instanceof NdArray sample) {
                     return sample.type();
                 }
-                throw Refusal.corrupt("a numpy type is not described");
+                throw Refusal.corrupt("a numpy dtype has no sample array");
             case "TypeNode":
             case "FunctionNode":
                 return type(state);
@@ -200,7 +201,7 @@ final class SkopsReader {
                 return new PyObject(type(state), List.of());
             default:
                 PyGlobal unknown = type(state);
-                throw Refusal.unsupported("it holds " + shown(unknown.path()) + " as skops' " + shown(loader));
+                throw Refusal.unsupported("it contains " + shown(unknown.path()) + " as skops' " + shown(loader));
         }
     }
 
@@ -267,6 +268,7 @@ final class SkopsReader {
         return object;
     }
 
+    /** As a pickle has a slice: a type with three arguments. */
     private static PyObject slice(@Nullable Object content) {
         List<Object> ends = new ArrayList<>();
         for (String end : List.of("start", "stop", "step")) {
@@ -305,7 +307,7 @@ final class SkopsReader {
 
     private static NdArray npy(byte[] file) {
         if (file.length < 12 || file[0] != (byte) 0x93 || file[1] != 'N' || file[5] != 'Y') {
-            throw Refusal.corrupt("an array is not in numpy's format");
+            throw Refusal.corrupt("an array is not in the .npy format");
         }
         int wide = file[6] > 1 ? 4 : 2;
         int length = (file[8] & 0xff) | (file[9] & 0xff) << 8;

@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import java.util.List;
 
-/** Small conversions that estimators share. Stateless. */
+/** Conversions and products of matrices that estimators share. Stateless. */
 final class Steps {
     private Steps() {}
 
@@ -12,7 +12,7 @@ final class Steps {
         return list.stream().mapToInt(Integer::intValue).toArray();
     }
 
-    /** A matrix's rows: {@code [rows][columns]} of a two-dimensional array. */
+    /** A 2-d array as {@code [rows][columns]}; a 1-d array is a single row. */
     static double[][] rows(NdArray a) {
         if (a.rank() == 1) {
             return new double[][] {a.doubles()};
@@ -28,7 +28,7 @@ final class Steps {
         return rows;
     }
 
-    /** The same with a check of both sizes, -1 for any. */
+    /** An attribute as {@code [rows][columns]}, after a check of both sizes; -1 accepts any. */
     static double[][] rows(Fields f, int rows, int columns, String... names) {
         NdArray a = f.array(names);
         double[][] matrix = rows(a);
@@ -41,11 +41,25 @@ final class Steps {
         return matrix;
     }
 
+    /** The dot product of {@code w} with the slice of {@code x} at {@code from}. */
     static double dot(double[] x, int from, double[] w) {
         double sum = 0;
         for (int i = 0; i < w.length; i++) {
             sum += x[from + i] * w[i];
         }
         return sum;
+    }
+
+    /**
+     * Returns {@code places} after a check that each is a column index; {@code columns} is -1 when their number is
+     * unknown.
+     */
+    static int[] within(int[] places, int columns) {
+        for (int place : places) {
+            if (place < 0 || (columns >= 0 && place >= columns)) {
+                throw Refusal.corrupt("it uses column " + place + " (expected: 0 to " + (columns - 1) + ")");
+            }
+        }
+        return places;
     }
 }

@@ -4,11 +4,14 @@ package io.nereid.backends.sklearn;
 
 import java.util.Locale;
 
-/** Support vector machines with kernels. Stateless. */
+/**
+ * Support vector machines with a kernel: {@code SVC}, {@code NuSVC}, {@code SVR}, {@code NuSVR}. Computes as libsvm
+ * does, which scikit-learn contains. Linear ones without a kernel are linear models. Stateless.
+ */
 final class Svm {
     private Svm() {}
 
-    /** The kernel's kinds. */
+    /** scikit-learn's built-in kernels. */
     private enum Kernel {
         LINEAR,
         POLY,
@@ -16,7 +19,7 @@ final class Svm {
         SIGMOID
     }
 
-    /** Support vectors and the kernel between them and a row. Immutable. */
+    /** The support vectors, and the kernel function between them and a row. Immutable. */
     private static final class Vectors {
         private final double[][] vectors;
         private final Kernel kernel;
@@ -46,6 +49,7 @@ final class Svm {
             return vectors[0].length;
         }
 
+        /** The kernel value of the row at {@code from} with each support vector. */
         double[] products(double[] x, int from) {
             double[] k = new double[vectors.length];
             for (int i = 0; i < k.length; i++) {
@@ -78,6 +82,7 @@ final class Svm {
         return new Classes(f, new Vectors(f));
     }
 
+    /** Support vector regression. Immutable. */
     private static final class Numbers extends Regressor {
         private final Vectors vectors;
         private final double[] coefficients;
@@ -101,13 +106,19 @@ final class Svm {
         }
     }
 
+    /**
+     * Support vector classification: libsvm trains one binary classifier per pair of classes, over the support vectors
+     * of these two. Immutable.
+     */
     private static final class Classes extends Classifier {
         private final Vectors vectors;
         private final double[][] coefficients;
         private final double[] intercepts;
+        /** Where the support vectors of each class start. */
         private final int[] starts;
         private final double[] probA;
         private final double[] probB;
+        /** Whether {@code decision_function} returns the scores of pairs (ovo) instead of classes (ovr). */
         private final boolean pairs;
         private final boolean breaksTies;
 
@@ -123,11 +134,11 @@ final class Svm {
             for (int i = 0; i < classes && i < support.length; i++) {
                 starts[i + 1] = starts[i] + support[i];
                 if (support[i] < 0) {
-                    throw Refusal.corrupt(f.path() + " has fewer than no support vectors");
+                    throw Refusal.corrupt(f.path() + " has a negative number of support vectors");
                 }
             }
             if (support.length != classes || starts[classes] != vectors.vectors.length) {
-                throw Refusal.corrupt(f.path() + " has support vectors of no class");
+                throw Refusal.corrupt(f.path() + " has support vectors that belong to no class");
             }
             probA = f.has("_probA") ? f.doubles("_probA") : f.has("probA_") ? f.doubles("probA_") : new double[0];
             probB = f.has("_probB") ? f.doubles("_probB") : f.has("probB_") ? f.doubles("probB_") : new double[0];
@@ -150,13 +161,14 @@ final class Svm {
             return labels().count() == 2 ? 0 : pairs ? intercepts.length : labels().count();
         }
 
-        /** A score for each pair of classes, positive for the first. */
+        /** A score for each pair of classes in the order (0,1), (0,2), …, positive for the first class of the pair. */
         private double[] pairScores(double[] x, int from) {
             double[] k = vectors.products(x, from);
             double[] scores = new double[intercepts.length];
             int at = 0;
             for (int i = 0; i < labels().count(); i++) {
                 for (int j = i + 1; j < labels().count(); j++) {
+                    // Row j - 1 holds the coefficients of class i against j; row i those of class j against i.
                     double sum = 0;
                     for (int s = starts[i]; s < starts[i + 1]; s++) {
                         sum += coefficients[j - 1][s] * k[s];
@@ -213,7 +225,10 @@ final class Svm {
             return result;
         }
 
-        /** Scores of classes from scores of pairs: votes, and how sure they are. */
+        /**
+         * Scores of classes from scores of pairs ({@code _ovr_decision_function}): the votes, plus the sum of
+         * confidences scaled to less than a third of a vote, so that it only breaks ties.
+         */
         private void against(double[] scores, double[] to, int from) {
             int classes = labels().count();
             double[] sure = new double[classes];

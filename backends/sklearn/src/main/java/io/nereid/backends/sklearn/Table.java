@@ -7,13 +7,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows and columns of numbers, row by row, and texts where there are some; a text's number is not a number. Steps never
- * change a table they were given. Confined to one run.
+ * A table of numbers and texts, the input and result of every estimator. Cells lie row by row; a cell with a text has
+ * NaN as its number. Estimators must not modify a table that they receive, because several may share it. Confined to
+ * one run.
  *
- * @param rows how many rows
- * @param columns how many columns
- * @param values the numbers
- * @param texts the texts, null where there is a number; null when there is no text at all
+ * @param rows number of rows
+ * @param columns number of columns
+ * @param values the numbers, {@code rows * columns}
+ * @param texts the texts, null in cells that hold a number; null when no cell holds a text
  */
 record Table(
         int rows, int columns, double[] values, @Nullable String @Nullable [] texts) {
@@ -21,7 +22,7 @@ record Table(
         this(rows, columns, values, null);
     }
 
-    /** An empty table to be filled. */
+    /** A table of zeros, to be filled by the caller. */
     static Table of(int rows, int columns) {
         long cells = (long) rows * columns;
         if (cells > 1 << 28) {
@@ -41,7 +42,12 @@ record Table(
         return texts == null ? null : texts[row * columns + column];
     }
 
-    /** The numbers, all of them numbers, as most estimators want them. */
+    /**
+     * The numbers, for estimators that do not accept missing values.
+     *
+     * @param who the estimator, for messages
+     * @throws ServingException INVALID_ARGUMENT when a cell is NaN, infinite or a text
+     */
     double[] finite(String who) {
         double[] x = numbers(who);
         for (double v : x) {
@@ -54,7 +60,12 @@ record Table(
         return x;
     }
 
-    /** The numbers, or NaN. */
+    /**
+     * The numbers, possibly NaN or infinite.
+     *
+     * @param who the estimator, for messages
+     * @throws ServingException INVALID_ARGUMENT when a cell is a text
+     */
     double[] numbers(String who) {
         if (texts != null) {
             for (String text : texts) {
@@ -67,20 +78,20 @@ record Table(
         return values;
     }
 
-    /** Some of the columns. */
-    Table select(int[] wanted) {
-        boolean all = wanted.length == columns;
+    /** A table of the selected columns, in the given order; this table when these are all columns. */
+    Table select(int[] selected) {
+        boolean all = selected.length == columns;
         for (int i = 0; all && i < columns; i++) {
-            all = wanted[i] == i;
+            all = selected[i] == i;
         }
         if (all) {
             return this;
         }
-        double[] to = new double[rows * wanted.length];
+        double[] to = new double[rows * selected.length];
         String[] toTexts = null;
         int at = 0;
         for (int r = 0; r < rows; r++) {
-            for (int c : wanted) {
+            for (int c : selected) {
                 to[at] = at(r, c);
                 String text = text(r, c);
                 if (text != null) {
@@ -90,10 +101,10 @@ record Table(
                 at++;
             }
         }
-        return new Table(rows, wanted.length, to, toTexts);
+        return new Table(rows, selected.length, to, toTexts);
     }
 
-    /** Tables of as many rows beside each other. */
+    /** Concatenates tables of the same number of rows by columns ({@code hstack}). */
     static Table beside(int rows, List<Table> parts) {
         if (parts.size() == 1) {
             return parts.get(0);
@@ -119,7 +130,7 @@ record Table(
         return new Table(rows, columns, whole.values, allTexts);
     }
 
-    /** One column of the same rows. */
+    /** A table of one column. */
     static Table column(double[] values) {
         return new Table(values.length, 1, values);
     }

@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import org.jspecify.annotations.Nullable;
 
-/** {@code TfidfTransformer}: counts of terms, weighted by how rare the terms are. Immutable. */
+/** {@code TfidfTransformer}: term counts weighted by the inverse document frequency, then normalised. Immutable. */
 final class TermWeights extends Transformer {
     private final double @Nullable [] rarity;
     private final boolean logarithmic;
@@ -27,12 +27,12 @@ final class TermWeights extends Transformer {
         if (f.has("idf_")) {
             return new TermWeights(f, f.doubles("idf_"));
         }
-        // Older versions keep a diagonal matrix, row after row.
+        // Older versions store a sparse diagonal matrix, whose data are the weights in order.
         Fields matrix = new Fields(f.object("_idf_diag"));
         return new TermWeights(f, matrix.doubles("data"));
     }
 
-    /** The vectoriser that counts and weights. */
+    /** {@code TfidfVectorizer}: counts, then weights. */
     static Estimator vectorizer(Fields f) {
         return Chain.of(f.type(), java.util.List.of(TextCounts.of(f), TermWeights.of(new Fields(f.object("_tfidf")))));
     }

@@ -15,7 +15,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
-/** {@code CountVectorizer}: how often each known word or run of letters is in a text. Immutable. */
+/** {@code CountVectorizer}: counts the n-grams (of words or characters) of the vocabulary in a text. Immutable. */
 final class TextCounts extends Transformer {
     private static final Pattern SPACES = Pattern.compile("\\s\\s+", Pattern.UNICODE_CHARACTER_CLASS);
     private static final Pattern SPACE = Pattern.compile("\\s+", Pattern.UNICODE_CHARACTER_CLASS);
@@ -36,7 +36,7 @@ final class TextCounts extends Transformer {
         for (Map.Entry<Object, Object> e : entries(f).entrySet()) {
             int place = (int) Values.number(e.getValue());
             if (!(e.getKey() instanceof String word) || place < 0 || place >= width) {
-                throw Refusal.corrupt(f.path() + " has a vocabulary that is not one");
+                throw Refusal.corrupt(f.path() + " has an invalid vocabulary");
             }
             vocabulary.put(word, place);
         }
@@ -86,10 +86,12 @@ final class TextCounts extends Transformer {
             return;
         }
         if (words instanceof String) {
-            // No such word is in the vocabulary; only in runs of words would they have to be taken out first.
+            // Named lists ('english') are not in the file. Stop words are not in the vocabulary, so they
+            // do not count by
+            // themselves; but in n-grams of several words they would have to be removed first.
             if (longest > 1) {
                 throw Refusal.unsupported(
-                        f.path() + " with stop_words='" + words + "' and runs of words is not supported");
+                        f.path() + " with stop_words='" + words + "' and n-grams of several words is not supported");
             }
             return;
         }
@@ -101,7 +103,7 @@ final class TextCounts extends Transformer {
     private static Pattern pattern(Fields f) {
         String given = f.text("token_pattern", "(?u)\\b\\w\\w+\\b");
         String text = given.startsWith("(?u)") ? given.substring(4) : given;
-        // Without groups there are no repetitions of repetitions, on which matching could take forever.
+        // Without groups there are no nested repetitions, on which matching can take exponential time.
         if (text.indexOf('(') >= 0 || text.length() > 200) {
             throw f.unsupported("token_pattern");
         }
@@ -177,6 +179,7 @@ final class TextCounts extends Transformer {
         }
     }
 
+    /** Adds the n-grams of characters; with char_wb ({@code shortWordsOnce}) a word shorter than n counts once. */
     private void letters(String text, List<String> terms, boolean shortWordsOnce) {
         int[] points = text.codePoints().toArray();
         for (int n = shortest; n <= longest; n++) {

@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import java.util.List;
 
-/** An estimator that turns columns into other columns. Immutable. */
+/** An estimator that computes columns from columns: method {@code transform}. Immutable. */
 abstract class Transformer extends Estimator {
     private final int width;
 

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-/** One decision tree of scikit-learn. Inputs are compared as 32-bit floats, as it does. Immutable. */
+/**
+ * A decision tree ({@code sklearn.tree._tree.Tree}) as arrays of nodes. Inputs are converted to 32-bit floats before
+ * they are compared with thresholds, as scikit-learn does; otherwise rows near a threshold would take the other branch.
+ * Immutable.
+ */
 final class Tree {
     private final int[] left;
     private final int[] right;
@@ -35,7 +39,7 @@ final class Tree {
         }
         for (int i = 0; i < left.length; i++) {
             boolean leaf = left[i] == -1;
-            // Children after their parents: then every walk ends.
+            // Children stand after their parents, so that a walk from the root always ends.
             if (!leaf
                     && (left[i] <= i
                             || right[i] <= i
@@ -43,19 +47,19 @@ final class Tree {
                             || right[i] >= left.length
                             || feature[i] < 0
                             || feature[i] >= features)) {
-                throw Refusal.corrupt(f.path() + " has a tree whose node " + i + " leads nowhere");
+                throw Refusal.corrupt(f.path() + " has a tree whose node " + i + " has invalid children");
             }
         }
     }
 
-    /** The tree inside a fitted tree estimator. */
+    /** The tree of a fitted tree estimator, its attribute {@code tree_}. */
     static Tree of(Fields estimator) {
         return ofTree(new Fields(estimator.object("tree_")));
     }
 
     private static Tree ofTree(Fields tree) {
         if (!tree.type().equals("Tree") || tree.object().arguments().isEmpty()) {
-            throw Refusal.unsupported(tree.path() + " is no tree that is known");
+            throw Refusal.unsupported(tree.path() + " is not a supported tree");
         }
         int features = (int) Values.number(tree.object().arguments().get(0));
         return new Tree(tree, features, tree.array("nodes"), tree.array("values"));
@@ -65,7 +69,7 @@ final class Tree {
         return features;
     }
 
-    /** Numbers at each leaf. */
+    /** The number of values at each leaf: classes, or outputs. */
     int width() {
         return width;
     }
@@ -78,7 +82,7 @@ final class Tree {
         return left.length;
     }
 
-    /** The leaf for the row of 32-bit floats at {@code from}. */
+    /** The leaf that the row at {@code from} reaches. */
     int leaf(float[] x, int from) {
         int node = 0;
         while (left[node] != -1) {
@@ -93,12 +97,12 @@ final class Tree {
         return values[leaf * width + i];
     }
 
-    /** How many samples each node saw; for isolation forests. */
+    /** The number of training samples at each node; for isolation forests. */
     static double[] samples(Fields estimator) {
         return new Fields(estimator.object("tree_")).array("nodes").doubles("n_node_samples");
     }
 
-    /** How deep each node is, the root at 0. */
+    /** The depth of each node, 0 for the root. */
     int[] depths() {
         int[] depths = new int[left.length];
         for (int i = 0; i < left.length; i++) {
@@ -110,7 +114,7 @@ final class Tree {
         return depths;
     }
 
-    /** The table's numbers as trees see them; NaN stands for a missing value. */
+    /** The table's numbers as the 32-bit floats that trees compare; NaN is a missing value. */
     static float[] floats(String who, Table table) {
         double[] x = table.numbers(who);
         float[] floats = new float[x.length];

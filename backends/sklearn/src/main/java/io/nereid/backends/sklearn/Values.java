@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-/** Python's plain values as Java's. Stateless. */
+/** Converts plain Python values to Java values. Stateless. */
 final class Values {
     private Values() {}
 
-    /** A number, a truth value, or None as not a number. */
+    /** The value as a double: a number, a boolean, an array of one number, or None as NaN. */
     static double number(Object value) {
         if (value instanceof Number n) {
             return n.doubleValue();
@@ -20,7 +20,7 @@ final class Values {
         if (value instanceof NdArray a && a.count() == 1) {
             return a.doubles()[0];
         }
-        throw Refusal.unsupported("there is " + kind(value) + " (expected: a number)");
+        throw Refusal.unsupported("it has " + kind(value) + " (expected: a number)");
     }
 
     static int[] ints(double[] values) {
@@ -31,7 +31,7 @@ final class Values {
         return ints;
     }
 
-    /** What a value is, for messages. */
+    /** The type of a value, for messages. */
     static String kind(Object value) {
         if (value instanceof PyObject o) {
             return o.type().path();

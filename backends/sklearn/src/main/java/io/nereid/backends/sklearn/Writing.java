@@ -10,15 +10,15 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * How an output is made of an answer. Immutable.
+ * Converts the result of an estimator's method to an output tensor. Immutable.
  *
  * @param name the output's name
- * @param method what is asked of the estimator
- * @param type type of its elements
- * @param flat whether it has one value a row and no dimension for it
+ * @param method the method of the estimator
+ * @param type the output's data type
+ * @param flat whether the output has the shape [rows], with one value per row
  */
 record Writing(String name, Method method, DataType type, boolean flat) {
-    /** The answer as a tensor, owned by the caller. */
+    /** The result as a tensor, which the caller owns. */
     Tensor tensor(Table table) {
         Shape shape = flat ? Shape.of(table.rows()) : Shape.of(table.rows(), table.columns());
         double[] values = table.values();

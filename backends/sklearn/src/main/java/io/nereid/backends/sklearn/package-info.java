@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Models of scikit-learn, read from pickle and joblib files as data and computed here; no code of the file is run. */
+/**
+ * Serves scikit-learn models: loads pickle, joblib and skops files as data, without running code of the file, and
+ * computes the estimators in Java.
+ */
 @NullMarked
 package io.nereid.backends.sklearn;
 

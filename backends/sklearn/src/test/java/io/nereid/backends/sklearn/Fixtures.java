@@ -13,7 +13,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
 
-/** The models made by {@code make_fixtures.py}, and what they answered. Stateless. */
+/** The models made by {@code make_fixtures.py}, with the results of scikit-learn. Stateless. */
 final class Fixtures {
     static final List<String> VERSIONS = List.of("0.24.2", "1.1.3", "1.9.1");
     static final String NEW = "1.9.1";

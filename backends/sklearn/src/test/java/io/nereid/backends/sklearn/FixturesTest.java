@@ -14,7 +14,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Every fixture, of every version of scikit-learn, answers what scikit-learn answered. */
+/** Every fixture, of every version of scikit-learn, returns the results of scikit-learn. */
 class FixturesTest {
     @TestFactory
     List<DynamicTest> modelsAnswerAsScikitLearnDoes() {
@@ -55,7 +55,7 @@ class FixturesTest {
                         .isTrue());
     }
 
-    /** Discriminant analysis, voting and stacking also transform; that is not served. */
+    /** Discriminant analysis, voting and stacking also have {@code transform}, which is not supported. */
     private static boolean supported(Estimator estimator, Method method) {
         boolean can = estimator.can(method);
         assertThat(can || method == Method.TRANSFORM || method == Method.PREDICT_LOG_PROBA)

@@ -21,7 +21,7 @@ import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Files made to harm: refused by name, without running anything and without taking the memory. */
+/** Malicious files: rejected with a clear error, without running code and without exhausting the memory. */
 class HostileFilesTest {
     private static final long SMALL = 64L << 20;
 
@@ -54,7 +54,7 @@ class HostileFilesTest {
         return bytes(0x8c, text.length(), text);
     }
 
-    private static void refused(byte[] file, String... words) {
+    private static void rejected(byte[] file, String... words) {
         assertThatThrownBy(() -> read(file)).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.remedy()).isNotBlank();
@@ -69,31 +69,31 @@ class HostileFilesTest {
     void callsOfTheSystemAreRefusedByNameAndNotMade() {
         Path trace = directory.resolve("trace");
         String command = "touch " + trace;
-        refused(bytes("cos\nsystem\n(V", command, "\ntR."), "os.system", "nothing of it was run");
-        refused(bytes("cposix\nsystem\n(V", command, "\ntR."), "posix.system");
-        refused(bytes(0x80, 4, text("posix"), text("system"), 0x93, text(command), 0x85, "R."), "posix.system");
-        refused(bytes("(V", command, "\nios\nsystem\n."), "os.system");
-        refused(bytes("(cos\nsystem\nV", command, "\no."), "os.system");
-        refused(bytes("csubprocess\nPopen\n(V", command, "\ntR."), "subprocess.Popen");
+        rejected(bytes("cos\nsystem\n(V", command, "\ntR."), "os.system", "nothing of it was run");
+        rejected(bytes("cposix\nsystem\n(V", command, "\ntR."), "posix.system");
+        rejected(bytes(0x80, 4, text("posix"), text("system"), 0x93, text(command), 0x85, "R."), "posix.system");
+        rejected(bytes("(V", command, "\nios\nsystem\n."), "os.system");
+        rejected(bytes("(cos\nsystem\nV", command, "\no."), "os.system");
+        rejected(bytes("csubprocess\nPopen\n(V", command, "\ntR."), "subprocess.Popen");
         assertThat(trace).doesNotExist();
     }
 
     @Test
     void thingsBuiltIntoPythonThatRunAreRefused() {
         for (String name : List.of("eval", "exec", "getattr", "compile", "__import__", "open", "apply", "map")) {
-            refused(bytes("c__builtin__\n", name, "\n(V1\ntR."), "__builtin__." + name);
-            refused(bytes(0x80, 4, text("builtins"), text(name), 0x93, text("1"), 0x85, "R."), "builtins." + name);
+            rejected(bytes("c__builtin__\n", name, "\n(V1\ntR."), "__builtin__." + name);
+            rejected(bytes(0x80, 4, text("builtins"), text(name), 0x93, text("1"), 0x85, "R."), "builtins." + name);
         }
-        refused(bytes("cnumpy_evil\nload\n."), "numpy_evil.load");
-        refused(bytes("csklearnx.tree\nTree\n."), "sklearnx.tree.Tree");
-        refused(bytes("cxgboost.sklearn\nXGBClassifier\n."), "xgboost.sklearn.XGBClassifier");
+        rejected(bytes("cnumpy_evil\nload\n."), "numpy_evil.load");
+        rejected(bytes("csklearnx.tree\nTree\n."), "sklearnx.tree.Tree");
+        rejected(bytes("cxgboost.sklearn\nXGBClassifier\n."), "xgboost.sklearn.XGBClassifier");
     }
 
     @Test
     void functionsOfKnownLibrariesAreDataOnly() {
-        // numpy.testing can run things; as data it is an estimator that is not known.
-        refused(bytes("cnumpy.testing._private.utils\nrunstring\n(V1\n}tR."), "runstring", "not supported");
-        refused(bytes("csklearn.svm._classes\nNoSuch\n)", 0x81, "."), "sklearn.svm._classes.NoSuch", "not supported");
+        // numpy.testing can run programs; as data it is only an unknown estimator.
+        rejected(bytes("cnumpy.testing._private.utils\nrunstring\n(V1\n}tR."), "runstring", "not supported");
+        rejected(bytes("csklearn.svm._classes\nNoSuch\n)", 0x81, "."), "sklearn.svm._classes.NoSuch", "not supported");
     }
 
     @Test
@@ -107,10 +107,10 @@ class HostileFilesTest {
 
     @Test
     void announcedSizesAreNotBelieved() {
-        refused(bytes(0x80, 4, 0x8e, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, "."), "too large");
-        refused(bytes(0x80, 4, 0x8e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, "."), "too large");
-        refused(bytes(0x80, 4, 0x8e, 0, 0, 0, 3, 0, 0, 0, 0, "abc."), "ends too early");
-        refused(bytes(0x80, 4, "B", 0xff, 0xff, 0xff, 0x7f, "."), "");
+        rejected(bytes(0x80, 4, 0x8e, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0, "."), "too large");
+        rejected(bytes(0x80, 4, 0x8e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, "."), "too large");
+        rejected(bytes(0x80, 4, 0x8e, 0, 0, 0, 3, 0, 0, 0, 0, "abc."), "truncated");
+        rejected(bytes(0x80, 4, "B", 0xff, 0xff, 0xff, 0x7f, "."), "");
         byte[] array = bytes(
                 "cnumpy.core.multiarray\n_reconstruct\n(tR(K",
                 1,
@@ -120,7 +120,7 @@ class HostileFilesTest {
                 "C",
                 0,
                 "tb.");
-        refused(array, "dimension");
+        rejected(array, "dimension");
         byte[] big = bytes(
                 "cnumpy.core.multiarray\n_reconstruct\n(tR(K",
                 1,
@@ -130,7 +130,7 @@ class HostileFilesTest {
                 "C",
                 0,
                 "tb.");
-        refused(big, "too large");
+        rejected(big, "too large");
         byte[] joblib = bytes(
                 "cjoblib.numpy_pickle\nNumpyArrayWrapper\n)",
                 0x81,
@@ -139,7 +139,7 @@ class HostileFilesTest {
                 1,
                 2,
                 3);
-        refused(joblib, "");
+        rejected(joblib, "");
         byte[] nothing = bytes(
                 "cnumpy.core.multiarray\n_reconstruct\n(tR(K",
                 1,
@@ -148,25 +148,25 @@ class HostileFilesTest {
                 "C",
                 0,
                 "tb.");
-        refused(nothing, "no bytes");
+        rejected(nothing, "elements of size 0");
     }
 
     @Test
     void bombsEndAtTheLimit() throws IOException {
         byte[] lists = new byte[8 << 20];
         Arrays.fill(lists, (byte) ']');
-        refused(lists, "MiB of memory");
+        rejected(lists, "MiB of memory");
         byte[] memo = new byte[8 << 20];
         Arrays.fill(memo, (byte) 0x94);
         memo[0] = 'N';
-        refused(memo, "MiB of memory");
+        rejected(memo, "MiB of memory");
         ByteArrayOutputStream packed = new ByteArrayOutputStream();
         try (GZIPOutputStream gzip = new GZIPOutputStream(packed)) {
             for (int i = 0; i < 32; i++) {
                 gzip.write(lists);
             }
         }
-        refused(packed.toByteArray(), "MiB of memory");
+        rejected(packed.toByteArray(), "MiB of memory");
     }
 
     @Test
@@ -177,17 +177,17 @@ class HostileFilesTest {
             laughs.writeBytes(bytes("2", 0x86));
         }
         laughs.write('.');
-        refused(laughs.toByteArray(), "expected: a fitted estimator");
-        // As the key of a dict it would be hashed.
+        rejected(laughs.toByteArray(), "expected: a fitted estimator");
+        // A dict key is hashed, which must not follow the nesting.
         byte[] key = laughs.toByteArray();
-        refused(bytes("}", Arrays.copyOf(key, key.length - 1), "Ns."), "expected: a fitted estimator");
+        rejected(bytes("}", Arrays.copyOf(key, key.length - 1), "Ns."), "expected: a fitted estimator");
     }
 
     @Test
     void estimatorsInsideThemselvesAreRefused() {
         // A Pipeline whose only step is itself.
         byte[] self = bytes("csklearn.pipeline\nPipeline\n)", 0x81, "q", 1, "}Vsteps\n](Vx\nh", 1, "tasb.");
-        refused(self, "nested too deeply");
+        rejected(self, "nested too deeply");
         ByteArrayOutputStream wide = new ByteArrayOutputStream();
         wide.writeBytes(bytes("csklearn.preprocessing._data\nNormalizer\n)", 0x81, "q", 1));
         for (int i = 1; i < 23; i++) {
@@ -202,7 +202,7 @@ class HostileFilesTest {
                     i + 1));
         }
         wide.write('.');
-        refused(wide.toByteArray(), "nested too deeply");
+        rejected(wide.toByteArray(), "nested too deeply");
     }
 
     @Test
@@ -215,7 +215,7 @@ class HostileFilesTest {
         int node = at >= 0 ? at : firstChild(plain);
         byte[] circle = plain.clone();
         circle[node] = 0;
-        refused(circle, "leads nowhere");
+        rejected(circle, "has invalid children");
     }
 
     private static byte[] unpacked(byte[] file) throws IOException {
@@ -224,7 +224,7 @@ class HostileFilesTest {
                 : new java.util.zip.GZIPInputStream(new ByteArrayInputStream(file)).readAllBytes();
     }
 
-    /** Where the root's left child is said to be node 1. */
+    /** The offset of the root's left child, node 1, in the file. */
     private static int firstChild(byte[] file) {
         for (int i = 0; i + 16 < file.length; i++) {
             if (file[i] == 1 && zero(file, i + 1, 7) && file[i + 8] > 1 && file[i + 8] < 16 && zero(file, i + 9, 7)) {
@@ -254,22 +254,22 @@ class HostileFilesTest {
 
     @Test
     void foreignFilesAreRefusedByName() throws IOException {
-        refused(bytes("BZh91AY"), "bzip2");
-        refused(bytes(0xfd, "7zXZ", 0), "xz");
-        refused(bytes(0x5d, 0, 0, 0x80), "lzma");
-        refused(bytes(0x04, 0x22, 0x4d, 0x18, 0), "lz4");
-        refused(bytes(0x28, 0xb5, 0x2f, 0xfd), "zstandard");
-        refused(bytes("ZF0x12"), "joblib before 0.10");
-        refused(bytes("PK", 3, 4), "zip");
-        refused(new byte[0], "empty");
-        refused(bytes("<?xml version='1.0'?>"), "no instruction of a pickle");
-        refused(bytes(0x80, 9, "N."), "protocol is 9");
-        refused(bytes(0x1f, 0x8b, 7, 7), "damaged");
+        rejected(bytes("BZh91AY"), "bzip2");
+        rejected(bytes(0xfd, "7zXZ", 0), "xz");
+        rejected(bytes(0x5d, 0, 0, 0x80), "lzma");
+        rejected(bytes(0x04, 0x22, 0x4d, 0x18, 0), "lz4");
+        rejected(bytes(0x28, 0xb5, 0x2f, 0xfd), "zstandard");
+        rejected(bytes("ZF0x12"), "joblib before 0.10");
+        rejected(bytes("PK", 3, 4), "zip");
+        rejected(new byte[0], "empty");
+        rejected(bytes("<?xml version='1.0'?>"), "is not a pickle opcode");
+        rejected(bytes(0x80, 9, "N."), "protocol is 9");
+        rejected(bytes(0x1f, 0x8b, 7, 7), "damaged");
         ByteArrayOutputStream packed = new ByteArrayOutputStream();
         try (DeflaterOutputStream zlib = new DeflaterOutputStream(packed)) {
             zlib.write(bytes(0x80, 4, "N."));
         }
-        refused(packed.toByteArray(), "None (expected: a fitted estimator)");
+        rejected(packed.toByteArray(), "None (expected: a fitted estimator)");
     }
 
     @Test
@@ -280,7 +280,7 @@ class HostileFilesTest {
                     Fixtures.expected(Fixtures.NEW).get(name).get("file").asText()));
             assertThat(read(whole)).isInstanceOf(Estimator.class);
             for (int cut = 0; cut < whole.length - 9; cut += 1 + whole.length / 400) {
-                refused(Arrays.copyOf(whole, cut));
+                rejected(Arrays.copyOf(whole, cut));
             }
         }
     }

@@ -25,7 +25,7 @@ import java.util.Map;
 final class Models {
     private Models() {}
 
-    /** A directory with a fixture of the newest version under one of the names that are recognised. */
+    /** A directory with a fixture of the newest version under one of the default file names. */
     static ModelLocation of(Path directory, String fixture) {
         return of(directory, Fixtures.NEW, fixture);
     }
@@ -92,7 +92,7 @@ final class Models {
         return Tensor.over(name, DataType.BYTES, shape, region, 0, region.size());
     }
 
-    /** The only output's values, whatever their type. */
+    /** The values of the only output, of any type. */
     static List<Object> run(BackendModel model, String output, Tensor... inputs) {
         List<Object> values = new ArrayList<>();
         try (var invocation = model.newInvocation()) {

@@ -133,7 +133,7 @@ class SklearnBackendTest {
                 });
     }
 
-    /** One value a row: a dimension of 1 to clients, none to the model. */
+    /** One value per row: a dimension of 1 for clients, none for the model. */
     private static TensorSpec column(String name, DataType type) {
         return new TensorSpec(name, type, Shape.of(1), false, false, Shape.SCALAR);
     }
@@ -163,7 +163,7 @@ class SklearnBackendTest {
                 .isEqualTo("predict");
         assertThat(answer(Map.of(), Map.of(), "boost", Models.with("m", Map.of("predict_proba", "true"))))
                 .isEqualTo("predict_proba");
-        // Who gives no probabilities goes on giving what it gives.
+        // A classifier without probabilities keeps its default method.
         assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of(), "linear", plain))
                 .isEqualTo("predict");
     }
@@ -211,7 +211,7 @@ class SklearnBackendTest {
                 size[i] = rows.get(i).get(2).asText();
                 income[i] = rows.get(i).get(3).asDouble();
             }
-            // Found by name, whatever the order.
+            // Inputs are matched by name, in any order.
             assertThat(Models.run(
                             model,
                             "predict",

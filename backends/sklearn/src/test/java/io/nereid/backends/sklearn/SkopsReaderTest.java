@@ -17,7 +17,7 @@ import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Archives of skops that are not what they should be; good ones are read in the tests of MLflow's models. */
+/** Malformed skops archives; valid ones are read in the tests of MLflow's models. */
 class SkopsReaderTest {
     @TempDir
     Path directory;
@@ -38,7 +38,7 @@ class SkopsReaderTest {
                 archive(Map.of("schema.json", schema.getBytes(StandardCharsets.UTF_8))), new MemoryLimit(8 << 20));
     }
 
-    private void refused(String schema, String... words) {
+    private void rejected(String schema, String... words) {
         assertThatThrownBy(() -> read(schema)).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(words);
@@ -60,14 +60,14 @@ class SkopsReaderTest {
 
     @Test
     void typesThatAreNotOnTheListAreRefusedByName() {
-        refused(node("FunctionNode", "os", "system", ""), "os.system", "nothing of it was run");
-        refused(node("ObjectNode", "mine.steps", "Step", ""), "mine.steps.Step");
-        refused(node("TypeNode", "builtins", "eval", ""), "builtins.eval");
+        rejected(node("FunctionNode", "os", "system", ""), "os.system", "nothing of it was run");
+        rejected(node("ObjectNode", "mine.steps", "Step", ""), "mine.steps.Step");
+        rejected(node("TypeNode", "builtins", "eval", ""), "builtins.eval");
     }
 
     @Test
     void kindsOfObjectsThatAreNotReadAreNamed() {
-        refused(
+        rejected(
                 node("SparseMatrixNode", "scipy.sparse._csr", "csr_matrix", ""),
                 "scipy.sparse._csr.csr_matrix",
                 "SparseMatrixNode");
@@ -75,17 +75,17 @@ class SkopsReaderTest {
 
     @Test
     void aSchemaThatDoesNotFitItselfIsRefused() {
-        refused("[]", "no object");
-        refused("{", "its schema is damaged");
-        refused("{\"__loader__\":\"ListNode\"}", "a list without elements");
-        refused(node("CachedNode", "builtins", "str", ",\"__id__\":7"), "does not describe");
-        refused(node("NdArrayNode", "numpy", "ndarray", ",\"type\":\"numpy\",\"file\":\"1.npy\""), "lacks '1.npy'");
+        rejected("[]", "no object");
+        rejected("{", "its schema is damaged");
+        rejected("{\"__loader__\":\"ListNode\"}", "a list without elements");
+        rejected(node("CachedNode", "builtins", "str", ",\"__id__\":7"), "does not describe");
+        rejected(node("NdArrayNode", "numpy", "ndarray", ",\"type\":\"numpy\",\"file\":\"1.npy\""), "lacks '1.npy'");
     }
 
     @Test
     void objectsWithinObjectsWithoutEndAreRefused() {
         String open = "{\"__loader__\":\"ListNode\",\"__module__\":\"builtins\",\"__class__\":\"list\",\"content\":[";
-        refused(open.repeat(5_000), "its schema is damaged", "depth");
+        rejected(open.repeat(5_000), "its schema is damaged", "depth");
     }
 
     @Test

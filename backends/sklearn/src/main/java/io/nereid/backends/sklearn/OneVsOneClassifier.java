@@ -1,0 +1,73 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.List;
+
+/**
+ * {@code OneVsOneClassifier}: one binary classifier per pair of classes. Predicts by votes of the pairs, with ties
+ * broken by the sum of their confidences. Immutable.
+ */
+final class OneVsOneClassifier extends Classifier {
+    private final List<BinaryMember> members;
+
+    private OneVsOneClassifier(Fields f, List<BinaryMember> members, Labels labels) {
+        super(f.type(), BinaryMember.features(f, members), labels);
+        this.members = members;
+    }
+
+    static Estimator of(Fields f, Estimator.Factory factory) {
+        if (f.has("pairwise_indices_")) {
+            throw f.unsupported("pairwise_indices_");
+        }
+        List<BinaryMember> members = BinaryMember.members(f, factory);
+        Labels labels = Labels.of(f.array("classes_"));
+        int classes = labels.count();
+        if (members.size() != (long) classes * (classes - 1) / 2) {
+            throw Refusal.corrupt(f.path() + " has " + members.size() + " estimators for " + classes + " classes");
+        }
+        return new OneVsOneClassifier(f, members, labels);
+    }
+
+    @Override
+    boolean hasDecision() {
+        return true;
+    }
+
+    @Override
+    Table decision(Table table) {
+        int classes = labels().count();
+        Table votes = Table.of(table.rows(), classes);
+        double[] sure = new double[votes.values().length];
+        int d = 0;
+        for (int i = 0; i < classes; i++) {
+            for (int j = i + 1; j < classes; j++, d++) {
+                double[] scores = members.get(d).scores(table);
+                double[] predicted = members.get(d).predicted(table);
+                for (int r = 0; r < scores.length; r++) {
+                    sure[r * classes + i] -= scores[r];
+                    sure[r * classes + j] += scores[r];
+                    votes.values()[r * classes + (predicted[r] == 0 ? i : j)]++;
+                }
+            }
+        }
+        // Confidences are scaled to less than a third of a vote, so that they only break ties.
+        for (int i = 0; i < sure.length; i++) {
+            votes.values()[i] += sure[i] / (3 * (Math.abs(sure[i]) + 1));
+        }
+        return classes == 2 ? votes.select(new int[] {1}) : votes;
+    }
+
+    @Override
+    int[] classes(Table table) {
+        Table scores = decision(table);
+        if (labels().count() > 2) {
+            return Labels.greatest(scores);
+        }
+        int[] classes = new int[table.rows()];
+        for (int r = 0; r < classes.length; r++) {
+            classes[r] = scores.values()[r] > members.get(0).threshold() ? 1 : 0;
+        }
+        return classes;
+    }
+}

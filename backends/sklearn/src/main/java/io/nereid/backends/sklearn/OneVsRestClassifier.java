@@ -1,0 +1,140 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import io.nereid.tensor.DataType;
+import java.util.ArrayList;
+import java.util.List;
+
+/** {@code OneVsRestClassifier}: one binary classifier per class, which separates it from all others. Stateless. */
+final class OneVsRestClassifier {
+    private OneVsRestClassifier() {}
+
+    static Estimator of(Fields f, Estimator.Factory factory) {
+        Fields binarizer = new Fields(f.object("label_binarizer_"));
+        List<BinaryMember> members = BinaryMember.members(f, factory);
+        Labels labels = Labels.of(binarizer.array("classes_"));
+        if (members.size() != (labels.count() == 2 && !isMultilabel(binarizer) ? 1 : labels.count())) {
+            throw Refusal.corrupt(
+                    f.path() + " has " + members.size() + " estimators for " + labels.count() + " classes");
+        }
+        return isMultilabel(binarizer) ? new MultiLabel(f, members) : new SingleLabel(f, members, labels);
+    }
+
+    private static boolean isMultilabel(Fields binarizer) {
+        return binarizer.text("y_type_", "").startsWith("multilabel");
+    }
+
+    private static Table beside(List<BinaryMember> members, Table table, boolean proba) {
+        Table all = Table.of(table.rows(), members.size());
+        for (int d = 0; d < members.size(); d++) {
+            double[] one = proba ? members.get(d).proba(table) : members.get(d).scores(table);
+            for (int r = 0; r < one.length; r++) {
+                all.values()[r * members.size() + d] = one[r];
+            }
+        }
+        return all;
+    }
+
+    /** One-vs-rest for single-label targets: the class of the greatest confidence. Immutable. */
+    private static final class SingleLabel extends Classifier {
+        private final List<BinaryMember> members;
+
+        SingleLabel(Fields f, List<BinaryMember> members, Labels labels) {
+            super(f.type(), BinaryMember.features(f, members), labels);
+            this.members = members;
+        }
+
+        @Override
+        boolean hasProba() {
+            return members.stream().allMatch(BinaryMember::hasProba);
+        }
+
+        @Override
+        boolean hasDecision() {
+            return members.stream().allMatch(BinaryMember::hasDecision);
+        }
+
+        @Override
+        Table decision(Table table) {
+            return beside(members, table, false);
+        }
+
+        @Override
+        int[] classes(Table table) {
+            Table scores = beside(members, table, false);
+            int[] classes = new int[table.rows()];
+            for (int r = 0; r < classes.length; r++) {
+                if (members.size() == 1) {
+                    classes[r] = scores.values()[r] > members.get(0).threshold() ? 1 : 0;
+                    continue;
+                }
+                // Of equal scores the last one wins, as in scikit-learn.
+                for (int c = 1; c < members.size(); c++) {
+                    classes[r] = scores.at(r, c) >= scores.at(r, classes[r]) ? c : classes[r];
+                }
+            }
+            return classes;
+        }
+
+        @Override
+        Table proba(Table table) {
+            Table all = beside(members, table, true);
+            if (members.size() == 1) {
+                return twoColumns(all.values());
+            }
+            for (int r = 0; r < all.rows(); r++) {
+                double sum = 0;
+                for (int c = 0; c < all.columns(); c++) {
+                    sum += all.at(r, c);
+                }
+                for (int c = 0; c < all.columns(); c++) {
+                    all.values()[r * all.columns() + c] /= sum;
+                }
+            }
+            return all;
+        }
+    }
+
+    /** One-vs-rest for multilabel targets: an indicator per class. Immutable. */
+    private static final class MultiLabel extends Estimator {
+        private final List<BinaryMember> members;
+
+        MultiLabel(Fields f, List<BinaryMember> members) {
+            super(f.type(), BinaryMember.features(f, members));
+            this.members = members;
+        }
+
+        @Override
+        List<Method> methods() {
+            List<Method> methods = new ArrayList<>(List.of(Method.PREDICT));
+            if (members.stream().allMatch(BinaryMember::hasProba)) {
+                methods.add(Method.PREDICT_PROBA);
+            }
+            if (members.stream().allMatch(BinaryMember::hasDecision)) {
+                methods.add(Method.DECISION_FUNCTION);
+            }
+            return methods;
+        }
+
+        @Override
+        int width(Method method) {
+            return members.size();
+        }
+
+        @Override
+        DataType type(Method method) {
+            return method == Method.PREDICT ? DataType.INT64 : DataType.FP64;
+        }
+
+        @Override
+        Table apply(Method method, Table table) {
+            Table all = beside(members, table, method == Method.PREDICT_PROBA);
+            double[] values = all.values();
+            for (int i = 0; method == Method.PREDICT && i < values.length; i++) {
+                values[i] = values[i] > members.get(0).threshold() ? 1 : 0;
+            }
+            return all;
+        }
+    }
+}
