@@ -8,14 +8,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What to do for one service: the whole of it; what a plan leaves out ends. Immutable.
+ * The plan of one service: its complete desired state. Workloads that are not in the plan are stopped. Immutable.
  *
- * @param workloads what runs
- * @param route how it is reached; null when nothing answers, or while the service is stopped
- * @param revisions what is to be kept, oldest first
+ * @param workloads the workloads to run
+ * @param route the route; null when no revision is ready, or while the service is stopped
+ * @param revisions the revisions to keep, oldest first
  * @param status the resource's new status
- * @param events what people should hear of now
- * @param requeueAfter when to plan again although nothing changed; null for never
+ * @param events the events to record now
+ * @param requeueAfter the time after which to plan again even without a change; null for never
  */
 public record Plan(
         List<Workload> workloads,
@@ -25,11 +25,11 @@ public record Plan(
         List<Event> events,
         @Nullable Duration requeueAfter) {
     /**
-     * Something that happened to a service.
+     * An event about a service, as in Kubernetes.
      *
      * @param type {@code Normal} or {@code Warning}
-     * @param reason one word
-     * @param message for people
+     * @param reason the reason as one word
+     * @param message a description for users
      */
     public record Event(String type, String reason, String message) {}
 }

@@ -8,51 +8,58 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Resources as trees, with Kubernetes' rules about versions: every change gets the next number of the whole store, and who
- * names the number that he has read is refused when it is no longer the last. What a method has returned is on disk. Trees that
- * are handed out belong to the caller, and trees handed in are copied. Implementations are thread-safe.
+ * A store of resources as JSON trees with Kubernetes' optimistic concurrency: every change gets the next version of the
+ * whole store, and an update that names an outdated version is rejected. A change is durable when the method returns.
+ * Returned trees belong to the caller, and trees that are passed in are copied. Implementations are thread-safe.
+ *
+ * <pre>{@code
+ * ResourceStore.Listing listing = store.list(type, "default");
+ * ResourceStore.Watch watch = store.watch(type, "default", listing.version(), change -> queue.add(change));
+ * }</pre>
  */
 public interface ResourceStore extends AutoCloseable {
-    /** The resource, or null. */
+    /** The resource, or null if it does not exist. */
     @Nullable ObjectNode get(Key key);
 
     /**
      * All resources of a type.
      *
-     * @param namespace null for all
+     * @param namespace null for all namespaces
      */
     Listing list(Type type, @Nullable String namespace);
 
     /**
-     * Adds a resource; uid, creation time and version are set here.
+     * Creates a resource. The store sets uid, creation time and version.
      *
+     * @return the stored resource
      * @throws io.nereid.base.ServingException ALREADY_EXISTS
      */
     ObjectNode create(Type type, ObjectNode resource);
 
     /**
-     * Replaces a resource. Its uid and creation time stay; {@code metadata.generation} is the caller's matter. A resource that
-     * is being deleted goes with its last finalizer.
+     * Replaces a resource. Uid and creation time are kept; the caller sets {@code metadata.generation}. A resource with
+     * a deletion time is removed when the update removes its last finalizer.
      *
-     * @param expectedVersion the version that was read; null for whatever is there
+     * @param expectedVersion the version that the caller has read; null to replace any version
      * @throws io.nereid.base.ServingException NOT_FOUND, or ABORTED when there is a newer version
      */
     ObjectNode update(Type type, ObjectNode resource, @Nullable String expectedVersion);
 
     /**
-     * Removes a resource, or marks it with a deletion time while it has finalizers.
+     * Deletes a resource, or sets its deletion time while it has finalizers.
      *
-     * @return what it was
+     * @return the last state of the resource
      * @throws io.nereid.base.ServingException NOT_FOUND, or ABORTED when there is a newer version
      */
     ObjectNode delete(Key key, @Nullable String expectedVersion);
 
     /**
-     * Tells every change of a type after a version, in order, on one thread of the store, until the watch is closed.
+     * Calls a listener for every change of a type after a version, in order, on one thread of the store, until the
+     * watch is closed.
      *
-     * @param namespace null for all
-     * @param fromVersion that of a listing; 0 for everything there is, as ADDED, then changes
-     * @throws io.nereid.base.ServingException OUT_OF_RANGE when changes since then are forgotten
+     * @param namespace null for all namespaces
+     * @param fromVersion the version of a listing; 0 for all existing resources as ADDED, followed by the changes
+     * @throws io.nereid.base.ServingException OUT_OF_RANGE when the store no longer has the changes since that version
      */
     Watch watch(Type type, @Nullable String namespace, long fromVersion, Consumer<Change> listener);
 
@@ -68,29 +75,29 @@ public interface ResourceStore extends AutoCloseable {
     record Type(String group, String plural) {}
 
     /**
-     * A resource's name.
+     * The key of a resource.
      *
-     * @param namespace empty for resources of the whole cluster
+     * @param namespace empty for cluster-scoped resources
      */
     record Key(Type type, String namespace, String name) {}
 
-    /** All of a type at one moment, by namespace and name. */
+    /** All resources of a type at one version of the store, ordered by namespace and name. */
     record Listing(long version, List<ObjectNode> items) {}
 
-    /** One change; a deleted resource is told as it was last, with the version of its deletion. */
+    /** A change. For a deletion, {@code resource} is the last state, with the version of the deletion. */
     record Change(Kind kind, long version, ObjectNode resource) {
-        /** What happened. */
+        /** The type of the change. */
         public enum Kind {
-            /** It is new. */
+            /** The resource was created. */
             ADDED,
-            /** It is another one. */
+            /** The resource was updated. */
             MODIFIED,
-            /** It is gone. */
+            /** The resource was removed. */
             DELETED
         }
     }
 
-    /** Ends the telling. */
+    /** A running watch; closing it ends the calls of the listener. */
     interface Watch extends AutoCloseable {
         @Override
         void close();

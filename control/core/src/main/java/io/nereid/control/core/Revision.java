@@ -11,18 +11,19 @@ import java.time.DateTimeException;
 import java.time.Instant;
 
 /**
- * One state of a component's specification, kept so that traffic can go back to it. Immutable.
+ * A revision as in Knative: a snapshot of a component's specification, kept so that traffic can be rolled back to it.
+ * Immutable.
  *
  * @param component the component
- * @param number counts up from 1 for each component
+ * @param number the sequence number in the component, from 1
  * @param name such as {@code iris-predictor-00001}
- * @param fingerprint of all that makes a difference to what runs
- * @param workload what runs, as a tree that {@link Planner} reads
- * @param created when it was first planned
+ * @param fingerprint a digest of everything that affects the running workload; a different one makes a new revision
+ * @param workload the workload as a JSON tree
+ * @param created the time at which it was first planned
  */
 public record Revision(
         Component component, int number, String name, String fingerprint, JsonNode workload, Instant created) {
-    /** The revision as a tree, for keeping. */
+    /** The revision as a JSON tree to store. */
     public ObjectNode toTree() {
         ObjectNode tree = JsonNodeFactory.instance.objectNode();
         tree.put("component", component.name());
@@ -35,9 +36,9 @@ public record Revision(
     }
 
     /**
-     * The revision that {@link #toTree} has made this tree of.
+     * Reads a revision that {@link #toTree} wrote.
      *
-     * @throws ServingException INTERNAL when it is no such tree
+     * @throws ServingException INTERNAL when the tree is not a revision
      */
     public static Revision read(JsonNode tree) {
         try {
@@ -49,7 +50,7 @@ public record Revision(
                     tree.path("workload"),
                     Instant.parse(tree.path("created").asText()));
         } catch (IllegalArgumentException | DateTimeException e) {
-            throw ServingException.internal("a revision that was kept cannot be read", e);
+            throw ServingException.internal("a stored revision cannot be read", e);
         }
     }
 }

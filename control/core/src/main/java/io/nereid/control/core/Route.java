@@ -8,14 +8,15 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How clients reach one service. Immutable.
+ * The route of one service or graph: its hosts and paths, and the revisions that share the traffic of each component.
+ * Immutable.
  *
  * @param namespace the service's namespace
  * @param name the service's name
- * @param kind what the service is: {@code InferenceService} or {@code InferenceGraph}
- * @param doors names under which it is found
- * @param components its parts: the predictor always, transformer and explainer where it has them
- * @param graph the graph to run when it is an InferenceGraph; empty otherwise
+ * @param kind {@code InferenceService} or {@code InferenceGraph}
+ * @param doors the hosts and path prefixes that lead to it
+ * @param components the backends of its components, as far as they are ready
+ * @param graph the graph as JSON for an InferenceGraph; empty otherwise
  */
 public record Route(
         String namespace,
@@ -25,13 +26,13 @@ public record Route(
         Map<Component, Backend> components,
         String graph) {
     /**
-     * One name. A request finds the service by its host, or by the beginning of its path.
+     * One ingress rule: a request matches by its host, or by the prefix of its path.
      *
-     * @param host lower case, without a port; empty for any host
+     * @param host in lower case, without a port; empty for any host
      * @param pathPrefix such as {@code /serving/default/iris}; empty for none
-     * @param component the part that it leads to; null for the service's front: the transformer where there is one, else the
-     *     predictor, and the explainer for {@code :explain}
-     * @param tag the tag of the target that it leads to; null for all by their shares
+     * @param component the component that receives the requests; null for the service as a whole: the transformer if
+     *     there is one, else the predictor, and the explainer for {@code :explain}
+     * @param tag the tag of the target that receives the requests; null to split the traffic among all targets
      */
     public record Door(
             String host,
@@ -40,10 +41,11 @@ public record Route(
             @Nullable String tag) {}
 
     /**
-     * The revisions that share one component's requests.
+     * The revisions that share the traffic of one component.
      *
-     * @param targets with shares that add up to 100; never empty
-     * @param mirrors revisions that get copies whose answers are thrown away; the percentage is of all requests
+     * @param targets targets whose percentages add up to 100; never empty
+     * @param mirrors revisions that receive copies of requests, whose responses are discarded; the percentage is of all
+     *     requests
      * @param stickyHeader requests with the same value of this header go to the same revision; null for none
      */
     public record Backend(
@@ -51,7 +53,7 @@ public record Route(
             List<Target> mirrors,
             @Nullable String stickyHeader) {}
 
-    /** One revision's share of the requests. */
+    /** A revision with its percentage of the traffic. */
     public record Target(
             String revision, int percent, @Nullable String tag) {}
 }

@@ -9,21 +9,22 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that runs: one revision of one component of a service. Immutable; two equal ones need nothing done.
+ * The desired state of one revision of one component of a service. Immutable; equal workloads need no action of the
+ * infrastructure.
  *
  * @param namespace the service's namespace
  * @param service the InferenceService's name
- * @param component which part of the service it is
- * @param revision its own name, unique in the namespace, such as {@code iris-predictor-00002}
+ * @param component the component of the service
+ * @param revision the revision's name, unique in the namespace, such as {@code iris-predictor-00002}
  * @param modelName the name that clients use for its model
  * @param form what to run
- * @param scaling how many of it
- * @param containerConcurrency most requests at once in one replica; 0 for no limit
- * @param timeout most time for one request
- * @param logger what is logged of its requests, or null
- * @param batcher how its requests are joined, or null
+ * @param scaling the number of replicas
+ * @param containerConcurrency maximum number of concurrent requests in one replica; 0 for no limit
+ * @param timeout timeout of one request
+ * @param logger the request logger, or null
+ * @param batcher the request batcher, or null
  * @param labels the labels of service, component and runtime
- * @param annotations likewise
+ * @param annotations the annotations of service, component and runtime
  */
 public record Workload(
         String namespace,
@@ -39,13 +40,13 @@ public record Workload(
         @Nullable Batcher batcher,
         Map<String, String> labels,
         Map<String, String> annotations) {
-    /** The parts of a service. */
+    /** The components of a service. */
     public enum Component {
         /** Runs the model. */
         PREDICTOR,
-        /** Works on requests before, and answers after the predictor. */
+        /** Processes requests before the predictor and responses after it. */
         TRANSFORMER,
-        /** Explains the predictor's answers. */
+        /** Explains the predictor's predictions. */
         EXPLAINER
     }
 
@@ -55,14 +56,14 @@ public record Workload(
     /**
      * A model, or a repository of models, in the engine of this process.
      *
-     * @param artifacts where its files come from
+     * @param artifacts the files to download
      * @param format the name of the model's format, such as {@code sklearn}; {@code triton} for a repository of models
-     * @param formatVersion its version, or null
-     * @param protocol the protocol that the service is for: {@code v1}, {@code v2}, {@code grpc-v1} or {@code grpc-v2}
-     * @param runtime the name of the runtime that was chosen
-     * @param arguments the arguments of the runtime's container after templating, in order
-     * @param environment its environment variables that are written out
-     * @param limits the container's resources, as in the specification
+     * @param formatVersion the version of the format, or null
+     * @param protocol the protocol of the service: {@code v1}, {@code v2}, {@code grpc-v1} or {@code grpc-v2}
+     * @param runtime the name of the selected runtime
+     * @param arguments the arguments of the runtime's container in order, with templates filled in
+     * @param environment the container's environment variables with literal values
+     * @param limits the container's resources as in the specification
      */
     public record Model(
             List<Artifact> artifacts,
@@ -76,30 +77,30 @@ public record Workload(
             implements Form {}
 
     /**
-     * Child processes that belong together: the first one answers the requests.
+     * Child processes of one replica. The first one receives the requests.
      *
-     * @param artifacts files that they find at their mount paths
+     * @param artifacts files that they see at their mount paths
      */
     @SuppressWarnings("JavaLangClash") // always read as Workload.Process
     public record Process(List<Artifact> artifacts, List<ProcessContainer> containers) implements Form {}
 
     /**
-     * An explainer that comes with the server.
+     * An explainer that is built into the server.
      *
-     * @param method its name, such as {@code shap}
-     * @param settings its arguments by name, without dashes
+     * @param method the method, such as {@code shap}
+     * @param settings settings of the method by name, without dashes
      * @param artifacts files that it needs
      */
     public record Explainer(String method, Map<String, String> settings, List<Artifact> artifacts) implements Form {}
 
     /**
-     * Steps before and after the predictor: of a jar, in this process; or of a Python file, in child processes of which the
-     * server knows the program. Which of the two it is, the file says.
+     * A transformer that the server runs: a jar in this process, or a Python file in child processes, depending on the
+     * file's type.
      *
-     * @param className the class of the steps; null for the only one
-     * @param file the jar or Python file among the fetched ones; null for the one that is expected
-     * @param settings the steps' own
-     * @param artifacts where its files come from: its own first
+     * @param className the transformer's class; null for the only one
+     * @param file the jar or Python file among the downloaded ones; null for the default name
+     * @param settings settings of the transformer
+     * @param artifacts the files to download; the transformer's own first
      */
     public record Transformer(
             @Nullable String className, @Nullable String file, Map<String, String> settings, List<Artifact> artifacts)
@@ -109,18 +110,19 @@ public record Workload(
      * A child process.
      *
      * @param name the container's name
-     * @param command program and first arguments
-     * @param arguments the rest, after templating
-     * @param environment its variables that are written out; values and arguments may name others as {@code $(NAME)}, as in
-     *     Kubernetes
-     * @param environmentSources its variables that come from secrets and maps; they lie between those and the server's own
-     * @param workingDirectory where it starts; null for a directory of its own
-     * @param ports what it listens on: the first is for HTTP unless another is named {@code http*}; one named {@code h2c},
-     *     {@code grpc} or {@code *-grpc} is for gRPC
-     * @param readinessProbe as in the specification; null for a connection to the first port
-     * @param livenessProbe likewise; null for none
-     * @param startupProbe likewise; null for none
-     * @param resources as in the specification
+     * @param command the program and its first arguments
+     * @param arguments the further arguments, with templates filled in
+     * @param environment environment variables with literal values; values and arguments may refer to others as {@code
+     *     $(NAME)}, as in Kubernetes
+     * @param environmentSources environment variables from secrets and config maps; they override the server's own
+     *     variables, and literal values override them
+     * @param workingDirectory the working directory; null for a directory of its own
+     * @param ports the ports that it listens on: the first is for HTTP unless another is named {@code http*}; one named
+     *     {@code h2c}, {@code grpc} or {@code *-grpc} is for gRPC
+     * @param readinessProbe the probe as in the specification; null for a connection to the first port
+     * @param livenessProbe the probe as in the specification; null for none
+     * @param startupProbe the probe as in the specification; null for none
+     * @param resources the resources as in the specification
      */
     public record ProcessContainer(
             String name,
@@ -134,7 +136,7 @@ public record Workload(
             @Nullable JsonNode livenessProbe,
             @Nullable JsonNode startupProbe,
             JsonNode resources) {
-        /** A container all of whose variables are written out. */
+        /** A container whose environment variables all have literal values. */
         public ProcessContainer(
                 String name,
                 List<String> command,
@@ -162,13 +164,14 @@ public record Workload(
     }
 
     /**
-     * Variables whose values lie elsewhere in the service's namespace, so that plans hold no secrets.
+     * A reference to a secret or config map in the service's namespace for environment variables. It is resolved when
+     * the process starts, so that plans do not contain secrets.
      *
-     * @param variable the variable's name; for a whole object ({@code key} is null) what goes before each key
+     * @param variable the variable's name; when {@code key} is null, the prefix of the variables
      * @param kind {@code Secret} or {@code ConfigMap}
-     * @param object the name of the secret or map
-     * @param key the entry; null for all entries, each a variable
-     * @param optional whether it may be missing; else the process does not start without it
+     * @param object the name of the secret or config map
+     * @param key the key of the value; null for all keys, each of which becomes a variable
+     * @param optional whether it may be missing; otherwise the process does not start without it
      */
     public record EnvironmentSource(
             String variable,
@@ -177,18 +180,18 @@ public record Workload(
             @Nullable String key,
             boolean optional) {}
 
-    /** A port that a process listens on by itself. */
+    /** A port that a process listens on. */
     public record Port(@Nullable String name, int number) {}
 
     /**
-     * Files to bring here.
+     * Files to download.
      *
-     * @param uri where they are
-     * @param mountPath where the service expects them, such as {@code /mnt/models}
+     * @param uri the storage URI
+     * @param mountPath the path at which the service sees them, such as {@code /mnt/models}
      * @param storageKey the entry of the {@code storage-config} secret; null for none
-     * @param parameters what overrides the entry
-     * @param serviceAccount whose secrets may be used; null for the namespace's default
-     * @param container the ClusterStorageContainer named in the service; null for none
+     * @param parameters parameters that override those of the entry
+     * @param serviceAccount the service account whose secrets are used; null for the namespace's default
+     * @param container the name of the ClusterStorageContainer that the service specifies; null for none
      */
     public record Artifact(
             String uri,
@@ -199,13 +202,13 @@ public record Workload(
             @Nullable String container) {}
 
     /**
-     * How many replicas.
+     * The number of replicas and how it is scaled.
      *
-     * @param min fewest; 0 may scale to zero
-     * @param max most; 0 for no limit
+     * @param min minimum number of replicas; 0 allows scale to zero
+     * @param max maximum number of replicas; 0 for no limit
      * @param metric {@code concurrency}, {@code rps}, {@code cpu} or {@code memory}
-     * @param target of the metric per replica; null for the default
-     * @param autoscaler {@code kpa} (the default here), or {@code none} for a fixed number
+     * @param target target value of the metric per replica; null for the default
+     * @param autoscaler {@code kpa} for Knative's pod autoscaler, the default; {@code none} for a fixed number
      * @param settings the {@code autoscaling.knative.dev/…} annotations that apply, by name without the prefix
      */
     public record Scaling(
@@ -217,19 +220,19 @@ public record Workload(
             Map<String, String> settings) {}
 
     /**
-     * What is logged.
+     * The request logger.
      *
-     * @param url where to
+     * @param url the sink of the events
      * @param mode {@code all}, {@code request} or {@code response}
-     * @param settings everything else of the specification, as written
+     * @param settings the other fields of the specification as submitted
      */
     public record Logger(String url, String mode, JsonNode settings) {}
 
     /**
-     * How requests are joined.
+     * The request batcher.
      *
-     * @param maxBatchSize most rows
-     * @param maxLatency most time that the first request waits for others
+     * @param maxBatchSize maximum number of rows in a batch
+     * @param maxLatency maximum time that the first request of a batch waits for others
      */
     public record Batcher(int maxBatchSize, Duration maxLatency) {}
 }
