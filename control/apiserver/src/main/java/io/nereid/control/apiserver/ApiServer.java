@@ -12,8 +12,11 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
-import io.nereid.control.apiserver.Resources.Refused;
-import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.apiserver.WriteHandler.Refused;
+import io.nereid.control.apiserver.WriteHandler.Target;
+import io.nereid.control.apiserver.http.ApiRequest;
+import io.nereid.control.apiserver.http.ApiResponse;
+import io.nereid.control.apiserver.http.CrossOriginFilter;
 import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
@@ -51,14 +54,14 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
 
     private final Options options;
     private final Admission admission;
-    private final Guard guard;
-    private final Discovery discovery;
-    private final Resources resources;
-    private final Collector collector;
+    private final CrossOriginFilter guard;
+    private final DiscoveryHandler discovery;
+    private final WriteHandler resources;
+    private final GarbageCollector collector;
     private final ThreadPoolExecutor pool = Threads.pool("nereid-control-api", THREADS);
     private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-control-timer");
-    private final Reads reads;
-    private final PodLogs podLogs;
+    private final ReadHandler reads;
+    private final PodLogHandler podLogs;
 
     /**
      * The options of the server. Immutable.
@@ -152,15 +155,15 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     public ApiServer(ResourceStore store, Admission admission, Options options) {
         this.options = options;
         this.admission = admission;
-        this.guard = new Guard(options.hosts());
+        this.guard = new CrossOriginFilter(options.hosts());
         List<ResourceKind> kinds = new ArrayList<>(ResourceKinds.all());
-        kinds.add(Pods.KIND);
-        this.discovery = new Discovery(List.copyOf(kinds), options.version());
-        Pods pods = new Pods(store, options.runs(), timer, options.clock().millis());
-        this.resources = new Resources(store, admission, new Namespaces(store), options.clock());
-        this.reads = new Reads(store, pods, resources, options.clock(), timer);
-        this.podLogs = new PodLogs(pods, options.clock(), timer);
-        this.collector = new Collector(store, resources);
+        kinds.add(PodView.KIND);
+        this.discovery = new DiscoveryHandler(List.copyOf(kinds), options.version());
+        PodView pods = new PodView(store, options.runs(), timer, options.clock().millis());
+        this.resources = new WriteHandler(store, admission, new NamespaceLifecycle(store), options.clock());
+        this.reads = new ReadHandler(store, pods, resources, options.clock(), timer);
+        this.podLogs = new PodLogHandler(pods, options.clock(), timer);
+        this.collector = new GarbageCollector(store, resources);
         collector.start();
     }
 
@@ -187,33 +190,33 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private void handle(HttpExchange exchange) {
         String rejection = guard.rejection(exchange);
         if (rejection != null) {
-            exchange.reply(Answer.failure(403, "Forbidden", rejection).reply());
+            exchange.reply(ApiResponse.failure(403, "Forbidden", rejection).reply());
             return;
         }
         try {
             pool.execute(() -> run(exchange));
         } catch (RejectedExecutionException e) {
-            exchange.reply(Answer.failure(503, "ServiceUnavailable", "the server is shutting down")
+            exchange.reply(ApiResponse.failure(503, "ServiceUnavailable", "the server is shutting down")
                     .reply());
         }
     }
 
     private void run(HttpExchange exchange) {
-        Answer answer;
+        ApiResponse answer;
         try {
             answer = dispatch(new ApiRequest(exchange));
         } catch (Refused e) {
             answer = e.answer();
         } catch (ApiRequest.Unsupported e) {
-            answer = Answer.failure(415, "UnsupportedMediaType", String.valueOf(e.getMessage()));
+            answer = ApiResponse.failure(415, "UnsupportedMediaType", String.valueOf(e.getMessage()));
         } catch (ServingException e) {
             if (e.code() == ErrorCode.INTERNAL) {
                 LOG.error("{} {} failed", exchange.method(), exchange.path(), e);
             }
-            answer = Answer.ofStatus(Answer.failureStatus(e));
+            answer = ApiResponse.ofStatus(ApiResponse.failureStatus(e));
         } catch (RuntimeException e) {
             LOG.error("{} {} failed", exchange.method(), exchange.path(), e);
-            answer = Answer.ofStatus(Answer.failureStatus(ServingException.from(e)));
+            answer = ApiResponse.ofStatus(ApiResponse.failureStatus(ServingException.from(e)));
         }
         if (answer != null) {
             exchange.reply(answer.reply());
@@ -221,16 +224,16 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     /** The response; null when the handler has replied itself or replies with a stream. */
-    private @Nullable Answer dispatch(ApiRequest request) {
+    private @Nullable ApiResponse dispatch(ApiRequest request) {
         List<String> path = request.path();
         if (path.isEmpty()) {
-            return get(request, () -> Answer.ok(roots()));
+            return get(request, () -> ApiResponse.ok(roots()));
         }
         String first = path.get(0);
         if (path.size() == 1) {
             switch (first) {
                 case "version" -> {
-                    return get(request, () -> Answer.ok(discovery.version()));
+                    return get(request, () -> ApiResponse.ok(discovery.version()));
                 }
                 case "api" -> {
                     return get(request, () -> discovery.core(request));
@@ -249,7 +252,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             return openApi(request);
         }
         if (first.equals("apis") && path.size() == 2) {
-            return get(request, () -> Answer.ok(discovery.group(path.get(1))));
+            return get(request, () -> ApiResponse.ok(discovery.group(path.get(1))));
         }
         int rest = first.equals("api") ? 2 : 3;
         if (!first.equals("api") && !first.equals("apis")) {
@@ -258,7 +261,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         String group = first.equals("api") ? "" : path.get(1);
         String version = path.get(rest - 1);
         if (path.size() == rest) {
-            return get(request, () -> Answer.ok(discovery.resources(group, version)));
+            return get(request, () -> ApiResponse.ok(discovery.resources(group, version)));
         }
         Target target = target(group, version, path.subList(rest, path.size()));
         try {
@@ -267,11 +270,11 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             if (e.code() == ErrorCode.INTERNAL || e.code() == ErrorCode.INVALID_ARGUMENT) {
                 throw e;
             }
-            return Answer.ofStatus(Answer.about(Answer.failureStatus(e), target.kind(), target.name()));
+            return ApiResponse.ofStatus(ApiResponse.about(ApiResponse.failureStatus(e), target.kind(), target.name()));
         }
     }
 
-    private static Answer get(ApiRequest request, java.util.function.Supplier<Answer> answer) {
+    private static ApiResponse get(ApiRequest request, java.util.function.Supplier<ApiResponse> answer) {
         if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
             throw notAllowed(request);
         }
@@ -285,25 +288,25 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private static ObjectNode roots() {
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         ArrayNode paths = tree.putArray("paths");
         List.of("/api", "/api/v1", "/apis", "/apis/" + ResourceKinds.SERVING, "/healthz", "/openapi/v3", "/version")
                 .forEach(paths::add);
         return tree;
     }
 
-    private Answer openApi(ApiRequest request) {
+    private ApiResponse openApi(ApiRequest request) {
         List<String> path = request.path();
         if (path.get(1).equals("v3")) {
             return get(
                     request,
-                    () -> Answer.ok(
+                    () -> ApiResponse.ok(
                             path.size() == 2
                                     ? discovery.openApiIndex()
                                     : discovery.openApi(String.join("/", path.subList(2, path.size())))));
         }
         // kubectl asks for OpenAPI v2 in protobuf; after a 406 it continues without the document.
-        return Answer.failure(
+        return ApiResponse.failure(
                 406, "NotAcceptable", "only OpenAPI v3 is available; clients that ask for v2 work without it");
     }
 
@@ -320,8 +323,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             namespace = path.get(1);
             rest = path.subList(2, path.size());
         }
-        ResourceKind kind = group.isEmpty() && rest.get(0).equals(Pods.KIND.plural())
-                ? Pods.KIND
+        ResourceKind kind = group.isEmpty() && rest.get(0).equals(PodView.KIND.plural())
+                ? PodView.KIND
                 : ResourceKinds.byPlural(group, rest.get(0));
         if (kind == null || !kind.version().equals(version) || scoped != (kind.namespaced() && scoped)) {
             throw ApiRequest.notFound();
@@ -334,10 +337,10 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         return new Target(kind, namespace, name, subresource);
     }
 
-    private @Nullable Answer resource(Target target, ApiRequest request) {
+    private @Nullable ApiResponse resource(Target target, ApiRequest request) {
         ResourceKind kind = target.kind();
         String method = request.method();
-        if (kind == Pods.KIND) {
+        if (kind == PodView.KIND) {
             return pods(target, request);
         }
         if (!target.subresource().isEmpty() && !(target.isStatus() && kind.hasStatus())) {
@@ -357,7 +360,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                 case "DELETE" ->
                     resources.deleteAll(
                             target,
-                            new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector")),
+                            new ResourceSelector(kind, request.query("labelSelector"), request.query("fieldSelector")),
                             request.dryRun());
                 default -> throw notAllowed(request);
             };
@@ -376,7 +379,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         };
     }
 
-    private @Nullable Answer pods(Target target, ApiRequest request) {
+    private @Nullable ApiResponse pods(Target target, ApiRequest request) {
         if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
             throw ServingException.of(
                     ErrorCode.UNIMPLEMENTED,
@@ -396,7 +399,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         return null;
     }
 
-    private @Nullable Answer subresource(Target target, ApiRequest request) {
+    private @Nullable ApiResponse subresource(Target target, ApiRequest request) {
         if (target.kind() != ResourceKinds.INFERENCE_SERVICE) {
             throw ApiRequest.notFound();
         }
@@ -423,14 +426,14 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                 } else {
                     service = resources.get(target);
                 }
-                return Answer.ok(tree(options.selection().explain(service)));
+                return ApiResponse.ok(tree(options.selection().explain(service)));
             }
             default -> throw ApiRequest.notFound();
         }
     }
 
     private static ObjectNode tree(@Nullable RuntimeSelection selection) {
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         ArrayNode considered = tree.putArray("considered");
         if (selection == null) {
             tree.putNull("chosen");

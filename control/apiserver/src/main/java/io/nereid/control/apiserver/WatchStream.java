@@ -4,6 +4,7 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ResourceStore.Change;
 import io.nereid.control.core.ResourceStore.Watch;
 import io.nereid.transport.api.ResponseBody;
@@ -14,13 +15,17 @@ import java.util.concurrent.Future;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** One client that hears of changes, an event a line. Thread-safe: one lock guards it. */
+/**
+ * The response stream of one watch, with one event per line. With a selector, events depend on what the client has
+ * seen: a resource that starts to match is ADDED for the client, and one that stops to match is DELETED. Thread-safe:
+ * one lock guards its state.
+ */
 final class WatchStream {
-    /** A client that is so far behind is cut off; it lists again. */
+    /** The maximum number of unsent bytes; a slower client is disconnected and must list again. */
     private static final long MOST_UNSENT = 16L << 20;
 
     private final ResponseStream stream;
-    private final Selectors selectors;
+    private final ResourceSelector selectors;
     private final Function<JsonNode, JsonNode> form;
     private final Set<String> known;
     private final boolean initialEnd;
@@ -32,17 +37,17 @@ final class WatchStream {
     private @Nullable Future<?> bookmarks;
 
     /**
-     * A stream on which nothing was sent yet.
+     * Creates a stream.
      *
-     * @param form what an event carries of a resource
-     * @param known uids of the resources that the client has seen and that are selected
-     * @param replayed up to this version changes are older than {@code known}; whether the client has seen a resource is
-     *     not known then, and it is told rather once too often that one is gone
-     * @param initialEnd whether the next bookmark says that everything that was there has been told
+     * @param form converts a resource to the object of an event
+     * @param known uids of the matching resources that the client has seen
+     * @param replayed changes up to this version are older than {@code known}, so it is unknown whether the client has
+     *     seen a resource; a superfluous DELETED event is sent rather than none
+     * @param initialEnd whether the first bookmark marks the end of the initial events
      */
     WatchStream(
             ResponseStream stream,
-            Selectors selectors,
+            ResourceSelector selectors,
             Function<JsonNode, JsonNode> form,
             Set<String> known,
             long replayed,
@@ -57,7 +62,7 @@ final class WatchStream {
         this.last = last;
     }
 
-    /** What is to end with the stream. */
+    /** Sets the watch and the timers that end with the stream. */
     synchronized void with(Watch watch, @Nullable Future<?> timeout, @Nullable Future<?> bookmarks) {
         this.watch = watch;
         this.timeout = timeout;
@@ -67,7 +72,7 @@ final class WatchStream {
         }
     }
 
-    /** A change of the store. */
+    /** Sends an event for a change of the store, if it concerns the client. */
     synchronized void change(Change change) {
         if (ended) {
             return;
@@ -92,7 +97,9 @@ final class WatchStream {
         }
     }
 
-    /** Tells how far the client has come although nothing of its concern has changed. */
+    /**
+     * Sends a bookmark: the latest version, from which the client can resume although no matching resource has changed.
+     */
     synchronized void bookmark(ObjectNode resource, boolean first) {
         if (ended) {
             return;
@@ -107,17 +114,17 @@ final class WatchStream {
     }
 
     private void send(String type, JsonNode object) {
-        ObjectNode event = Answer.JSON.createObjectNode();
+        ObjectNode event = ApiResponse.JSON.createObjectNode();
         event.put("type", type);
         event.set("object", object);
         byte[] bytes = (event + "\n").getBytes(StandardCharsets.UTF_8);
         stream.send(new ResponseBody(bytes, bytes.length));
         if (stream.unsentBytes() > MOST_UNSENT) {
-            gone();
+            abort();
         }
     }
 
-    /** Ends in good order; the client watches again from where it is. */
+    /** Ends the response normally; the client watches again from its last version. */
     synchronized void end() {
         if (!ended) {
             ended = true;
@@ -126,8 +133,11 @@ final class WatchStream {
         }
     }
 
-    /** Nobody listens any more. The transport is told too: until then the request counts as one that is under way. */
-    synchronized void gone() {
+    /**
+     * Aborts the response, because the client has disconnected or is too slow. The transport must be notified too,
+     * because it counts the request as running until then.
+     */
+    synchronized void abort() {
         if (!ended) {
             ended = true;
             stream.abort();

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.apiserver;
+package io.nereid.control.apiserver.http;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -18,11 +18,11 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** A parsed request of the Kubernetes API. Immutable. */
-final class ApiRequest {
+public final class ApiRequest {
     private final HttpExchange exchange;
     private final List<String> path;
 
-    ApiRequest(HttpExchange exchange) {
+    public ApiRequest(HttpExchange exchange) {
         this.exchange = exchange;
         List<String> segments = new ArrayList<>();
         for (String segment : exchange.path().split("/", -1)) {
@@ -37,31 +37,30 @@ final class ApiRequest {
         this.path = List.copyOf(segments);
     }
 
-    HttpExchange exchange() {
+    public HttpExchange exchange() {
         return exchange;
     }
 
-    String method() {
+    public String method() {
         return exchange.method();
     }
 
     /** The decoded segments of the path, without empty ones. */
-    List<String> path() {
+    public List<String> path() {
         return path;
     }
 
-    @Nullable
-    String query(String name) {
+    public @Nullable String query(String name) {
         return exchange.queryParameter(name);
     }
 
-    boolean flag(String name) {
+    public boolean flag(String name) {
         String value = query(name);
         return value != null && (value.equals("true") || value.equals("1"));
     }
 
     /** A query parameter that is a number. */
-    long number(String name, long absent) {
+    public long number(String name, long absent) {
         String value = query(name);
         if (value == null || value.isEmpty()) {
             return absent;
@@ -74,7 +73,7 @@ final class ApiRequest {
     }
 
     /** Whether the request is a dry run, which must not store anything. */
-    boolean dryRun() {
+    public boolean dryRun() {
         String value = query("dryRun");
         if (value == null || value.isEmpty()) {
             return false;
@@ -86,7 +85,7 @@ final class ApiRequest {
     }
 
     /** The field manager: the query parameter, or else the program in the user agent, as in Kubernetes. */
-    String fieldManager() {
+    public String fieldManager() {
         String given = query("fieldManager");
         if (given != null && !given.isEmpty()) {
             return given;
@@ -97,7 +96,7 @@ final class ApiRequest {
     }
 
     /** The media types that the client accepts, in its order, without white space. */
-    List<String> accepted() {
+    public List<String> accepted() {
         String header = exchange.header("accept");
         if (header == null || header.isBlank()) {
             return List.of("*/*");
@@ -105,7 +104,7 @@ final class ApiRequest {
         return List.of(header.replaceAll("\\s", "").split(",", -1));
     }
 
-    String contentType() {
+    public String contentType() {
         String header = exchange.header("content-type");
         return header == null ? "" : header.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
     }
@@ -117,31 +116,31 @@ final class ApiRequest {
         return bytes;
     }
 
-    String body() {
+    public String body() {
         return new String(bytes(), StandardCharsets.UTF_8);
     }
 
-    boolean hasBody() {
+    public boolean hasBody() {
         return exchange.body().size() > 0;
     }
 
     /** The body as a JSON tree. */
-    JsonNode json() {
-        if (contentType().equals(Protobuf.TYPE)) {
-            return Protobuf.read(bytes());
+    public JsonNode json() {
+        if (contentType().equals(KubernetesProtobuf.TYPE)) {
+            return KubernetesProtobuf.read(bytes());
         }
         try {
-            return Answer.JSON.readTree(body());
+            return ApiResponse.JSON.readTree(body());
         } catch (JsonProcessingException e) {
             throw ServingException.invalidArgument("the body is not JSON: " + e.getOriginalMessage());
         }
     }
 
     /** The body as one resource, in JSON or YAML. */
-    ObjectNode resource() {
+    public ObjectNode resource() {
         String type = contentType();
-        if (type.equals(Protobuf.TYPE)) {
-            return Protobuf.read(bytes());
+        if (type.equals(KubernetesProtobuf.TYPE)) {
+            return KubernetesProtobuf.read(bytes());
         }
         if (!type.isEmpty()
                 && !type.equals("application/json")
@@ -157,10 +156,10 @@ final class ApiRequest {
     }
 
     /** Thrown when the content type of the body is not supported. Immutable. */
-    static final class Unsupported extends RuntimeException {
+    public static final class Unsupported extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
-        Unsupported(String type, String accepted) {
+        public Unsupported(String type, String accepted) {
             super(
                     "the body of the request was in an unknown format - accepted media types include: " + accepted
                             + " (found " + type + ")",
@@ -170,7 +169,7 @@ final class ApiRequest {
         }
     }
 
-    static ServingException notFound() {
+    public static ServingException notFound() {
         return ServingException.of(ErrorCode.NOT_FOUND, "the server could not find the requested resource");
     }
 }

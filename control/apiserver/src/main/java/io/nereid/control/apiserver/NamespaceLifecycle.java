@@ -8,7 +8,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.apiserver.WriteHandler.Target;
+import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ResourceStore;
 import java.util.List;
 
@@ -17,14 +18,14 @@ import java.util.List;
  * resource, so that manifests can be applied without preparation. Deleting a namespace deletes its contents.
  * Thread-safe: it has no state of its own.
  */
-final class Namespaces {
+final class NamespaceLifecycle {
     private static final ResourceStore.Type TYPE = new ResourceStore.Type("", "namespaces");
     private static final String CONTENTS = "nereid.io/contents";
     private static final String DEFAULT = "default";
 
     private final ResourceStore store;
 
-    Namespaces(ResourceStore store) {
+    NamespaceLifecycle(ResourceStore store) {
         this.store = store;
         ensure(DEFAULT);
     }
@@ -33,7 +34,7 @@ final class Namespaces {
         if (store.get(new ResourceStore.Key(TYPE, "", name)) != null) {
             return false;
         }
-        ObjectNode namespace = Answer.JSON.createObjectNode();
+        ObjectNode namespace = ApiResponse.JSON.createObjectNode();
         namespace.put("apiVersion", "v1").put("kind", "Namespace");
         namespace.putObject("metadata").put("name", name);
         complete(namespace);
@@ -82,7 +83,7 @@ final class Namespaces {
         String name = target.name();
         ObjectNode found = store.get(target.key());
         if (found == null) {
-            throw Resources.notFound(target);
+            throw WriteHandler.notFound(target);
         }
         if (name.equals(DEFAULT)) {
             throw ServingException.of(
@@ -139,7 +140,7 @@ final class Namespaces {
                 return;
             }
         }
-        ArrayNode kept = Answer.JSON.createArrayNode();
+        ArrayNode kept = ApiResponse.JSON.createArrayNode();
         found.path("metadata").path("finalizers").forEach(finalizer -> {
             if (!finalizer.asText().equals(CONTENTS)) {
                 kept.add(finalizer);

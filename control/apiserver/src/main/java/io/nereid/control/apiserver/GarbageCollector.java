@@ -10,7 +10,8 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.apiserver.WriteHandler.Target;
+import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
 import io.nereid.control.core.ResourceStore.Watch;
@@ -31,17 +32,17 @@ import org.slf4j.LoggerFactory;
  * that name with that uid. It checks all resources at the start and afterwards those that change. Thread-safe: the
  * checks run on one thread of its own.
  */
-final class Collector implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(Collector.class);
+final class GarbageCollector implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(GarbageCollector.class);
 
     private final ResourceStore store;
-    private final Resources resources;
+    private final WriteHandler resources;
     private final ExecutorService thread = Threads.single("nereid-control-collector");
     private final List<Watch> watches = new ArrayList<>();
     /** The dependents by the owner's uid; confined to the thread. */
     private final Map<String, Set<Target>> dependents = new HashMap<>();
 
-    Collector(ResourceStore store, Resources resources) {
+    GarbageCollector(ResourceStore store, WriteHandler resources) {
         this.store = store;
         this.resources = resources;
     }
@@ -168,7 +169,7 @@ final class Collector implements AutoCloseable {
             String namespace = owner.namespace().isEmpty() || !kind.namespaced() ? null : owner.namespace();
             for (ObjectNode item : store.list(type, namespace).items()) {
                 if (item.path("metadata").get("ownerReferences") instanceof ArrayNode references) {
-                    ArrayNode kept = Answer.JSON.createArrayNode();
+                    ArrayNode kept = ApiResponse.JSON.createArrayNode();
                     references.forEach(r -> {
                         if (!r.path("uid").asText().equals(uid)) {
                             kept.add(r);

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.apiserver;
+package io.nereid.control.apiserver.http;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -13,10 +13,10 @@ import java.util.Base64;
 import java.util.Map;
 
 /**
- * Reads resources of Kubernetes' core in their binary form, in which {@code kubectl create secret} and the like send them: four
- * magic bytes, then an envelope with kind, version and the resource. Immutable.
+ * Reads core resources in Kubernetes' protobuf format, which {@code kubectl create secret} and similar commands send:
+ * four magic bytes, then an envelope with kind, version and the serialized resource. Stateless.
  */
-final class Protobuf {
+final class KubernetesProtobuf {
     /** The content type. */
     static final String TYPE = "application/vnd.kubernetes.protobuf";
 
@@ -24,7 +24,7 @@ final class Protobuf {
     private static final int BYTES = 2;
     private static final int VARINT = 0;
 
-    /** How a field becomes JSON. */
+    /** How a protobuf field is converted to JSON. */
     private enum Form {
         TEXT,
         NUMBER,
@@ -34,7 +34,7 @@ final class Protobuf {
         BYTE_MAP,
         OBJECT,
         OBJECTS,
-        /** Set by the server; left out. */
+        /** Set by the server, therefore skipped. */
         IGNORED
     }
 
@@ -111,16 +111,17 @@ final class Protobuf {
                     4, Field.of("propagationPolicy", Form.TEXT),
                     5, Field.of("dryRun", Form.TEXTS)));
 
-    private Protobuf() {}
+    private KubernetesProtobuf() {}
 
     /**
      * Reads a resource.
      *
-     * @throws ServingException INVALID_ARGUMENT for bytes that are none, kinds that are not read and fields that are not known
+     * @throws ServingException INVALID_ARGUMENT for malformed bytes, and for unsupported kinds and fields. Unknown
+     *     fields are rejected and not skipped, because skipping would silently lose data
      */
     static ObjectNode read(byte[] bytes) {
         if (bytes.length < MAGIC.length || !Arrays.equals(bytes, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
-            throw ServingException.invalidArgument("the body is not a resource in Kubernetes' binary form");
+            throw ServingException.invalidArgument("the body is not a resource in Kubernetes' protobuf format");
         }
         try {
             Map<Integer, Field> envelope = Map.of(
@@ -137,7 +138,7 @@ final class Protobuf {
                     .slice()
                     .order(ByteOrder.LITTLE_ENDIAN);
             ByteBuffer raw = ByteBuffer.allocate(0);
-            ObjectNode head = Answer.JSON.createObjectNode();
+            ObjectNode head = ApiResponse.JSON.createObjectNode();
             while (in.hasRemaining()) {
                 long tag = varint(in);
                 if (tag == (2 << 3 | BYTES)) {
@@ -150,14 +151,14 @@ final class Protobuf {
             Map<Integer, Field> fields = KINDS.get(kind);
             if (fields == null) {
                 throw ServingException.invalidArgument(
-                        "a " + kind + " is not read in Kubernetes' binary form", "send it as JSON or YAML");
+                        "a " + kind + " is not supported in Kubernetes' protobuf format", "send it as JSON or YAML");
             }
-            ObjectNode resource = Answer.JSON.createObjectNode();
+            ObjectNode resource = ApiResponse.JSON.createObjectNode();
             resource.setAll((ObjectNode) head.path("type"));
             message(fields, raw, resource);
             return resource;
         } catch (java.nio.BufferUnderflowException | IllegalArgumentException e) {
-            throw ServingException.invalidArgument("the body ends in the middle of a field");
+            throw ServingException.invalidArgument("the body is truncated or malformed");
         }
     }
 
@@ -226,7 +227,7 @@ final class Protobuf {
 
     private static ServingException unknown(int number) {
         return ServingException.invalidArgument(
-                "the binary form has a field with the number " + number + " that is not read here",
+                "the protobuf format has a field with the number " + number + " that is not supported",
                 "send the resource as JSON or YAML");
     }
 

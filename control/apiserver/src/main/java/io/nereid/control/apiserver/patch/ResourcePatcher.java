@@ -1,31 +1,33 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.apiserver;
+package io.nereid.control.apiserver.patch;
 
 import com.fasterxml.jackson.core.JsonPointer;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.apiserver.http.ApiResponse;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
-/** Changes that clients describe instead of sending the whole resource. Stateless. */
-final class Patches {
-    /** Lists of Kubernetes' core whose elements are told apart by a field. */
+/** Applies the patch formats of Kubernetes: JSON patch, JSON merge patch and strategic merge patch. Stateless. */
+public final class ResourcePatcher {
+    /** The merge keys of lists in Kubernetes' core kinds. */
     private static final Map<String, String> MERGE_KEYS =
             Map.of("secrets", "name", "imagePullSecrets", "name", "ownerReferences", "uid", "conditions", "type");
 
-    private Patches() {}
+    private ResourcePatcher() {}
 
-    /** RFC 7386: what is null goes, objects merge, everything else takes the place. */
-    static JsonNode merge(JsonNode target, JsonNode patch) {
+    /** Applies a JSON merge patch (RFC 7386): nulls remove fields, objects are merged, other values replace. */
+    public static JsonNode merge(JsonNode target, JsonNode patch) {
         if (!(patch instanceof ObjectNode changes)) {
             return patch.deepCopy();
         }
-        ObjectNode result = target instanceof ObjectNode object ? object.deepCopy() : Answer.JSON.createObjectNode();
+        ObjectNode result =
+                target instanceof ObjectNode object ? object.deepCopy() : ApiResponse.JSON.createObjectNode();
         for (Map.Entry<String, JsonNode> change : changes.properties()) {
             if (change.getValue().isNull()) {
                 result.remove(change.getKey());
@@ -36,8 +38,11 @@ final class Patches {
         return result;
     }
 
-    /** As {@link #merge}, but some lists merge by element, and names with a dollar are instructions. */
-    static JsonNode strategic(JsonNode target, JsonNode patch) {
+    /**
+     * Applies a strategic merge patch: as {@link #merge}, but lists with a merge key are merged by element, and names
+     * with a dollar sign are directives.
+     */
+    public static JsonNode strategic(JsonNode target, JsonNode patch) {
         if (!(patch instanceof ObjectNode changes)) {
             return patch.deepCopy();
         }
@@ -47,19 +52,20 @@ final class Patches {
             replacement.remove("$patch");
             return replacement;
         }
-        ObjectNode result = target instanceof ObjectNode object ? object.deepCopy() : Answer.JSON.createObjectNode();
+        ObjectNode result =
+                target instanceof ObjectNode object ? object.deepCopy() : ApiResponse.JSON.createObjectNode();
         if (directive.equals("delete")) {
-            return Answer.JSON.createObjectNode();
+            return ApiResponse.JSON.createObjectNode();
         }
         for (Map.Entry<String, JsonNode> change : changes.properties()) {
             String name = change.getKey();
             JsonNode value = change.getValue();
             if (name.startsWith("$deleteFromPrimitiveList/")) {
                 String list = name.substring(name.indexOf('/') + 1);
-                List<JsonNode> gone = new ArrayList<>();
-                value.forEach(gone::add);
+                List<JsonNode> removed = new ArrayList<>();
+                value.forEach(removed::add);
                 if (result.get(list) instanceof ArrayNode array) {
-                    removeIf(array, gone);
+                    removeIf(array, removed);
                 }
             } else if (name.equals("$retainKeys")) {
                 List<String> kept = new ArrayList<>();
@@ -77,7 +83,7 @@ final class Patches {
                 removeIf(present, elementsOf(elements));
                 present.addAll(elements.deepCopy());
             } else if (!name.startsWith("$")) {
-                // the other instructions order elements, which means nothing in these lists
+                // The remaining directives order elements, which has no meaning in the lists of these kinds.
                 result.set(name, strategic(result.path(name), value));
             }
         }
@@ -90,9 +96,9 @@ final class Patches {
         return all;
     }
 
-    private static void removeIf(ArrayNode array, List<JsonNode> gone) {
+    private static void removeIf(ArrayNode array, List<JsonNode> removed) {
         for (Iterator<JsonNode> i = array.iterator(); i.hasNext(); ) {
-            if (gone.contains(i.next())) {
+            if (removed.contains(i.next())) {
                 i.remove();
             }
         }
@@ -113,17 +119,18 @@ final class Patches {
             } else if (found >= 0) {
                 present.set(found, strategic(present.get(found), element));
             } else {
-                present.add(strategic(Answer.JSON.createObjectNode(), element));
+                present.add(strategic(ApiResponse.JSON.createObjectNode(), element));
             }
         }
     }
 
     /**
-     * RFC 6902.
+     * Applies a JSON patch (RFC 6902).
      *
-     * @throws ServingException INVALID_ARGUMENT for a patch that is wrong or does not fit; the place is told
+     * @throws ServingException INVALID_ARGUMENT for a malformed patch and for an operation that cannot be applied; the
+     *     message contains the path
      */
-    static JsonNode json(JsonNode target, JsonNode patch) {
+    public static JsonNode json(JsonNode target, JsonNode patch) {
         if (!(patch instanceof ArrayNode operations)) {
             throw ServingException.invalidArgument("a JSON patch is a list of operations");
         }
@@ -156,9 +163,9 @@ final class Patches {
                     }
                 }
                 default ->
-                    throw ServingException.invalidArgument(
-                            "'" + op
-                                    + "' is not an operation of a JSON patch (expected add, remove, replace, move, copy or test)");
+                    throw ServingException.invalidArgument("'" + op
+                            + "' is not an operation of a JSON patch (expected add, remove, replace, move,"
+                            + " copy or test)");
             }
         }
         return result;
@@ -189,7 +196,7 @@ final class Patches {
         JsonNode found = at(tree, path);
         if (found.isMissingNode()) {
             throw ServingException.invalidArgument(
-                    "the JSON patch's " + op + " of '" + path + "' does not fit: there is nothing");
+                    "the JSON patch's " + op + " of '" + path + "' cannot be applied: the path does not exist");
         }
         return found;
     }
@@ -211,8 +218,8 @@ final class Patches {
                 && last.getMatchingIndex() <= array.size()) {
             array.insert(last.getMatchingIndex(), value);
         } else {
-            throw ServingException.invalidArgument(
-                    "the JSON patch's add of '" + path + "' does not fit: there is no object or list to add to");
+            throw ServingException.invalidArgument("the JSON patch's add of '" + path
+                    + "' cannot be applied: the parent is not an object or a list with such an index");
         }
         return tree;
     }

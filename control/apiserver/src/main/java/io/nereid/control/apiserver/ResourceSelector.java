@@ -14,7 +14,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Selects resources by label and field selectors, in Kubernetes' syntax. Immutable. */
-final class Selectors {
+final class ResourceSelector {
     private static final Pattern SET = Pattern.compile("(\\S+)\\s+(in|notin)\\s*\\(([^)]*)\\)");
     private static final Pattern EQUALITY = Pattern.compile("([^=!\\s]+)\\s*(==|=|!=)\\s*(\\S*)");
     private static final Pattern LABEL = Pattern.compile("[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?");
@@ -38,7 +38,7 @@ final class Selectors {
      *
      * @throws ServingException INVALID_ARGUMENT for a syntax error or an unsupported field
      */
-    Selectors(ResourceKind kind, @Nullable String labels, @Nullable String fields) {
+    ResourceSelector(ResourceKind kind, @Nullable String labels, @Nullable String fields) {
         if (labels != null && !labels.isBlank()) {
             for (String part : split(labels)) {
                 all.add(label(part.strip()));
@@ -128,7 +128,7 @@ final class Selectors {
                 || field.equals("metadata.namespace") && kind.namespaced()
                 || kind.kind().equals("Event") && EVENT_FIELDS.contains(field)
                 || kind.kind().equals("Secret") && field.equals("type")
-                || (kind.kind().equals("Namespace") || kind == Pods.KIND) && field.equals("status.phase"))) {
+                || (kind.kind().equals("Namespace") || kind == PodView.KIND) && field.equals("status.phase"))) {
             throw ServingException.invalidArgument("field label not supported: " + field);
         }
         String pointer = "/" + (field.equals("source") ? "source/component" : field.replace('.', '/'));

@@ -4,7 +4,8 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.apiserver.WriteHandler.Target;
+import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
@@ -16,32 +17,33 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
-/** Answers with what runs have said, and goes on with it for clients that follow. Thread-safe. */
-final class PodLogs implements AutoCloseable {
+/** Serves the logs of pods, and streams new lines to clients that follow them. Thread-safe. */
+final class PodLogHandler implements AutoCloseable {
     private static final int FOLLOW_MILLIS = 500;
 
-    private final Pods pods;
+    private final PodView pods;
     private final Clock clock;
     private final ScheduledThreadPoolExecutor timer;
-    private final Set<PodLog> followed = ConcurrentHashMap.newKeySet();
+    private final Set<PodLogStream> followed = ConcurrentHashMap.newKeySet();
 
-    PodLogs(Pods pods, Clock clock, ScheduledThreadPoolExecutor timer) {
+    PodLogHandler(PodView pods, Clock clock, ScheduledThreadPoolExecutor timer) {
         this.pods = pods;
         this.clock = clock;
         this.timer = timer;
     }
 
-    /** Ends what is followed. */
+    /** Ends all streams. */
     @Override
     public void close() {
-        followed.forEach(PodLog::end);
+        followed.forEach(PodLogStream::end);
         followed.clear();
     }
 
-    /** Answers a request for a pod's log. */
+    /** Replies to a request for a pod's log. */
     void answer(Target target, ApiRequest request) {
         ObjectNode unused = pods.get(target);
-        PodLog log = new PodLog(pods, target.namespace(), target.name(), request, Instant.ofEpochMilli(clock.millis()));
+        PodLogStream log = new PodLogStream(
+                pods, target.namespace(), target.name(), request, Instant.ofEpochMilli(clock.millis()));
         String text = log.text(request.number("tailLines", -1), request.number("limitBytes", -1));
         if (!request.flag("follow")) {
             request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", text));
@@ -54,14 +56,14 @@ final class PodLogs implements AutoCloseable {
         followed.add(log);
         request.exchange().onCancel(() -> {
             followed.remove(log);
-            log.gone();
+            log.abort();
         });
         try {
             log.follow(
                     stream,
                     timer.scheduleWithFixedDelay(
                             () -> {
-                                if (!log.look(pods.get(target.namespace(), target.name()) != null)) {
+                                if (!log.poll(pods.get(target.namespace(), target.name()) != null)) {
                                     followed.remove(log);
                                 }
                             },

@@ -3,6 +3,7 @@
 package io.nereid.control.apiserver;
 
 import io.nereid.base.ServingException;
+import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
@@ -15,9 +16,12 @@ import java.util.concurrent.Future;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The lines of a pod as one client wants them, and those that come later. Thread-safe: one lock guards what was sent. */
-final class PodLog {
-    /** A client that is so far behind is cut off. */
+/**
+ * The log of a pod for one client: the lines that it selects by the request's parameters, and with {@code follow} later
+ * lines as well. Thread-safe: one lock guards the state of the stream.
+ */
+final class PodLogStream {
+    /** The maximum number of unsent bytes; a slower client is disconnected. */
     private static final long MOST_UNSENT = 16L << 20;
 
     private static final int FOLLOWED = 10_000;
@@ -27,26 +31,27 @@ final class PodLog {
     private final @Nullable Instant since;
     private List<String> before = List.of();
     private @Nullable ResponseStream stream;
-    private @Nullable Future<?> looks;
+    private @Nullable Future<?> polls;
     private boolean ended;
 
     /**
-     * A log.
+     * Parses the parameters of a request.
      *
-     * @param pods where its lines are
-     * @param now which {@code sinceSeconds} counts from
-     * @throws ServingException INVALID_ARGUMENT for a parameter that cannot be understood
+     * @param pods the source of the lines
+     * @param now the time from which {@code sinceSeconds} counts back
+     * @throws ServingException INVALID_ARGUMENT for an invalid parameter
      */
-    PodLog(Pods pods, String namespace, String name, ApiRequest request, Instant now) {
+    PodLogStream(PodView pods, String namespace, String name, ApiRequest request, Instant now) {
         String container = request.query("container");
-        if (container != null && !container.isEmpty() && !container.equals(Pods.CONTAINER)) {
+        if (container != null && !container.isEmpty() && !container.equals(PodView.CONTAINER)) {
             throw ServingException.invalidArgument(
-                    "container " + container + " is not valid for pod " + name, "its container is " + Pods.CONTAINER);
+                    "container " + container + " is not valid for pod " + name,
+                    "its container is " + PodView.CONTAINER);
         }
         if (request.flag("previous")) {
             throw ServingException.invalidArgument(
-                    "previous terminated container \"" + Pods.CONTAINER + "\" in pod \"" + name + "\" not found",
-                    "the lines of all starts of a revision are in one log; leave --previous out");
+                    "previous terminated container \"" + PodView.CONTAINER + "\" in pod \"" + name + "\" not found",
+                    "the log contains the lines of all restarts of a revision; leave --previous out");
         }
         this.timestamps = request.flag("timestamps");
         long seconds = request.number("sinceSeconds", -1);
@@ -63,7 +68,7 @@ final class PodLog {
         this.lines = () -> pods.tail(namespace, name, FOLLOWED);
     }
 
-    /** What there is now. */
+    /** The selected lines up to now. */
     synchronized String text(long most, long limitBytes) {
         before = lines.get();
         List<String> chosen = new ArrayList<>(before);
@@ -81,7 +86,7 @@ final class PodLog {
                 : new String(bytes, 0, (int) limitBytes, StandardCharsets.UTF_8);
     }
 
-    /** Each line begins with its time. */
+    /** The timestamp at the beginning of a line; null when there is none. */
     private static @Nullable Instant time(String line) {
         int blank = line.indexOf(' ');
         try {
@@ -95,17 +100,22 @@ final class PodLog {
         return timestamps || time(line) == null ? line : line.substring(line.indexOf(' ') + 1);
     }
 
-    /** Goes on over a stream. */
-    synchronized void follow(ResponseStream over, Future<?> looking) {
+    /** Starts to follow the log on a stream; {@code polling} is cancelled when the stream ends. */
+    synchronized void follow(ResponseStream over, Future<?> polling) {
         stream = over;
-        looks = looking;
+        polls = polling;
         if (ended) {
             release();
         }
     }
 
-    /** Sends what is new; the stream ends with the pod. False when it goes on no more. */
-    synchronized boolean look(boolean there) {
+    /**
+     * Sends new lines, and ends the stream when the pod is gone.
+     *
+     * @param exists whether the pod still exists
+     * @return whether the stream continues
+     */
+    synchronized boolean poll(boolean exists) {
         ResponseStream to = stream;
         if (ended || to == null) {
             return !ended;
@@ -122,14 +132,17 @@ final class PodLog {
             to.send(new ResponseBody(bytes, bytes.length));
         }
         if (to.unsentBytes() > MOST_UNSENT) {
-            gone();
-        } else if (!there) {
+            abort();
+        } else if (!exists) {
             end();
         }
         return !ended;
     }
 
-    /** How many lines at the beginning of {@code now} are the end of {@code before}. */
+    /**
+     * The number of lines at the beginning of {@code now} that are also the end of {@code before}. The source only
+     * returns its last lines, so the new ones are found by comparison.
+     */
     static int overlap(List<String> before, List<String> now) {
         for (int length = Math.min(before.size(), now.size()); length > 0; length--) {
             if (before.get(before.size() - length).equals(now.get(0))
@@ -140,7 +153,7 @@ final class PodLog {
         return 0;
     }
 
-    /** Ends in good order. */
+    /** Ends the response normally. */
     synchronized void end() {
         if (!ended) {
             ended = true;
@@ -151,8 +164,8 @@ final class PodLog {
         }
     }
 
-    /** Nobody listens any more. */
-    synchronized void gone() {
+    /** Aborts the response, because the client has disconnected or is too slow. */
+    synchronized void abort() {
         if (!ended) {
             ended = true;
             if (stream != null) {
@@ -163,8 +176,8 @@ final class PodLog {
     }
 
     private void release() {
-        if (looks != null) {
-            looks.cancel(false);
+        if (polls != null) {
+            polls.cancel(false);
         }
     }
 }

@@ -5,6 +5,8 @@ package io.nereid.control.apiserver;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ResourceKind;
+import io.nereid.control.apiserver.http.ApiRequest;
+import io.nereid.control.apiserver.http.ApiResponse;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -16,7 +18,7 @@ import java.util.Set;
  * Serves API discovery: groups, versions, resources and OpenAPI schemas, which clients such as kubectl request before
  * anything else. Immutable.
  */
-final class Discovery {
+final class DiscoveryHandler {
     static final List<String> VERBS =
             List.of("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch");
     private static final List<String> READ_VERBS = List.of("get", "list", "watch");
@@ -26,7 +28,7 @@ final class Discovery {
     private final List<ResourceKind> kinds;
     private final String version;
 
-    Discovery(List<ResourceKind> kinds, String version) {
+    DiscoveryHandler(List<ResourceKind> kinds, String version) {
         this.kinds = kinds;
         this.version = version;
     }
@@ -50,7 +52,7 @@ final class Discovery {
     }
 
     ObjectNode version() {
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         tree.put("major", "1")
                 .put("minor", "32")
                 .put("gitVersion", "v1.32.0+nereid-" + version)
@@ -64,29 +66,29 @@ final class Discovery {
     }
 
     /** {@code /api}. */
-    Answer core(ApiRequest request) {
+    ApiResponse core(ApiRequest request) {
         String type = aggregatedType(request);
         if (type != null) {
             return aggregated(type, List.of(""));
         }
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         tree.put("kind", "APIVersions");
         tree.putArray("versions").add("v1");
         tree.putArray("serverAddressByClientCIDRs");
-        return Answer.ok(tree);
+        return ApiResponse.ok(tree);
     }
 
     /** {@code /apis}. */
-    Answer groups(ApiRequest request) {
+    ApiResponse groups(ApiRequest request) {
         String type = aggregatedType(request);
         if (type != null) {
             return aggregated(type, groups());
         }
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         tree.put("kind", "APIGroupList").put("apiVersion", "v1");
         ArrayNode list = tree.putArray("groups");
         groups().forEach(group -> list.add(group(group)));
-        return Answer.ok(tree);
+        return ApiResponse.ok(tree);
     }
 
     /** {@code /apis/GROUP}. */
@@ -95,7 +97,7 @@ final class Discovery {
         if (versions.isEmpty()) {
             throw ApiRequest.notFound();
         }
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         tree.put("kind", "APIGroup").put("apiVersion", "v1").put("name", group);
         ArrayNode list = tree.putArray("versions");
         for (String one : versions.keySet()) {
@@ -111,7 +113,7 @@ final class Discovery {
         if (found == null) {
             throw ApiRequest.notFound();
         }
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         tree.put("kind", "APIResourceList")
                 .put("apiVersion", "v1")
                 .put("groupVersion", group.isEmpty() ? version : group + "/" + version);
@@ -127,7 +129,7 @@ final class Discovery {
                 texts(one.putArray("shortNames"), kind.shortNames());
             }
             categories(kind, one);
-            if (kind == Pods.KIND) {
+            if (kind == PodView.KIND) {
                 ObjectNode log = list.addObject();
                 log.put("name", "pods/log")
                         .put("singularName", "")
@@ -156,8 +158,8 @@ final class Discovery {
         return null;
     }
 
-    private Answer aggregated(String form, Iterable<String> groups) {
-        ObjectNode tree = Answer.JSON.createObjectNode();
+    private ApiResponse aggregated(String form, Iterable<String> groups) {
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         tree.put("kind", "APIGroupDiscoveryList").put("apiVersion", "apidiscovery.k8s.io/" + form);
         tree.putObject("metadata");
         ArrayNode items = tree.putArray("items");
@@ -176,7 +178,7 @@ final class Discovery {
                 kinds.forEach(kind -> aggregated(kind, resources.addObject()));
             });
         }
-        return new Answer(200, tree, AGGREGATED.replace("%s", form), List.of());
+        return new ApiResponse(200, tree, AGGREGATED.replace("%s", form), List.of());
     }
 
     private static void aggregated(ResourceKind kind, ObjectNode tree) {
@@ -188,7 +190,7 @@ final class Discovery {
             texts(tree.putArray("shortNames"), kind.shortNames());
         }
         categories(kind, tree);
-        if (kind == Pods.KIND) {
+        if (kind == PodView.KIND) {
             ObjectNode log = tree.putArray("subresources").addObject();
             log.put("subresource", "log");
             gvk(kind, log.putObject("responseKind"));
@@ -203,13 +205,13 @@ final class Discovery {
     }
 
     private static List<String> verbs(ResourceKind kind) {
-        return kind == Pods.KIND ? READ_VERBS : VERBS;
+        return kind == PodView.KIND ? READ_VERBS : VERBS;
     }
 
     private static void categories(ResourceKind kind, ObjectNode tree) {
         if (kind.group().startsWith("serving.")) {
             tree.putArray("categories").add("all").add("kserve");
-        } else if (kind == Pods.KIND) {
+        } else if (kind == PodView.KIND) {
             tree.putArray("categories").add("all");
         }
     }
@@ -224,7 +226,7 @@ final class Discovery {
 
     /** {@code /openapi/v3}. */
     ObjectNode openApiIndex() {
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         ObjectNode paths = tree.putObject("paths");
         for (ResourceKind kind : kinds) {
             String path = root(kind);
@@ -242,7 +244,7 @@ final class Discovery {
 
     /** {@code /openapi/v3/apis/GROUP/VERSION}: enough for clients to see that the server validates. */
     ObjectNode openApi(String path) {
-        ObjectNode tree = Answer.JSON.createObjectNode();
+        ObjectNode tree = ApiResponse.JSON.createObjectNode();
         tree.put("openapi", "3.0.0");
         tree.putObject("info").put("title", "Nereid").put("version", version);
         ObjectNode paths = tree.putObject("paths");
@@ -253,12 +255,12 @@ final class Discovery {
             }
             String base = "/" + path + "/" + (kind.namespaced() ? "namespaces/{namespace}/" : "") + kind.plural();
             ObjectNode item = paths.putObject(base + "/{name}");
-            for (String method : kind == Pods.KIND ? List.of("get") : List.of("get", "put", "patch", "delete")) {
+            for (String method : kind == PodView.KIND ? List.of("get") : List.of("get", "put", "patch", "delete")) {
                 operation(kind, method, item.putObject(method));
             }
             ObjectNode collection = paths.putObject(base);
             operation(kind, "get", collection.putObject("get"));
-            if (kind != Pods.KIND) {
+            if (kind != PodView.KIND) {
                 operation(kind, "post", collection.putObject("post"));
             }
             schema(kind, schemas.putObject(schemaName(kind)));

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKind.Column;
+import io.nereid.control.apiserver.http.ApiResponse;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
@@ -16,10 +17,10 @@ import java.util.List;
 import java.util.Locale;
 
 /** Renders resources as tables of {@code meta.k8s.io/v1}, which {@code kubectl get} prints. Immutable. */
-final class Tables {
+final class TablePrinter {
     private final Clock clock;
 
-    Tables(Clock clock) {
+    TablePrinter(Clock clock) {
         this.clock = clock;
     }
 
@@ -30,7 +31,7 @@ final class Tables {
      *     else its metadata
      */
     ObjectNode table(ResourceKind kind, List<? extends JsonNode> resources, JsonNode listMetadata, String include) {
-        ObjectNode table = Answer.JSON.createObjectNode();
+        ObjectNode table = ApiResponse.JSON.createObjectNode();
         table.put("kind", "Table").put("apiVersion", "meta.k8s.io/v1");
         table.set("metadata", listMetadata);
         ArrayNode columns = table.putArray("columnDefinitions");
@@ -72,7 +73,7 @@ final class Tables {
 
     /** A {@code PartialObjectMetadata} of the resource. */
     static ObjectNode metadataOnly(JsonNode resource) {
-        ObjectNode partial = Answer.JSON.createObjectNode();
+        ObjectNode partial = ApiResponse.JSON.createObjectNode();
         partial.put("kind", "PartialObjectMetadata").put("apiVersion", "meta.k8s.io/v1");
         partial.set("metadata", resource.path("metadata"));
         return partial;

@@ -12,9 +12,13 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.yaml.ManifestReader;
-import io.nereid.control.apiserver.Ownership.Applied;
-import io.nereid.control.apiserver.Ownership.Author;
-import io.nereid.control.apiserver.Ownership.Conflict;
+import io.nereid.control.apiserver.http.ApiRequest;
+import io.nereid.control.apiserver.http.ApiResponse;
+import io.nereid.control.apiserver.patch.FieldManager;
+import io.nereid.control.apiserver.patch.FieldManager.Applied;
+import io.nereid.control.apiserver.patch.FieldManager.Author;
+import io.nereid.control.apiserver.patch.FieldManager.Conflict;
+import io.nereid.control.apiserver.patch.ResourcePatcher;
 import io.nereid.control.core.ResourceStore;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -29,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * Serves create, update, patch, apply and delete: checks the request against the path, runs admission, updates the
  * managed fields and the generation, and stores the result. Thread-safe: it has no state of its own.
  */
-final class Resources {
+final class WriteHandler {
     private static final Pattern NAME = Pattern.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?");
     private static final Pattern HEAD = Pattern.compile("^[^\\n:]{1,400}? is invalid(: |, \\d+ problems:\\n)");
     private static final int MOST_NAME = 253;
@@ -38,10 +42,10 @@ final class Resources {
 
     private final ResourceStore store;
     private final Admission admission;
-    private final Namespaces namespaces;
+    private final NamespaceLifecycle namespaces;
     private final Clock clock;
 
-    Resources(ResourceStore store, Admission admission, Namespaces namespaces, Clock clock) {
+    WriteHandler(ResourceStore store, Admission admission, NamespaceLifecycle namespaces, Clock clock) {
         this.store = store;
         this.admission = admission;
         this.namespaces = namespaces;
@@ -77,14 +81,14 @@ final class Resources {
     static final class Refused extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
-        private final transient Answer answer;
+        private final transient ApiResponse answer;
 
-        Refused(Answer answer) {
+        Refused(ApiResponse answer) {
             super(answer.body().path("message").asText(), null, false, false);
             this.answer = answer;
         }
 
-        Answer answer() {
+        ApiResponse answer() {
             return answer;
         }
     }
@@ -100,7 +104,7 @@ final class Resources {
     /** The resource with kind and version, which may be missing in resources that the control plane has created. */
     static ObjectNode complete(ResourceKind kind, ObjectNode resource) {
         if (!resource.has("kind") || !resource.has("apiVersion")) {
-            ObjectNode full = Answer.JSON.createObjectNode();
+            ObjectNode full = ApiResponse.JSON.createObjectNode();
             full.put("apiVersion", kind.apiVersion()).put("kind", kind.kind());
             full.setAll(resource);
             return full;
@@ -108,15 +112,16 @@ final class Resources {
         return resource;
     }
 
-    Answer create(Target collection, ApiRequest request) {
+    ApiResponse create(Target collection, ApiRequest request) {
         ObjectNode resource = request.resource();
         List<String> warnings = new ArrayList<>();
         Target target = identified(collection, resource);
         try {
-            return Answer.of(201, create(target, resource, request, "Update", warnings), warnings);
+            return ApiResponse.of(201, create(target, resource, request, "Update", warnings), warnings);
         } catch (ServingException e) {
             if (e.code() == ErrorCode.ALREADY_EXISTS) {
-                throw new Refused(Answer.ofStatus(Answer.about(Answer.failureStatus(e), target.kind(), target.name())));
+                throw new Refused(ApiResponse.ofStatus(
+                        ApiResponse.about(ApiResponse.failureStatus(e), target.kind(), target.name())));
             }
             throw e;
         }
@@ -149,10 +154,10 @@ final class Resources {
         }
         if (name.isEmpty()) {
             throw new Refused(
-                    Answer.invalid(kind, "", "metadata.name: Required value: name or generateName is required"));
+                    ApiResponse.invalid(kind, "", "metadata.name: Required value: name or generateName is required"));
         }
         if (!NAME.matcher(name).matches() || name.length() > MOST_NAME) {
-            throw new Refused(Answer.invalid(
+            throw new Refused(ApiResponse.invalid(
                     kind,
                     name,
                     "metadata.name: Invalid value: \"" + name
@@ -161,9 +166,9 @@ final class Resources {
         }
         metadata.put("name", name);
         String namespace = metadata.path("namespace").asText("");
-        String problem = Collector.problem(metadata);
+        String problem = GarbageCollector.problem(metadata);
         if (problem != null) {
-            throw new Refused(Answer.invalid(kind, name, problem));
+            throw new Refused(ApiResponse.invalid(kind, name, problem));
         }
         if (kind.namespaced()) {
             if (!namespace.isEmpty() && !namespace.equals(target.namespace())) {
@@ -207,11 +212,11 @@ final class Resources {
         }
         ArrayNode entries = operation.equals("Apply") && managers instanceof ArrayNode given
                 ? given
-                : Ownership.afterUpdate(
-                        null, admitted, Answer.JSON.createArrayNode(), author(target, request, operation));
+                : FieldManager.afterUpdate(
+                        null, admitted, ApiResponse.JSON.createArrayNode(), author(target, request, operation));
         admittedMetadata.set("managedFields", entries);
         if (target.kind().kind().equals("Namespace")) {
-            Namespaces.complete(admitted);
+            NamespaceLifecycle.complete(admitted);
         }
         if (target.kind().namespaced()) {
             namespaces.require(target.namespace(), request.dryRun(), warnings);
@@ -228,7 +233,7 @@ final class Resources {
         return complete(target.kind(), store.create(target.type(), admitted));
     }
 
-    Answer replace(Target path, ApiRequest request) {
+    ApiResponse replace(Target path, ApiRequest request) {
         ObjectNode resource = request.resource();
         Target target = identified(path, resource);
         ObjectNode old = store.get(target.key());
@@ -239,10 +244,10 @@ final class Resources {
         String version = resource.path("metadata").path("resourceVersion").asText("");
         ObjectNode updated =
                 update(target, old, resource, version.isEmpty() ? null : version, request, false, warnings);
-        return Answer.of(200, updated, warnings);
+        return ApiResponse.of(200, updated, warnings);
     }
 
-    Answer patch(Target target, ApiRequest request) {
+    ApiResponse patch(Target target, ApiRequest request) {
         String type = request.contentType();
         boolean apply = type.equals("application/apply-patch+yaml") || type.equals("application/apply-patch+json");
         boolean strategic = type.equals("application/strategic-merge-patch+json");
@@ -271,7 +276,7 @@ final class Resources {
         }
     }
 
-    private Answer patch(Target target, String type, ApiRequest request) {
+    private ApiResponse patch(Target target, String type, ApiRequest request) {
         ObjectNode old = store.get(target.key());
         if (old == null) {
             throw notFound(target);
@@ -279,9 +284,9 @@ final class Resources {
         old = complete(target.kind(), old);
         JsonNode patch = request.json();
         JsonNode patched = switch (type) {
-            case "application/json-patch+json" -> Patches.json(old, patch);
-            case "application/merge-patch+json" -> Patches.merge(old, patch);
-            default -> Patches.strategic(old, patch);
+            case "application/json-patch+json" -> ResourcePatcher.json(old, patch);
+            case "application/merge-patch+json" -> ResourcePatcher.merge(old, patch);
+            default -> ResourcePatcher.strategic(old, patch);
         };
         if (!(patched instanceof ObjectNode resource)) {
             throw ServingException.invalidArgument("the result of the patch is not an object");
@@ -293,10 +298,10 @@ final class Resources {
         }
         identified(target, resource);
         List<String> warnings = new ArrayList<>();
-        return Answer.of(200, update(target, old, resource, stored, request, false, warnings), warnings);
+        return ApiResponse.of(200, update(target, old, resource, stored, request, false, warnings), warnings);
     }
 
-    private Answer apply(Target path, ApiRequest request) {
+    private ApiResponse apply(Target path, ApiRequest request) {
         String manager = request.query("fieldManager");
         if (manager == null || manager.isEmpty()) {
             throw ServingException.invalidArgument("fieldManager: Required value: is required for apply patch");
@@ -319,15 +324,20 @@ final class Resources {
             if (!version.isEmpty()) {
                 throw modified(target);
             }
-            ObjectNode nothing = Answer.JSON.createObjectNode();
+            ObjectNode nothing = ApiResponse.JSON.createObjectNode();
             ObjectNode fresh = config.deepCopy();
             if (target.kind().hasStatus()) {
                 fresh.remove("status");
             }
-            ObjectNode resource = Ownership.apply(
-                            nothing, fresh, Answer.JSON.createArrayNode(), author, true, Answer.JSON.createObjectNode())
+            ObjectNode resource = FieldManager.apply(
+                            nothing,
+                            fresh,
+                            ApiResponse.JSON.createArrayNode(),
+                            author,
+                            true,
+                            ApiResponse.JSON.createObjectNode())
                     .resource();
-            return Answer.of(201, create(target, resource, request, "Apply", warnings), warnings);
+            return ApiResponse.of(201, create(target, resource, request, "Apply", warnings), warnings);
         }
         old = complete(target.kind(), old);
         String stored = old.path("metadata").path("resourceVersion").asText();
@@ -336,7 +346,7 @@ final class Resources {
         }
         ObjectNode live = old.deepCopy();
         if (target.isStatus()) {
-            ObjectNode status = Answer.JSON.createObjectNode();
+            ObjectNode status = ApiResponse.JSON.createObjectNode();
             status.set("apiVersion", config.get("apiVersion"));
             status.set("kind", config.get("kind"));
             status.set("metadata", live.path("metadata").deepCopy());
@@ -346,18 +356,18 @@ final class Resources {
         } else if (target.kind().hasStatus()) {
             config.remove("status");
         }
-        Applied applied = Ownership.apply(
+        Applied applied = FieldManager.apply(
                 live,
                 config,
                 managers(live),
                 author,
                 request.flag("force"),
-                manager.equals("kubectl") ? lastApplied(live) : Answer.JSON.createObjectNode());
+                manager.equals("kubectl") ? lastApplied(live) : ApiResponse.JSON.createObjectNode());
         if (!applied.conflicts().isEmpty()) {
             throw new Refused(conflict(target, applied.conflicts()));
         }
         ObjectNode resource = applied.resource();
-        return Answer.of(200, update(target, old, resource, stored, request, true, warnings), warnings);
+        return ApiResponse.of(200, update(target, old, resource, stored, request, true, warnings), warnings);
     }
 
     /**
@@ -368,20 +378,20 @@ final class Resources {
         String text =
                 live.path("metadata").path("annotations").path(LAST_APPLIED).asText("");
         try {
-            if (Answer.JSON.readTree(text) instanceof ObjectNode config) {
+            if (ApiResponse.JSON.readTree(text) instanceof ObjectNode config) {
                 return config;
             }
         } catch (JsonProcessingException e) {
             // A damaged annotation is treated as absent.
         }
-        return Answer.JSON.createObjectNode();
+        return ApiResponse.JSON.createObjectNode();
     }
 
-    private static Answer conflict(Target target, List<Conflict> conflicts) {
+    private static ApiResponse conflict(Target target, List<Conflict> conflicts) {
         StringBuilder text = new StringBuilder(
                 "Apply failed with " + conflicts.size() + " conflict" + (conflicts.size() == 1 ? ": " : "s: "));
-        ObjectNode status = Answer.failureStatus(409, "Conflict", "");
-        ArrayNode causes = Answer.about(status, target.kind(), target.name())
+        ObjectNode status = ApiResponse.failureStatus(409, "Conflict", "");
+        ArrayNode causes = ApiResponse.about(status, target.kind(), target.name())
                 .withObject("/details")
                 .putArray("causes");
         for (int i = 0; i < conflicts.size(); i++) {
@@ -393,7 +403,7 @@ final class Resources {
                     .put("message", with)
                     .put("field", one.field());
         }
-        return Answer.ofStatus(status.put("message", text.toString()));
+        return ApiResponse.ofStatus(status.put("message", text.toString()));
     }
 
     private ObjectNode update(
@@ -461,7 +471,7 @@ final class Resources {
             ArrayNode entries = resource.path("metadata").get("managedFields") instanceof ArrayNode given
                     ? withoutEmpty(given)
                     : managers(old);
-            entries = Ownership.afterUpdate(old, desired, entries, author(target, request, "Update"));
+            entries = FieldManager.afterUpdate(old, desired, entries, author(target, request, "Update"));
             if (entries.isEmpty()) {
                 metadata.remove("managedFields");
             } else {
@@ -482,7 +492,7 @@ final class Resources {
     }
 
     private static ArrayNode withoutEmpty(ArrayNode entries) {
-        ArrayNode kept = Answer.JSON.createArrayNode();
+        ArrayNode kept = ApiResponse.JSON.createArrayNode();
         for (JsonNode entry : entries) {
             if (!entry.isEmpty()) {
                 kept.add(entry);
@@ -494,7 +504,7 @@ final class Resources {
     private static ArrayNode managers(ObjectNode resource) {
         return resource.path("metadata").get("managedFields") instanceof ArrayNode entries
                 ? entries
-                : Answer.JSON.createArrayNode();
+                : ApiResponse.JSON.createArrayNode();
     }
 
     private ObjectNode admit(Target target, ObjectNode resource, @Nullable ObjectNode old, List<String> warnings) {
@@ -507,7 +517,7 @@ final class Resources {
             if (e.code() == ErrorCode.INVALID_ARGUMENT) {
                 // The response names the invalid resource itself, so cut off the head of the message.
                 String problems = HEAD.matcher(e.describe()).replaceFirst("");
-                throw new Refused(Answer.invalid(target.kind(), target.name(), problems));
+                throw new Refused(ApiResponse.invalid(target.kind(), target.name(), problems));
             }
             throw e;
         }
@@ -531,9 +541,9 @@ final class Resources {
         }
     }
 
-    Answer delete(Target target, ApiRequest request) {
+    ApiResponse delete(Target target, ApiRequest request) {
         ObjectNode old = get(target);
-        JsonNode options = request.hasBody() ? request.json() : Answer.JSON.createObjectNode();
+        JsonNode options = request.hasBody() ? request.json() : ApiResponse.JSON.createObjectNode();
         boolean dryRun =
                 request.dryRun() || options.path("dryRun").path(0).asText("").equals("All");
         JsonNode conditions = options.path("preconditions");
@@ -557,7 +567,8 @@ final class Resources {
         }
         if (!dryRun
                 && (policy.equals("Orphan") || options.path("orphanDependents").asBoolean(false))) {
-            Collector.orphan(store, target, old.path("metadata").path("uid").asText());
+            GarbageCollector.orphan(
+                    store, target, old.path("metadata").path("uid").asText());
         }
         if (target.kind().kind().equals("Namespace")) {
             deleted = namespaces.delete(target, dryRun);
@@ -566,16 +577,16 @@ final class Resources {
             namespaces.mayHaveEmptied(target.namespace());
         }
         if (deleted.path("metadata").has("deletionTimestamp")) {
-            return Answer.ok(deleted);
+            return ApiResponse.ok(deleted);
         }
-        ObjectNode status = Answer.JSON.createObjectNode();
+        ObjectNode status = ApiResponse.JSON.createObjectNode();
         status.put("kind", "Status").put("apiVersion", "v1");
         status.putObject("metadata");
         status.put("status", "Success");
-        Answer.about(status, target.kind(), target.name())
+        ApiResponse.about(status, target.kind(), target.name())
                 .withObject("/details")
                 .put("uid", old.path("metadata").path("uid").asText());
-        return Answer.ok(status);
+        return ApiResponse.ok(status);
     }
 
     /** Deletes a resource for the garbage collector. */
@@ -588,8 +599,8 @@ final class Resources {
         namespaces.mayHaveEmptied(target.namespace());
     }
 
-    Answer deleteAll(Target collection, Selectors selectors, boolean dryRun) {
-        ObjectNode list = Answer.JSON.createObjectNode();
+    ApiResponse deleteAll(Target collection, ResourceSelector selectors, boolean dryRun) {
+        ObjectNode list = ApiResponse.JSON.createObjectNode();
         list.put("kind", collection.kind().listKind())
                 .put("apiVersion", collection.kind().apiVersion());
         ObjectNode metadata = list.putObject("metadata");
@@ -619,7 +630,7 @@ final class Resources {
         metadata.put(
                 "resourceVersion",
                 Long.toString(store.list(collection.type(), null).version()));
-        return Answer.ok(list);
+        return ApiResponse.ok(list);
     }
 
     private Author author(Target target, ApiRequest request, String operation) {

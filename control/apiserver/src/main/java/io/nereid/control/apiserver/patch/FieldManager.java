@@ -1,10 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.apiserver;
+package io.nereid.control.apiserver.patch;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.apiserver.http.ApiResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -12,10 +13,11 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who manages which fields of a resource ({@code metadata.managedFields}), for server-side apply. Maps are managed field by field,
- * lists as a whole. Sets of fields are trees whose names begin with {@code f:} and whose leaves are empty. Stateless.
+ * Server-side apply: tracks which manager owns which fields of a resource ({@code metadata.managedFields}). Objects are
+ * owned field by field, lists as a whole. Sets of fields are in the format FieldsV1: trees whose names begin with
+ * {@code f:} and whose leaves are empty objects. Stateless.
  */
-final class Ownership {
+public final class FieldManager {
     private static final Set<String> UNMANAGED_METADATA = Set.of(
             "name",
             "namespace",
@@ -29,18 +31,18 @@ final class Ownership {
             "deletionGracePeriodSeconds",
             "selfLink");
 
-    private Ownership() {}
+    private FieldManager() {}
 
     /**
-     * Who makes a change.
+     * The manager that makes a change, as in an entry of {@code managedFields}.
      *
-     * @param manager his name
+     * @param manager its name
      * @param operation {@code Apply} or {@code Update}
      * @param subresource {@code status} or empty
-     * @param apiVersion of the resource
-     * @param time now
+     * @param apiVersion the version of the resource
+     * @param time the time of the change
      */
-    record Author(String manager, String operation, String subresource, String apiVersion, String time) {
+    public record Author(String manager, String operation, String subresource, String apiVersion, String time) {
         boolean is(JsonNode entry) {
             return entry.path("manager").asText("").equals(manager)
                     && entry.path("operation").asText("").equals(operation)
@@ -48,25 +50,29 @@ final class Ownership {
         }
     }
 
-    /** A field that somebody else manages. */
-    record Conflict(String manager, String apiVersion, String field) {}
+    /** A field that another manager owns. */
+    public record Conflict(String manager, String apiVersion, String field) {}
 
-    /** What an apply leads to: the merged resource with its managers, or conflicts. */
-    record Applied(ObjectNode resource, List<Conflict> conflicts) {}
+    /** The result of an apply: the merged resource with its managed fields, or the conflicts. */
+    public record Applied(ObjectNode resource, List<Conflict> conflicts) {}
 
-    /** The entries for a resource that an update has changed. */
-    static ArrayNode afterUpdate(@Nullable ObjectNode before, ObjectNode after, ArrayNode entries, Author author) {
-        ObjectNode none = Answer.JSON.createObjectNode();
+    /**
+     * The managed fields after an update: the author owns the fields that it has changed, other managers lose them, and
+     * all managers lose the fields that were removed.
+     */
+    public static ArrayNode afterUpdate(
+            @Nullable ObjectNode before, ObjectNode after, ArrayNode entries, Author author) {
+        ObjectNode none = ApiResponse.JSON.createObjectNode();
         ObjectNode changed = differences(managed(before == null ? none : before), managed(after));
-        ObjectNode gone = differences(managed(after), managed(before == null ? none : before));
-        gone = absent(gone, managed(after));
-        if (changed.isEmpty() && gone.isEmpty()) {
+        ObjectNode removed = differences(managed(after), managed(before == null ? none : before));
+        removed = absent(removed, managed(after));
+        if (changed.isEmpty() && removed.isEmpty()) {
             return entries.deepCopy();
         }
-        ArrayNode result = Answer.JSON.createArrayNode();
+        ArrayNode result = ApiResponse.JSON.createArrayNode();
         ObjectNode own = changed;
         for (JsonNode entry : entries) {
-            ObjectNode fields = subtract(fieldsOf(entry), gone);
+            ObjectNode fields = subtract(fieldsOf(entry), removed);
             if (author.is(entry)) {
                 own = union(fields, changed);
             } else {
@@ -83,12 +89,16 @@ final class Ownership {
     }
 
     /**
-     * Merges what somebody applies into what is there.
+     * Merges an applied configuration into the stored resource.
      *
-     * @param earlierConfig what he applied before without telling the server that it was an apply; no conflict is told of its
-     *     fields where they still have their values
+     * <p>A conflict is a field that another manager owns and whose value the configuration changes; with {@code force}
+     * the author takes it over. Fields that the author applied before and does not apply now are removed, unless
+     * another manager owns them too.
+     *
+     * @param earlierConfig the configuration of the author's earlier client-side apply, which did not set managed
+     *     fields as an apply; its fields do not conflict while they still have the values of that configuration
      */
-    static Applied apply(
+    public static Applied apply(
             ObjectNode live,
             ObjectNode config,
             ArrayNode entries,
@@ -97,12 +107,12 @@ final class Ownership {
             ObjectNode earlierConfig) {
         ObjectNode allowed =
                 subtract(fields(managed(earlierConfig)), differences(managed(live), managed(earlierConfig)));
-        ObjectNode wanted = fields(managed(config));
-        ObjectNode earlier = Answer.JSON.createObjectNode();
-        ObjectNode others = Answer.JSON.createObjectNode();
+        ObjectNode applied = fields(managed(config));
+        ObjectNode earlier = ApiResponse.JSON.createObjectNode();
+        ObjectNode others = ApiResponse.JSON.createObjectNode();
         List<Conflict> conflicts = new ArrayList<>();
-        ArrayNode result = Answer.JSON.createArrayNode();
-        ObjectNode different = intersection(differences(managed(live), managed(config)), wanted);
+        ArrayNode result = ApiResponse.JSON.createArrayNode();
+        ObjectNode different = intersection(differences(managed(live), managed(config)), applied);
         for (JsonNode entry : entries) {
             if (author.is(entry)) {
                 earlier = fieldsOf(entry);
@@ -126,10 +136,10 @@ final class Ownership {
             return new Applied(live, conflicts);
         }
         ObjectNode merged = (ObjectNode) overlay(live, config);
-        remove(merged, subtract(subtract(earlier, wanted), others));
-        ObjectNode unchanged = entry(author, wanted);
+        remove(merged, subtract(subtract(earlier, applied), others));
+        ObjectNode unchanged = entry(author, applied);
         for (JsonNode entry : entries) {
-            if (author.is(entry) && fieldsOf(entry).equals(wanted) && different.isEmpty()) {
+            if (author.is(entry) && fieldsOf(entry).equals(applied) && different.isEmpty()) {
                 unchanged = entry.deepCopy();
             }
         }
@@ -139,7 +149,7 @@ final class Ownership {
     }
 
     private static ObjectNode entry(Author author, ObjectNode fields) {
-        ObjectNode entry = Answer.JSON.createObjectNode();
+        ObjectNode entry = ApiResponse.JSON.createObjectNode();
         entry.put("manager", author.manager())
                 .put("operation", author.operation())
                 .put("apiVersion", author.apiVersion())
@@ -153,10 +163,12 @@ final class Ownership {
     }
 
     private static ObjectNode fieldsOf(JsonNode entry) {
-        return entry.path("fieldsV1") instanceof ObjectNode fields ? fields.deepCopy() : Answer.JSON.createObjectNode();
+        return entry.path("fieldsV1") instanceof ObjectNode fields
+                ? fields.deepCopy()
+                : ApiResponse.JSON.createObjectNode();
     }
 
-    /** A resource without what nobody manages. */
+    /** A copy of a resource without the fields that do not have managers. */
     private static ObjectNode managed(ObjectNode resource) {
         ObjectNode copy = resource.deepCopy();
         copy.remove(List.of("apiVersion", "kind"));
@@ -170,17 +182,17 @@ final class Ownership {
     }
 
     private static ObjectNode fields(JsonNode tree) {
-        ObjectNode fields = Answer.JSON.createObjectNode();
+        ObjectNode fields = ApiResponse.JSON.createObjectNode();
         for (Map.Entry<String, JsonNode> field : tree.properties()) {
             JsonNode value = field.getValue();
-            fields.set("f:" + field.getKey(), value.isObject() ? fields(value) : Answer.JSON.createObjectNode());
+            fields.set("f:" + field.getKey(), value.isObject() ? fields(value) : ApiResponse.JSON.createObjectNode());
         }
         return fields;
     }
 
     /** Fields of {@code after} that {@code before} does not have, or has with another value. */
     private static ObjectNode differences(JsonNode before, JsonNode after) {
-        ObjectNode fields = Answer.JSON.createObjectNode();
+        ObjectNode fields = ApiResponse.JSON.createObjectNode();
         for (Map.Entry<String, JsonNode> field : after.properties()) {
             JsonNode old = before.path(field.getKey());
             JsonNode value = field.getValue();
@@ -194,15 +206,15 @@ final class Ownership {
                     fields.set(name, inner);
                 }
             } else {
-                fields.set(name, Answer.JSON.createObjectNode());
+                fields.set(name, ApiResponse.JSON.createObjectNode());
             }
         }
         return fields;
     }
 
-    /** Those of {@code fields} that a tree does not have. */
+    /** The subset of {@code fields} that a tree does not contain. */
     private static ObjectNode absent(ObjectNode fields, JsonNode tree) {
-        ObjectNode result = Answer.JSON.createObjectNode();
+        ObjectNode result = ApiResponse.JSON.createObjectNode();
         for (Map.Entry<String, JsonNode> field : fields.properties()) {
             JsonNode value = tree.path(field.getKey().substring(2));
             if (value.isMissingNode()) {
@@ -217,6 +229,7 @@ final class Ownership {
         return result;
     }
 
+    /** All fields of both sets. */
     private static ObjectNode union(ObjectNode one, ObjectNode other) {
         ObjectNode result = one.deepCopy();
         for (Map.Entry<String, JsonNode> field : other.properties()) {
@@ -230,16 +243,20 @@ final class Ownership {
         return result;
     }
 
+    /**
+     * The fields of {@code from} that are not in {@code what}. A leaf stays when only a part of it is subtracted. An
+     * object that has only its own mark {@code .} left is dropped.
+     */
     private static ObjectNode subtract(ObjectNode from, ObjectNode what) {
-        ObjectNode result = Answer.JSON.createObjectNode();
+        ObjectNode result = ApiResponse.JSON.createObjectNode();
         for (Map.Entry<String, JsonNode> field : from.properties()) {
-            JsonNode gone = what.get(field.getKey());
-            if (gone == null) {
+            JsonNode removed = what.get(field.getKey());
+            if (removed == null) {
                 result.set(field.getKey(), field.getValue());
-            } else if (!gone.isEmpty() && field.getValue().isEmpty()) {
+            } else if (!removed.isEmpty() && field.getValue().isEmpty()) {
                 result.set(field.getKey(), field.getValue());
-            } else if (!gone.isEmpty()) {
-                ObjectNode inner = subtract((ObjectNode) field.getValue(), (ObjectNode) gone);
+            } else if (!removed.isEmpty()) {
+                ObjectNode inner = subtract((ObjectNode) field.getValue(), (ObjectNode) removed);
                 if (!inner.isEmpty() && !(inner.size() == 1 && inner.has("."))) {
                     result.set(field.getKey(), inner);
                 }
@@ -248,9 +265,11 @@ final class Ownership {
         return result;
     }
 
-    /** Fields that are in both; where one has a whole and the other a part of it, the part. */
+    /**
+     * The fields that are in both sets. Where one set has an object as a whole and the other a part of it, the part.
+     */
     private static ObjectNode intersection(ObjectNode one, ObjectNode other) {
-        ObjectNode result = Answer.JSON.createObjectNode();
+        ObjectNode result = ApiResponse.JSON.createObjectNode();
         for (Map.Entry<String, JsonNode> field : one.properties()) {
             JsonNode also = other.get(field.getKey());
             if (also == null || field.getKey().equals(".")) {
@@ -268,6 +287,7 @@ final class Ownership {
         return result;
     }
 
+    /** Lists the leaves of a set of fields as paths such as {@code .spec.minReplicas}. */
     private static void paths(JsonNode fields, String prefix, List<String> paths) {
         for (Map.Entry<String, JsonNode> field : fields.properties()) {
             String path = prefix + "." + field.getKey().substring(2);

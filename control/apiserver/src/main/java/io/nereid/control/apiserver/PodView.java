@@ -9,6 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKind.Column;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
 import io.nereid.control.core.ObservedState.State;
@@ -36,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * Pods are not stored: each request computes them from the observed states. Thread-safe: one lock guards the recent
  * snapshots.
  */
-final class Pods {
+final class PodView {
     /** The kind Pod. */
     static final ResourceKind KIND = new ResourceKind(
             "",
@@ -78,7 +79,7 @@ final class Pods {
     /**
      * @param firstVersion a version above all those of an earlier process, so that a client's old version is not found
      */
-    Pods(ResourceStore store, ApiServer.Runs runs, ScheduledExecutorService timer, long firstVersion) {
+    PodView(ResourceStore store, ApiServer.Runs runs, ScheduledExecutorService timer, long firstVersion) {
         this.store = store;
         this.runs = runs;
         this.timer = timer;
@@ -131,13 +132,13 @@ final class Pods {
                 }
             }
         }
-        return Answer.JSON.missingNode();
+        return ApiResponse.JSON.missingNode();
     }
 
     private static ObjectNode pod(ObjectNode service, String revision, State state, JsonNode kept) {
         JsonNode owner = service.path("metadata");
         String name = owner.path("name").asText();
-        ObjectNode pod = Answer.JSON.createObjectNode();
+        ObjectNode pod = ApiResponse.JSON.createObjectNode();
         pod.put("apiVersion", "v1").put("kind", "Pod");
         ObjectNode metadata = pod.putObject("metadata");
         metadata.put("name", revision)
@@ -173,7 +174,7 @@ final class Pods {
                 .put("image", "");
         status(pod.putObject("status"), state);
         CRC32C digest = new CRC32C();
-        digest.update(Answer.bytes(pod));
+        digest.update(ApiResponse.bytes(pod));
         metadata.put("resourceVersion", Long.toString(digest.getValue()));
         return pod;
     }
@@ -247,10 +248,10 @@ final class Pods {
     }
 
     /** The pod that a request is for. */
-    ObjectNode get(Resources.Target target) {
+    ObjectNode get(WriteHandler.Target target) {
         ObjectNode found = get(target.namespace(), target.name());
         if (found == null) {
-            throw Resources.notFound(target);
+            throw WriteHandler.notFound(target);
         }
         return found;
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.apiserver;
+package io.nereid.control.apiserver.http;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
@@ -22,29 +22,29 @@ import java.util.List;
  * @param contentType the content type of the body
  * @param warnings sentences for {@code Warning} headers
  */
-record Answer(int status, JsonNode body, String contentType, List<String> warnings) {
-    static final ObjectMapper JSON = new ObjectMapper();
+public record ApiResponse(int status, JsonNode body, String contentType, List<String> warnings) {
+    public static final ObjectMapper JSON = new ObjectMapper();
 
     private static final int MOST_WARNING = 2000;
 
-    static Answer ok(JsonNode body) {
-        return new Answer(200, body, HttpReply.JSON, List.of());
+    public static ApiResponse ok(JsonNode body) {
+        return new ApiResponse(200, body, HttpReply.JSON, List.of());
     }
 
-    static Answer of(int status, JsonNode body, List<String> warnings) {
-        return new Answer(status, body, HttpReply.JSON, warnings);
+    public static ApiResponse of(int status, JsonNode body, List<String> warnings) {
+        return new ApiResponse(status, body, HttpReply.JSON, warnings);
     }
 
     /** A failure as a Kubernetes {@code Status}. */
-    static Answer failure(int code, String reason, String message) {
+    public static ApiResponse failure(int code, String reason, String message) {
         return ofStatus(failureStatus(code, reason, message));
     }
 
-    static Answer ofStatus(ObjectNode status) {
-        return new Answer(status.path("code").asInt(500), status, HttpReply.JSON, List.of());
+    public static ApiResponse ofStatus(ObjectNode status) {
+        return new ApiResponse(status.path("code").asInt(500), status, HttpReply.JSON, List.of());
     }
 
-    static ObjectNode failureStatus(int code, String reason, String message) {
+    public static ObjectNode failureStatus(int code, String reason, String message) {
         ObjectNode status = JSON.createObjectNode();
         status.put("kind", "Status").put("apiVersion", "v1");
         status.putObject("metadata");
@@ -57,7 +57,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
      * The Kubernetes {@code Status} of an exception, with the HTTP code and reason that Kubernetes uses for such an
      * error.
      */
-    static ObjectNode failureStatus(ServingException e) {
+    public static ObjectNode failureStatus(ServingException e) {
         record Mapped(int code, String reason) {}
         Mapped mapped = switch (e.code()) {
             case INVALID_ARGUMENT -> new Mapped(400, "BadRequest");
@@ -77,7 +77,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
     }
 
     /** Adds the resource that a status is about to its details. */
-    static ObjectNode about(ObjectNode status, ResourceKind kind, String name) {
+    public static ObjectNode about(ObjectNode status, ResourceKind kind, String name) {
         ObjectNode details = status.withObject("/details");
         if (!name.isEmpty()) {
             details.put("name", name);
@@ -90,7 +90,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
     }
 
     /** The response 422 for an invalid resource; {@code problems} has one line per error, {@code path: message}. */
-    static Answer invalid(ResourceKind kind, String name, String problems) {
+    public static ApiResponse invalid(ResourceKind kind, String name, String problems) {
         List<String> lines =
                 problems.lines().map(String::strip).filter(l -> !l.isEmpty()).toList();
         ObjectNode status = failureStatus(
@@ -112,7 +112,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
         return ofStatus(status);
     }
 
-    static byte[] bytes(JsonNode tree) {
+    public static byte[] bytes(JsonNode tree) {
         try {
             return JSON.writeValueAsBytes(tree);
         } catch (JsonProcessingException e) {
@@ -120,7 +120,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
         }
     }
 
-    HttpReply reply() {
+    public HttpReply reply() {
         byte[] bytes = bytes(body);
         List<String> headers = new ArrayList<>();
         headers.add("cache-control");

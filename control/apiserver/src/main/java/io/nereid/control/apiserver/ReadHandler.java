@@ -8,8 +8,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
-import io.nereid.control.apiserver.Resources.Refused;
-import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.apiserver.WriteHandler.Refused;
+import io.nereid.control.apiserver.WriteHandler.Target;
+import io.nereid.control.apiserver.http.ApiRequest;
+import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Listing;
 import io.nereid.transport.api.HttpReply;
@@ -33,21 +35,22 @@ import org.jspecify.annotations.Nullable;
 /**
  * Serves get, list and watch, in the formats that clients ask for: resources, tables, or metadata only. Thread-safe.
  */
-final class Reads implements AutoCloseable {
+final class ReadHandler implements AutoCloseable {
     private static final int BOOKMARK_SECONDS = 60;
 
     private final ResourceStore store;
-    private final Pods pods;
-    private final Resources resources;
-    private final Tables tables;
+    private final PodView pods;
+    private final WriteHandler resources;
+    private final TablePrinter tables;
     private final ScheduledThreadPoolExecutor timer;
     private final Set<WatchStream> watches = ConcurrentHashMap.newKeySet();
 
-    Reads(ResourceStore store, Pods pods, Resources resources, Clock clock, ScheduledThreadPoolExecutor timer) {
+    ReadHandler(
+            ResourceStore store, PodView pods, WriteHandler resources, Clock clock, ScheduledThreadPoolExecutor timer) {
         this.store = store;
         this.pods = pods;
         this.resources = resources;
-        this.tables = new Tables(clock);
+        this.tables = new TablePrinter(clock);
         this.timer = timer;
     }
 
@@ -73,23 +76,23 @@ final class Reads implements AutoCloseable {
                 return "";
             }
         }
-        throw new Refused(
-                Answer.failure(406, "NotAcceptable", "only the following media types are accepted: application/json"));
+        throw new Refused(ApiResponse.failure(
+                406, "NotAcceptable", "only the following media types are accepted: application/json"));
     }
 
     /** Gets one resource or one pod. */
-    Answer one(Target target, ApiRequest request) {
+    ApiResponse one(Target target, ApiRequest request) {
         ResourceKind kind = target.kind();
-        ObjectNode found = kind == Pods.KIND ? pods.get(target) : resources.get(target);
+        ObjectNode found = kind == PodView.KIND ? pods.get(target) : resources.get(target);
         String include = request.query("includeObject");
-        return Answer.ok(
+        return ApiResponse.ok(
                 switch (form(request)) {
                     case "Table" -> {
-                        ObjectNode metadata = Answer.JSON.createObjectNode();
+                        ObjectNode metadata = ApiResponse.JSON.createObjectNode();
                         metadata.set("resourceVersion", found.path("metadata").get("resourceVersion"));
                         yield tables.table(kind, List.of(found), metadata, include == null ? "" : include);
                     }
-                    case "Metadata" -> Tables.metadataOnly(found);
+                    case "Metadata" -> TablePrinter.metadataOnly(found);
                     default -> found;
                 });
     }
@@ -99,9 +102,10 @@ final class Reads implements AutoCloseable {
      * token; the token is the position of the last resource of the previous page, so it stays valid when resources
      * change.
      */
-    Answer list(Target target, ApiRequest request) {
+    ApiResponse list(Target target, ApiRequest request) {
         ResourceKind kind = target.kind();
-        Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
+        ResourceSelector selectors =
+                new ResourceSelector(kind, request.query("labelSelector"), request.query("fieldSelector"));
         Listing listing = listing(target);
         List<ObjectNode> items = new ArrayList<>();
         long limit = request.number("limit", 0);
@@ -119,10 +123,10 @@ final class Reads implements AutoCloseable {
                 remaining++;
                 continue;
             }
-            items.add(Resources.complete(kind, item));
+            items.add(WriteHandler.complete(kind, item));
             last = place;
         }
-        ObjectNode metadata = Answer.JSON.createObjectNode();
+        ObjectNode metadata = ApiResponse.JSON.createObjectNode();
         metadata.put("resourceVersion", Long.toString(listing.version()));
         if (!next.isEmpty()) {
             metadata.put(
@@ -133,16 +137,16 @@ final class Reads implements AutoCloseable {
         String form = form(request);
         if (form.equals("Table")) {
             String include = request.query("includeObject");
-            return Answer.ok(tables.table(kind, items, metadata, include == null ? "" : include));
+            return ApiResponse.ok(tables.table(kind, items, metadata, include == null ? "" : include));
         }
         boolean partial = form.equals("Metadata");
-        ObjectNode list = Answer.JSON.createObjectNode();
+        ObjectNode list = ApiResponse.JSON.createObjectNode();
         list.put("kind", partial ? "PartialObjectMetadataList" : kind.listKind())
                 .put("apiVersion", partial ? "meta.k8s.io/v1" : kind.apiVersion());
         list.set("metadata", metadata);
         ArrayNode array = list.putArray("items");
-        items.forEach(item -> array.add(partial ? Tables.metadataOnly(item) : item));
-        return Answer.ok(list);
+        items.forEach(item -> array.add(partial ? TablePrinter.metadataOnly(item) : item));
+        return ApiResponse.ok(list);
     }
 
     private static @Nullable String namespace(Target target) {
@@ -174,20 +178,21 @@ final class Reads implements AutoCloseable {
      * @return null, because the response is a stream
      */
     @Nullable
-    Answer watch(Target target, ApiRequest request) {
+    ApiResponse watch(Target target, ApiRequest request) {
         ResourceKind kind = target.kind();
-        Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
+        ResourceSelector selectors =
+                new ResourceSelector(kind, request.query("labelSelector"), request.query("fieldSelector"));
         String form = form(request);
         String include = request.query("includeObject");
         Function<JsonNode, JsonNode> shape = switch (form) {
             case "Table" ->
                 resource -> {
-                    ObjectNode metadata = Answer.JSON.createObjectNode();
+                    ObjectNode metadata = ApiResponse.JSON.createObjectNode();
                     metadata.set("resourceVersion", resource.path("metadata").get("resourceVersion"));
                     return tables.table(kind, List.of(resource), metadata, include == null ? "" : include);
                 };
-            case "Metadata" -> Tables::metadataOnly;
-            default -> resource -> Resources.complete(kind, (ObjectNode) resource);
+            case "Metadata" -> TablePrinter::metadataOnly;
+            default -> resource -> WriteHandler.complete(kind, (ObjectNode) resource);
         };
         long from = request.number("resourceVersion", 0);
         boolean initial = request.flag("sendInitialEvents");
@@ -261,7 +266,7 @@ final class Reads implements AutoCloseable {
     }
 
     private static ObjectNode bookmark(ResourceKind kind, String form) {
-        ObjectNode resource = Answer.JSON.createObjectNode();
+        ObjectNode resource = ApiResponse.JSON.createObjectNode();
         if (form.equals("Table")) {
             resource.put("kind", "Table").put("apiVersion", "meta.k8s.io/v1");
             resource.putArray("columnDefinitions");
@@ -276,12 +281,14 @@ final class Reads implements AutoCloseable {
     }
 
     private Listing listing(Target target) {
-        return target.kind() == Pods.KIND ? pods.list(namespace(target)) : store.list(target.type(), namespace(target));
+        return target.kind() == PodView.KIND
+                ? pods.list(namespace(target))
+                : store.list(target.type(), namespace(target));
     }
 
     private ResourceStore.Watch changes(
             Target target, @Nullable String namespace, long from, Consumer<ResourceStore.Change> listener) {
-        return target.kind() == Pods.KIND
+        return target.kind() == PodView.KIND
                 ? pods.watch(namespace, from, listener)
                 : store.watch(target.type(), namespace, from, listener);
     }

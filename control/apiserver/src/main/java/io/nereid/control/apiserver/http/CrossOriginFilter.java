@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.apiserver;
+package io.nereid.control.apiserver.http;
 
 import io.nereid.transport.api.HttpExchange;
 import java.util.Locale;
@@ -8,27 +8,27 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps web pages out: whoever can name resources can start programs, and a page in the user's browser can reach this port. Requests
- * that a page's script makes carry an origin, and a page whose host name was bent to this machine names that host. Immutable.
+ * Rejects requests of web pages: a client that can create resources can start programs, and a page in the user's
+ * browser can reach this port. Requests of a page's scripts carry an {@code Origin} header; a page that uses DNS
+ * rebinding to reach this machine sends its own name in the {@code Host} header. Immutable.
  */
-final class Guard {
+public final class CrossOriginFilter {
     private final Set<String> hosts;
 
     /**
-     * A guard.
+     * Creates a filter.
      *
-     * @param hosts names beside those of this machine by which it may be called, in lower case; {@code *} for any
+     * @param hosts accepted host names in lower case, in addition to the loopback names; {@code *} for any
      */
-    Guard(Set<String> hosts) {
+    public CrossOriginFilter(Set<String> hosts) {
         this.hosts = hosts;
     }
 
-    /** Why a request is refused, or null. */
-    @Nullable
-    String refusal(HttpExchange exchange) {
+    /** The reason why a request is rejected; null when it is accepted. */
+    public @Nullable String rejection(HttpExchange exchange) {
         String origin = exchange.header("origin");
         if (origin != null) {
-            return "requests of web pages are refused (Origin: " + shown(origin)
+            return "requests of web pages are rejected (Origin: " + shown(origin)
                     + "); use nereid, kubectl or another program that is not a browser";
         }
         String authority = exchange.header("host");
