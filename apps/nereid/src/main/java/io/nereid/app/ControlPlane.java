@@ -16,7 +16,7 @@ import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.LocalPlane;
 import io.nereid.control.local.LocalSettings;
-import io.nereid.control.store.DiskStore;
+import io.nereid.control.store.FileResourceStore;
 import io.nereid.engine.Engine;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.repository.ManagedModels;
@@ -78,7 +78,7 @@ final class ControlPlane implements AutoCloseable {
             EventLoops loops) {
         this.flags = flags;
         Path directory = flags.directory().toAbsolutePath();
-        this.store = DiskStore.open(directory.resolve("resources"), clock);
+        this.store = FileResourceStore.open(directory.resolve("resources"), clock);
         this.settings = new PlaneSettings(store, () -> base);
         this.storage = new Storage(flags.storage(), clock);
         PooledUpstreamClient.Options relayed = PooledUpstreamClient.Options.DEFAULT.withLoops(loops);

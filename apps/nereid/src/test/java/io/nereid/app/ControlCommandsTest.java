@@ -15,7 +15,7 @@ import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
-import io.nereid.control.store.DiskStore;
+import io.nereid.control.store.FileResourceStore;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.server.Server;
 import java.io.PrintWriter;
@@ -61,7 +61,7 @@ class ControlCommandsTest {
 
     @BeforeEach
     void start() {
-        store = DiskStore.open(dir.resolve("store"), Clock.system());
+        store = FileResourceStore.open(dir.resolve("store"), Clock.system());
         api = new ApiServer(
                 store,
                 new Admission(Admission.Surroundings.NONE),

@@ -12,7 +12,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.store.DiskStore;
+import io.nereid.control.store.FileResourceStore;
 import io.nereid.payload.ObjectStore;
 import io.nereid.payload.PayloadOrigin;
 import io.nereid.payload.PayloadSettings;
@@ -59,7 +59,7 @@ class LogStoresTest {
             exchange.close();
         });
         server.start();
-        store = DiskStore.open(dir.resolve("store"), Clock.system());
+        store = FileResourceStore.open(dir.resolve("store"), Clock.system());
         storage = new Storage(
                 StorageOptions.defaults(dir.resolve("cache"))
                         .withEnvironment(Map.of("AWS_EC2_METADATA_DISABLED", "true")),

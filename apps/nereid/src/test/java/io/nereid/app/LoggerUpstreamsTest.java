@@ -12,7 +12,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.store.DiskStore;
+import io.nereid.control.store.FileResourceStore;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.proxy.PooledUpstreamClient;
@@ -38,7 +38,7 @@ class LoggerUpstreamsTest {
 
     @BeforeEach
     void start() {
-        store = DiskStore.open(dir, Clock.system());
+        store = FileResourceStore.open(dir, Clock.system());
         upstreams = new LoggerUpstreams(common, PooledUpstreamClient.Options.DEFAULT, store, namespace -> config());
     }
 

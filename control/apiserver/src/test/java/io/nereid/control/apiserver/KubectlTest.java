@@ -10,7 +10,7 @@ import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
-import io.nereid.control.store.DiskStore;
+import io.nereid.control.store.FileResourceStore;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -465,7 +465,7 @@ class KubectlTest {
                                 "iris",
                                 iris().at("/metadata/uid").asText()))));
         plane.close();
-        try (ResourceStore store = DiskStore.open(dir.resolve("store"), Clock.system())) {
+        try (ResourceStore store = FileResourceStore.open(dir.resolve("store"), Clock.system())) {
             store.delete(new Key(SERVICES, "default", "iris"), null);
         }
         plane = new TestPlane(dir.resolve("store"));

@@ -9,7 +9,7 @@ import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
-import io.nereid.control.store.DiskStore;
+import io.nereid.control.store.FileResourceStore;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.server.Server;
 import java.nio.file.Path;
@@ -33,7 +33,7 @@ final class TestPlane implements AutoCloseable {
     private final int port;
 
     TestPlane(Path directory) {
-        store = DiskStore.open(directory, Clock.system());
+        store = FileResourceStore.open(directory, Clock.system());
         api = new ApiServer(
                 store,
                 new Admission(Admission.Surroundings.NONE),

@@ -19,7 +19,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** A process that writes is killed at any moment; what it had acknowledged is there. */
+/** A writing process is killed at random moments; all acknowledged changes must survive. */
 class KillTest {
     private static final int ROUNDS = 8;
     private static final int WRITERS = 4;
@@ -28,7 +28,7 @@ class KillTest {
     private Path dir;
 
     @Test
-    void everyAcknowledgedChangeOutlivesAKill() throws Exception {
+    void everyAcknowledgedChangeSurvivesAKill() throws Exception {
         Random random = new Random(20260101);
         Map<String, String> acknowledged = new HashMap<>();
         long changes = 0;
@@ -45,7 +45,7 @@ class KillTest {
                             Integer.toString(round))
                     .redirectError(ProcessBuilder.Redirect.INHERIT)
                     .start();
-            int wanted = 1 + random.nextInt(400);
+            int target = 1 + random.nextInt(400);
             int seen = 0;
             try (BufferedReader lines =
                     new BufferedReader(new InputStreamReader(child.getInputStream(), StandardCharsets.UTF_8))) {
@@ -55,30 +55,30 @@ class KillTest {
                         acknowledged.put(words[0], words[1]);
                         seen++;
                     }
-                    if (seen == wanted) {
-                        // the handle, as the process itself would close the stream that has more to tell
+                    if (seen == target) {
+                        // The handle, because Process.destroy closes the stream that has more output to read.
                         child.toHandle().destroyForcibly();
                     }
                 }
             }
             assertThat(child.waitFor()).isNotZero();
-            assertThat(seen).isGreaterThanOrEqualTo(wanted);
+            assertThat(seen).isGreaterThanOrEqualTo(target);
             changes += seen;
             verify(acknowledged, round);
         }
         assertThat(changes).isGreaterThan(ROUNDS);
     }
 
-    /** What is there is what was acknowledged last, or what its writer did next and could not tell any more. */
+    /** Each resource has its last acknowledged state, or the next one, whose acknowledgement was lost. */
     private void verify(Map<String, String> acknowledged, int round) {
-        try (DiskStore store = DiskStore.open(dir, Clock.system())) {
+        try (FileResourceStore store = FileResourceStore.open(dir, Clock.system())) {
             for (Map.Entry<String, String> entry : acknowledged.entrySet()) {
                 ObjectNode now = store.get(ResourceStoreContract.key("a", entry.getKey()));
                 int expected = Integer.parseInt(entry.getValue());
                 int value = now == null ? -1 : now.at("/spec/value").asInt();
                 boolean deletedNow = now == null;
                 if (expected < 0) {
-                    // acknowledged as deleted; the next life of the name may have begun
+                    // Acknowledged as deleted; a new resource of the name may have been created since.
                     assertThat(deletedNow || value == -expected + 1)
                             .as("round %d: %s deleted after %d, found %d", round, entry.getKey(), -expected, value)
                             .isTrue();
@@ -92,9 +92,10 @@ class KillTest {
         }
     }
 
-    /** The child: counts resources up, deletes each at every tenth step, and tells what is done. */
+    /** The child: increments resources, deletes each at every tenth step, and prints what is acknowledged. */
     public static void main(String[] args) {
-        DiskStore store = DiskStore.open(Path.of(args[0]), Clock.system(), StoreFiles.REAL, 100, 30_000);
+        FileResourceStore store =
+                FileResourceStore.open(Path.of(args[0]), Clock.system(), StoreFiles.REAL, 100, 30_000);
         PrintStream out =
                 new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true, StandardCharsets.UTF_8);
         for (int w = 0; w < WRITERS; w++) {

@@ -15,20 +15,23 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import org.jspecify.annotations.Nullable;
 
-/** Keeps a directory for one process; the system lets go of it when the process ends, however it does. Immutable. */
-final class StoreLock implements AutoCloseable {
+/**
+ * An exclusive lock on a directory. The operating system releases it when the process exits, even after a crash.
+ * Immutable.
+ */
+final class DirectoryLock implements AutoCloseable {
     private final FileChannel file;
 
-    private StoreLock(FileChannel file) {
+    private DirectoryLock(FileChannel file) {
         this.file = file;
     }
 
     /**
-     * Takes the directory.
+     * Acquires the lock.
      *
-     * @throws ServingException FAILED_PRECONDITION when another process has it
+     * @throws ServingException FAILED_PRECONDITION when another process holds it
      */
-    static StoreLock take(Path directory) throws IOException {
+    static DirectoryLock take(Path directory) throws IOException {
         Path path = directory.resolve("lock");
         FileChannel file = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         @Nullable FileLock lock;
@@ -51,7 +54,7 @@ final class StoreLock implements AutoCloseable {
         }
         file.truncate(0);
         file.write(ByteBuffer.wrap((ProcessHandle.current().pid() + "\n").getBytes(StandardCharsets.US_ASCII)));
-        return new StoreLock(file);
+        return new DirectoryLock(file);
     }
 
     @Override

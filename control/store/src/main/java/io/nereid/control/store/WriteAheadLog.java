@@ -22,11 +22,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The files of a store: {@code snapshot-VERSION} holds everything there was at a version, {@code journal-VERSION} the changes
- * since. Confined to one thread at a time.
+ * The write-ahead log of a store and its snapshots: {@code snapshot-VERSION} contains all resources at a version, and
+ * {@code journal-VERSION} the changes since. Confined to one thread at a time.
  */
-final class Journal {
-    private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
+final class WriteAheadLog {
+    private static final Logger LOG = LoggerFactory.getLogger(WriteAheadLog.class);
     private static final String SNAPSHOT = "snapshot-";
     private static final String JOURNAL = "journal-";
     private static final int SNAPSHOT_BATCH = 256;
@@ -37,10 +37,11 @@ final class Journal {
     private @Nullable FileChannel file;
     private long end;
     private long nextCompaction;
+    /** Whether a failed append may have left bytes after {@code end} that must be truncated before the next one. */
     private boolean torn;
 
-    /** Nothing is read yet. */
-    Journal(Path directory, StoreFiles files, long compactAfter) {
+    /** A log that must be opened before use. */
+    WriteAheadLog(Path directory, StoreFiles files, long compactAfter) {
         this.directory = directory;
         this.files = files;
         this.compactAfter = compactAfter;
@@ -48,14 +49,14 @@ final class Journal {
     }
 
     /**
-     * Reads everything and makes ready to append.
+     * Reads the newest snapshot and the changes since, and prepares the log for appending.
      *
-     * @param restored hears of every resource of the snapshot
-     * @param changed hears of every change since then, in order
+     * @param restored receives every resource of the snapshot
+     * @param changed receives every later change, in order
      * @return the version of the snapshot, or 0
      * @throws ServingException DATA_LOSS when a file is damaged
      */
-    long open(Consumer<Entry> restored, Consumer<Entry> changed) throws IOException {
+    long open(Consumer<ChangeRecord> restored, Consumer<ChangeRecord> changed) throws IOException {
         List<Path> snapshots = list(SNAPSHOT);
         long base = 0;
         long size = 0;
@@ -72,11 +73,11 @@ final class Journal {
             boolean isLast = i == journals.size() - 1;
             byte[] bytes = Files.readAllBytes(path);
             long[] read = {last};
-            int good = Frames.read(path, bytes, isLast, payload -> {
-                for (Entry entry : Entry.read(payload)) {
+            int good = RecordFormat.read(path, bytes, isLast, payload -> {
+                for (ChangeRecord entry : ChangeRecord.read(payload)) {
                     if (entry.version() > read[0]) {
                         if (entry.version() != read[0] + 1) {
-                            throw Frames.damaged(
+                            throw RecordFormat.damaged(
                                     path, 0, "version " + entry.version() + " comes after version " + read[0]);
                         }
                         read[0] = entry.version();
@@ -97,50 +98,54 @@ final class Journal {
         return base;
     }
 
-    private void readSnapshot(Path path, Consumer<Entry> restored) throws IOException {
+    private void readSnapshot(Path path, Consumer<ChangeRecord> restored) throws IOException {
         List<byte[]> payloads = new ArrayList<>();
-        Frames.read(path, Files.readAllBytes(path), false, payloads::add);
-        long told = 0;
+        RecordFormat.read(path, Files.readAllBytes(path), false, payloads::add);
+        long count = 0;
         for (byte[] payload : payloads) {
+            // The last record is the number of resources: eight bytes, which cannot be JSON of an entry.
             if (payload.length == Long.BYTES) {
-                if (ByteBuffer.wrap(payload).getLong() != told) {
+                if (ByteBuffer.wrap(payload).getLong() != count) {
                     break;
                 }
                 return;
             }
-            for (Entry entry : Entry.read(payload)) {
+            for (ChangeRecord entry : ChangeRecord.read(payload)) {
                 restored.accept(entry);
-                told++;
+                count++;
             }
         }
-        throw Frames.damaged(path, 0, "it is not complete");
+        throw RecordFormat.damaged(path, 0, "it is not complete");
     }
 
+    /** Continues the newest log after its last valid record. */
     private void resume(Path path, int length, int good) throws IOException {
         FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE);
         file = channel;
         if (good < length) {
             LOG.warn(
-                    "'{}' ends with {} bytes of a change that was never acknowledged; they are cut off",
+                    "'{}' ends with {} bytes of a change that was never acknowledged; they are truncated",
                     path,
                     length - good);
             channel.truncate(good);
         }
         if (good == 0) {
-            files.write(channel, Frames.head(), 0);
-            good = Frames.HEAD;
+            files.write(channel, RecordFormat.header(), 0);
+            good = RecordFormat.HEADER;
         }
-        // what an ended process left in the system's cache may not be on disk yet
+        // Records that a killed process wrote may still be in the page cache only. Sync them before they are
+        // acknowledged by reads.
         files.force(channel);
         end = good;
     }
 
+    /** Starts a new log and closes the old one. On failure the old one stays in use. */
     private void begin(long version) throws IOException {
         Path path = directory.resolve(name(JOURNAL, version));
         FileChannel fresh = FileChannel.open(
                 path, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE);
         try {
-            files.write(fresh, Frames.head(), 0);
+            files.write(fresh, RecordFormat.header(), 0);
             files.force(fresh);
             StoreFiles.forceNames(directory);
         } catch (IOException e) {
@@ -150,14 +155,17 @@ final class Journal {
         }
         FileChannel old = file;
         file = fresh;
-        end = Frames.HEAD;
+        end = RecordFormat.HEADER;
         torn = false;
         if (old != null) {
             old.close();
         }
     }
 
-    /** Appends changes and returns when they are on disk; when it throws, none of them is in the journal. */
+    /**
+     * Appends changes and returns when they are durable. When it throws, the record is not in the log: it is truncated
+     * now, or else before the next append.
+     */
     void append(byte[] payload) throws IOException {
         FileChannel channel = file;
         if (channel == null) {
@@ -166,17 +174,17 @@ final class Journal {
         if (torn) {
             rollBack(channel);
         }
-        ByteBuffer frame = Frames.frame(payload, payload.length);
-        int length = frame.remaining();
+        ByteBuffer record = RecordFormat.record(payload, payload.length);
+        int length = record.remaining();
         try {
-            files.write(channel, frame, end);
+            files.write(channel, record, end);
             files.force(channel);
         } catch (IOException e) {
             torn = true;
             try {
                 rollBack(channel);
             } catch (IOException again) {
-                // the next append tries again before it writes
+                // The next append truncates before it writes.
                 e.addSuppressed(again);
             }
             throw e;
@@ -184,19 +192,23 @@ final class Journal {
         end += length;
     }
 
+    /** Truncates the log to its last acknowledged record. */
     private void rollBack(FileChannel channel) throws IOException {
         channel.truncate(end);
         files.force(channel);
         torn = false;
     }
 
-    /** Whether a snapshot would be worth its while. */
-    boolean wantsCompaction() {
+    /** Whether the log has grown enough for a snapshot. */
+    boolean needsCompaction() {
         return end >= nextCompaction;
     }
 
-    /** Writes a snapshot and begins a new journal. Never fails: without one, the journal goes on. */
-    void compact(long version, Collection<Entry> all) {
+    /**
+     * Writes a snapshot and starts a new log. Does not throw: without a snapshot the log continues. The snapshot is
+     * written under a temporary name and renamed when it is synced, so that an incomplete one is never read.
+     */
+    void compact(long version, Collection<ChangeRecord> all) {
         Path path = directory.resolve(name(SNAPSHOT, version));
         Path unfinished = directory.resolve(path.getFileName() + ".tmp");
         try {
@@ -213,7 +225,7 @@ final class Journal {
             clean(version, List.of());
         } catch (IOException e) {
             nextCompaction = Math.max(end, 1) * 2;
-            LOG.warn("no snapshot could be written to '{}'; the journal goes on", directory, e);
+            LOG.warn("a snapshot could not be written to '{}'; the journal continues", directory, e);
             try {
                 Files.deleteIfExists(unfinished);
             } catch (IOException again) {
@@ -222,21 +234,21 @@ final class Journal {
         }
     }
 
-    private long writeSnapshot(Path path, Collection<Entry> all) throws IOException {
+    private long writeSnapshot(Path path, Collection<ChangeRecord> all) throws IOException {
         try (FileChannel channel = FileChannel.open(
                 path, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE)) {
-            files.write(channel, Frames.head(), 0);
-            long at = Frames.HEAD;
-            List<Entry> batch = new ArrayList<>(SNAPSHOT_BATCH);
-            for (Entry entry : all) {
+            files.write(channel, RecordFormat.header(), 0);
+            long at = RecordFormat.HEADER;
+            List<ChangeRecord> batch = new ArrayList<>(SNAPSHOT_BATCH);
+            for (ChangeRecord entry : all) {
                 batch.add(entry);
                 if (batch.size() == SNAPSHOT_BATCH) {
-                    at += write(channel, at, Entry.write(batch));
+                    at += write(channel, at, ChangeRecord.write(batch));
                     batch.clear();
                 }
             }
             if (!batch.isEmpty()) {
-                at += write(channel, at, Entry.write(batch));
+                at += write(channel, at, ChangeRecord.write(batch));
             }
             at += write(
                     channel,
@@ -248,13 +260,16 @@ final class Journal {
     }
 
     private int write(FileChannel channel, long at, byte[] payload) throws IOException {
-        ByteBuffer frame = Frames.frame(payload, payload.length);
-        int length = frame.remaining();
-        files.write(channel, frame, at);
+        ByteBuffer record = RecordFormat.record(payload, payload.length);
+        int length = record.remaining();
+        files.write(channel, record, at);
         return length;
     }
 
-    /** Removes what a newer snapshot has made needless. A journal is, when a later one begins at or before the snapshot. */
+    /**
+     * Deletes files that a newer snapshot has made obsolete, and temporary ones. A journal is obsolete when a later one
+     * begins at or before the snapshot's version.
+     */
     private void clean(long snapshot, List<Path> journals) throws IOException {
         for (Path path : list(SNAPSHOT)) {
             if (version(path) < snapshot) {
@@ -273,7 +288,7 @@ final class Journal {
         }
     }
 
-    /** Files of a sort by version. */
+    /** The files with this prefix, ordered by version. */
     private List<Path> list(String prefix) throws IOException {
         List<Path> found = new ArrayList<>();
         try (DirectoryStream<Path> all = Files.newDirectoryStream(directory, prefix + "*")) {
@@ -309,16 +324,16 @@ final class Journal {
         }
     }
 
-    /** What to tell whoever's change could not be written. */
-    static ServingException refusal(Path directory, IOException e) {
+    /** The error of a change that could not be written. */
+    static ServingException writeFailure(Path directory, IOException e) {
         String message = String.valueOf(e.getMessage());
         boolean full = message.contains("No space left") || message.contains("Disk quota exceeded");
         return ServingException.wrap(
                 full ? ErrorCode.RESOURCE_EXHAUSTED : ErrorCode.UNAVAILABLE,
                 "the change was not made: it could not be written to '" + directory + "': " + message,
                 full
-                        ? "make room on that disk and try again; what was acknowledged before is safe"
-                        : "see to that disk and try again; what was acknowledged before is safe",
+                        ? "free space on that disk and try again; changes acknowledged before are safe"
+                        : "check that disk and try again; changes acknowledged before are safe",
                 e);
     }
 }

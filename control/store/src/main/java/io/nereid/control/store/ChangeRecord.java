@@ -14,14 +14,14 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One change as it is kept. Immutable: nobody changes its tree. */
-record Entry(ResourceStore.Key key, Change.Kind kind, long version, ObjectNode resource) {
+/** One change of a resource: the record type of the write-ahead log. Immutable: its tree is never modified. */
+record ChangeRecord(ResourceStore.Key key, Change.Kind kind, long version, ObjectNode resource) {
     static final ObjectMapper JSON = new ObjectMapper();
 
-    /** Several changes as the payload of a frame. */
-    static byte[] write(List<Entry> entries) {
+    /** Serializes changes as the payload of one log record. */
+    static byte[] write(List<ChangeRecord> entries) {
         ArrayNode list = JSON.createArrayNode();
-        for (Entry entry : entries) {
+        for (ChangeRecord entry : entries) {
             ObjectNode node = list.addObject();
             node.put("v", entry.version);
             node.put("k", entry.kind.name().substring(0, 1));
@@ -38,14 +38,15 @@ record Entry(ResourceStore.Key key, Change.Kind kind, long version, ObjectNode r
         }
     }
 
-    static List<Entry> read(byte[] payload) {
+    /** Reads the changes of a log record. */
+    static List<ChangeRecord> read(byte[] payload) {
         JsonNode list;
         try {
             list = JSON.readTree(payload);
         } catch (IOException e) {
-            throw ServingException.internal("a record with a good checksum cannot be read", e);
+            throw ServingException.internal("a record with a valid checksum cannot be read", e);
         }
-        List<Entry> entries = new ArrayList<>(list.size());
+        List<ChangeRecord> entries = new ArrayList<>(list.size());
         for (JsonNode node : list) {
             ResourceStore.Type type = new ResourceStore.Type(
                     node.path("g").asText(), node.path("p").asText());
@@ -54,7 +55,7 @@ record Entry(ResourceStore.Key key, Change.Kind kind, long version, ObjectNode r
                 case "D" -> Change.Kind.DELETED;
                 default -> Change.Kind.MODIFIED;
             };
-            entries.add(new Entry(
+            entries.add(new ChangeRecord(
                     new ResourceStore.Key(
                             type, node.path("s").asText(), node.path("n").asText()),
                     kind,

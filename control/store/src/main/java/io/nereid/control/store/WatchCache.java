@@ -18,60 +18,66 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The latest changes, and who wants to hear of them. Guarded by the store's lock, but for the telling, on a thread of its own. */
-final class Watchers {
-    private static final Logger LOG = LoggerFactory.getLogger(Watchers.class);
+/**
+ * The latest changes and the running watches, like the watch cache of Kubernetes' API server. Guarded by the store's
+ * lock, except for the calls of listeners, which run in order on a thread of their own so that a slow listener does not
+ * block the store.
+ */
+final class WatchCache {
+    private static final Logger LOG = LoggerFactory.getLogger(WatchCache.class);
 
     private final int most;
-    private final ArrayDeque<Entry> history = new ArrayDeque<>();
+    private final ArrayDeque<ChangeRecord> history = new ArrayDeque<>();
     private final List<Watcher> watchers = new ArrayList<>();
-    private final ExecutorService teller = Threads.single("nereid-watch");
+    private final ExecutorService notifier = Threads.single("nereid-watch");
     private long forgotten;
 
     /**
-     * Nobody watches yet.
+     * Starts without watches.
      *
-     * @param most how many changes are remembered
+     * @param most the number of changes to keep
      */
-    Watchers(int most) {
+    WatchCache(int most) {
         this.most = most;
     }
 
-    /** Changes up to this version cannot be told any more. */
+    /** Declares that changes up to this version are not available. */
     void forget(long version) {
         forgotten = version;
     }
 
-    /** The last version whose changes cannot be told. */
+    /** The last version whose changes are no longer available. */
     long forgotten() {
         return forgotten;
     }
 
-    /** Something has changed. */
-    void changed(Entry entry) {
+    /** Records a change and delivers it to the matching watches. */
+    void changed(ChangeRecord entry) {
         history.addLast(entry);
         if (history.size() > most) {
             forgotten = history.removeFirst().version();
         }
         for (Watcher watcher : watchers) {
-            if (watcher.wants(entry)) {
-                tell(watcher, entry);
+            if (watcher.matches(entry)) {
+                deliver(watcher, entry);
             }
         }
     }
 
     /**
-     * Begins to tell.
+     * Starts a watch.
      *
-     * @param present what to tell of before anything else
-     * @param from the version after which changes are told
-     * @param now the last version there is
+     * @param present the changes to deliver first
+     * @param from the version after which changes are delivered
+     * @param now the last version of the store
+     * @throws ServingException OUT_OF_RANGE when changes since {@code from} are no longer available, or it is in the
+     *     future
      */
     Watcher add(
             ResourceStore.Type type,
             @Nullable String namespace,
             Consumer<Change> listener,
-            List<Entry> present,
+            List<ChangeRecord> present,
             long from,
             long now) {
         if (from < forgotten || from > now) {
@@ -83,22 +89,22 @@ final class Watchers {
                     "list the resources again and watch from the version of that list");
         }
         Watcher watcher = new Watcher(this, type, namespace, listener);
-        for (Entry entry : present) {
-            if (watcher.wants(entry)) {
-                tell(watcher, entry);
+        for (ChangeRecord entry : present) {
+            if (watcher.matches(entry)) {
+                deliver(watcher, entry);
             }
         }
-        for (Entry entry : history) {
-            if (entry.version() > from && watcher.wants(entry)) {
-                tell(watcher, entry);
+        for (ChangeRecord entry : history) {
+            if (entry.version() > from && watcher.matches(entry)) {
+                deliver(watcher, entry);
             }
         }
         watchers.add(watcher);
         return watcher;
     }
 
-    private void tell(Watcher watcher, Entry entry) {
-        teller.execute(() -> watcher.tell(entry));
+    private void deliver(Watcher watcher, ChangeRecord entry) {
+        notifier.execute(() -> watcher.deliver(entry));
     }
 
     void remove(Watcher watcher) {
@@ -108,19 +114,19 @@ final class Watchers {
     void close() {
         watchers.forEach(watcher -> watcher.closed = true);
         watchers.clear();
-        teller.shutdown();
+        notifier.shutdown();
     }
 
-    /** One listener. Thread-safe. */
+    /** One watch. Thread-safe. */
     static final class Watcher implements Watch {
-        private final Watchers owner;
+        private final WatchCache owner;
         private final ResourceStore.Type type;
         private final @Nullable String namespace;
         private final Consumer<Change> listener;
         private volatile boolean closed;
         private @Nullable Consumer<Watcher> onClose;
 
-        Watcher(Watchers owner, ResourceStore.Type type, @Nullable String namespace, Consumer<Change> listener) {
+        Watcher(WatchCache owner, ResourceStore.Type type, @Nullable String namespace, Consumer<Change> listener) {
             this.owner = owner;
             this.type = type;
             this.namespace = namespace;
@@ -132,20 +138,20 @@ final class Watchers {
             return this;
         }
 
-        boolean wants(Entry entry) {
+        boolean matches(ChangeRecord entry) {
             return entry.key().type().equals(type)
                     && (namespace == null || namespace.equals(entry.key().namespace()));
         }
 
-        void tell(Entry entry) {
+        void deliver(ChangeRecord entry) {
             if (closed) {
                 return;
             }
-            ObjectNode copy = entry.resource().deepCopy();
+            ObjectNode copy = entry.resource().deepCopy(); // the listener owns what it receives
             try {
                 listener.accept(new Change(entry.kind(), entry.version(), copy));
             } catch (RuntimeException e) {
-                LOG.error("a watcher of {} failed at version {}; it goes on", type.plural(), entry.version(), e);
+                LOG.error("a watch of {} failed at version {}; it continues", type.plural(), entry.version(), e);
             }
         }
 

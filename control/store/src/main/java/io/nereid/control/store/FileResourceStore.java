@@ -27,36 +27,49 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A store in a directory of its own: everything in memory, every change in a journal that is forced to disk before the change is
- * seen or acknowledged. Changes that come at the same time share one forcing. A full disk refuses changes and loses none.
- * Thread-safe: one lock guards the memory, one thread writes.
+ * A {@link ResourceStore} in a directory. All resources are in memory; every change is appended to a write-ahead log
+ * and synced before readers see it and before the call returns. Concurrent changes share one sync (group commit). On a
+ * full disk changes are rejected, and acknowledged ones are not lost. Thread-safe: one lock guards the memory, and one
+ * thread writes.
+ *
+ * <pre>{@code
+ * try (ResourceStore store = FileResourceStore.open(directory, Clock.systemUTC())) {
+ *     store.create(new ResourceStore.Type("", "secrets"), secret);
+ * }
+ * }</pre>
  */
-public final class DiskStore implements ResourceStore {
+public final class FileResourceStore implements ResourceStore {
     private static final int HISTORY = 8192;
     private static final long COMPACT_AFTER = 4L << 20;
 
     private final Path directory;
     private final Clock clock;
-    private final StoreLock directoryLock;
-    private final Journal journal;
+    private final DirectoryLock directoryLock;
+    private final WriteAheadLog journal;
     private final Thread writer;
     private final Object lock = new Object();
-    private final Map<Type, TreeMap<String, TreeMap<String, Entry>>> all = new HashMap<>();
-    private final Map<Key, Entry> pending = new HashMap<>();
-    private final Watchers watchers;
+    /** The durable resources by type, namespace and name. */
+    private final Map<Type, TreeMap<String, TreeMap<String, ChangeRecord>>> all = new HashMap<>();
+    /** The last accepted change of each key that is not durable yet. */
+    private final Map<Key, ChangeRecord> pending = new HashMap<>();
+
+    private final WatchCache watchers;
     private List<Waiting> queue = new ArrayList<>();
+    /** The version of the last durable change. */
     private long durable;
+    /** The version of the last accepted change. */
     private long last;
+
     private boolean closed;
 
-    private DiskStore(Path directory, Clock clock, StoreFiles files, int history, long compactAfter)
+    private FileResourceStore(Path directory, Clock clock, StoreFiles files, int history, long compactAfter)
             throws IOException {
         this.directory = directory;
         this.clock = clock;
         Files.createDirectories(directory);
-        this.directoryLock = StoreLock.take(directory);
-        this.journal = new Journal(directory, files, compactAfter);
-        this.watchers = new Watchers(history);
+        this.directoryLock = DirectoryLock.take(directory);
+        this.journal = new WriteAheadLog(directory, files, compactAfter);
+        this.watchers = new WatchCache(history);
         try {
             long base = journal.open(this::put, entry -> {
                 put(entry);
@@ -77,30 +90,32 @@ public final class DiskStore implements ResourceStore {
     }
 
     /**
-     * Opens the store of a directory, which is made when it is not there. The end of a change that a crash interrupted is cut off.
+     * Opens the store in a directory and creates the directory if it does not exist. An incomplete change at the end of
+     * the log, which a crash has interrupted, is truncated.
      *
-     * @throws ServingException FAILED_PRECONDITION when another process uses the directory or it cannot be used, DATA_LOSS when a
-     *     file is damaged where it held acknowledged changes; nothing is touched then
+     * @throws ServingException FAILED_PRECONDITION when another process uses the directory or it is not writable,
+     *     DATA_LOSS when a file is damaged where it contained acknowledged changes; the files are not modified in that
+     *     case
      */
-    public static DiskStore open(Path directory, Clock clock) {
+    public static FileResourceStore open(Path directory, Clock clock) {
         return open(directory, clock, StoreFiles.REAL, HISTORY, COMPACT_AFTER);
     }
 
-    static DiskStore open(Path directory, Clock clock, StoreFiles files, int history, long compactAfter) {
+    static FileResourceStore open(Path directory, Clock clock, StoreFiles files, int history, long compactAfter) {
         try {
-            return new DiskStore(directory, clock, files, history, compactAfter);
+            return new FileResourceStore(directory, clock, files, history, compactAfter);
         } catch (IOException e) {
             throw ServingException.wrap(
                     ErrorCode.FAILED_PRECONDITION,
                     "the store in '" + directory + "' cannot be opened: " + e.getMessage(),
-                    "give a directory on a disk with room that this user can write",
+                    "specify a directory that this user can write, on a disk with free space",
                     e);
         }
     }
 
     @Override
     public @Nullable ObjectNode get(Key key) {
-        Entry entry;
+        ChangeRecord entry;
         synchronized (lock) {
             entry = committed(key);
         }
@@ -109,14 +124,14 @@ public final class DiskStore implements ResourceStore {
 
     @Override
     public Listing list(Type type, @Nullable String namespace) {
-        List<Entry> found;
+        List<ChangeRecord> found;
         long version;
         synchronized (lock) {
             found = present(type, namespace);
             version = durable;
         }
         List<ObjectNode> items = new ArrayList<>(found.size());
-        for (Entry entry : found) {
+        for (ChangeRecord entry : found) {
             items.add(entry.resource().deepCopy());
         }
         return new Listing(version, items);
@@ -150,7 +165,7 @@ public final class DiskStore implements ResourceStore {
         Waiting waiting;
         synchronized (lock) {
             requireOpen();
-            Entry old = require(key, expectedVersion);
+            ChangeRecord old = require(key, expectedVersion);
             JsonNode before = old.resource().path("metadata");
             ObjectNode metadata = metadata(copy);
             for (String name : List.of(
@@ -177,7 +192,7 @@ public final class DiskStore implements ResourceStore {
         Waiting waiting;
         synchronized (lock) {
             requireOpen();
-            Entry old = require(key, expectedVersion);
+            ChangeRecord old = require(key, expectedVersion);
             ObjectNode copy = old.resource().deepCopy();
             ObjectNode metadata = metadata(copy);
             if (metadata.path("finalizers").isEmpty()) {
@@ -197,10 +212,10 @@ public final class DiskStore implements ResourceStore {
     public Watch watch(Type type, @Nullable String namespace, long fromVersion, Consumer<Change> listener) {
         synchronized (lock) {
             requireOpen();
-            List<Entry> present = new ArrayList<>();
+            List<ChangeRecord> present = new ArrayList<>();
             if (fromVersion == 0) {
-                for (Entry entry : present(type, namespace)) {
-                    present.add(new Entry(entry.key(), Change.Kind.ADDED, entry.version(), entry.resource()));
+                for (ChangeRecord entry : present(type, namespace)) {
+                    present.add(new ChangeRecord(entry.key(), Change.Kind.ADDED, entry.version(), entry.resource()));
                 }
             }
             return watchers.add(type, namespace, listener, present, fromVersion == 0 ? durable : fromVersion, durable)
@@ -212,7 +227,7 @@ public final class DiskStore implements ResourceStore {
         }
     }
 
-    /** Ends the watches and lets changes under way come to their end. */
+    /** Closes all watches, waits until accepted changes are written, and releases the directory. */
     @Override
     public void close() {
         synchronized (lock) {
@@ -226,7 +241,7 @@ public final class DiskStore implements ResourceStore {
                 writer.join();
                 break;
             } catch (InterruptedException e) {
-                interrupted = true;
+                interrupted = true; // keep waiting, or an accepted change might not be written; restored below
             }
         }
         if (interrupted) {
@@ -236,27 +251,28 @@ public final class DiskStore implements ResourceStore {
 
     private void requireOpen() {
         if (closed) {
-            throw ServingException.of(ErrorCode.UNAVAILABLE, "the store is closed: the server stops");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the store is closed: the server is shutting down");
         }
     }
 
-    private @Nullable Entry committed(Key key) {
-        TreeMap<String, TreeMap<String, Entry>> namespaces = all.get(key.type());
-        TreeMap<String, Entry> names = namespaces == null ? null : namespaces.get(key.namespace());
+    private @Nullable ChangeRecord committed(Key key) {
+        TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(key.type());
+        TreeMap<String, ChangeRecord> names = namespaces == null ? null : namespaces.get(key.namespace());
         return names == null ? null : names.get(key.name());
     }
 
-    /** What the next change builds on: the last one that was accepted, be it on disk or not. */
-    private @Nullable Entry latest(Key key) {
-        Entry entry = pending.get(key);
+    /** The state that the next change is based on: the last accepted one, whether or not it is durable yet. */
+    private @Nullable ChangeRecord latest(Key key) {
+        ChangeRecord entry = pending.get(key);
         if (entry != null) {
             return entry.kind() == Change.Kind.DELETED ? null : entry;
         }
         return committed(key);
     }
 
-    private Entry require(Key key, @Nullable String expectedVersion) {
-        Entry old = latest(key);
+    /** The latest state of a resource, which must exist and have the expected version. */
+    private ChangeRecord require(Key key, @Nullable String expectedVersion) {
+        ChangeRecord old = latest(key);
         if (old == null) {
             throw ServingException.of(
                     ErrorCode.NOT_FOUND, resourceName(key.type()) + " \"" + key.name() + "\" not found");
@@ -271,14 +287,15 @@ public final class DiskStore implements ResourceStore {
         return old;
     }
 
-    private List<Entry> present(Type type, @Nullable String namespace) {
-        List<Entry> found = new ArrayList<>();
-        TreeMap<String, TreeMap<String, Entry>> namespaces = all.get(type);
+    /** All durable resources of a type. */
+    private List<ChangeRecord> present(Type type, @Nullable String namespace) {
+        List<ChangeRecord> found = new ArrayList<>();
+        TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(type);
         if (namespaces != null) {
             if (namespace == null) {
                 namespaces.values().forEach(names -> found.addAll(names.values()));
             } else {
-                TreeMap<String, Entry> names = namespaces.get(namespace);
+                TreeMap<String, ChangeRecord> names = namespaces.get(namespace);
                 if (names != null) {
                     found.addAll(names.values());
                 }
@@ -287,11 +304,11 @@ public final class DiskStore implements ResourceStore {
         return found;
     }
 
-    private void put(Entry entry) {
+    private void put(ChangeRecord entry) {
         Key key = entry.key();
         if (entry.kind() == Change.Kind.DELETED) {
-            TreeMap<String, TreeMap<String, Entry>> namespaces = all.get(key.type());
-            TreeMap<String, Entry> names = namespaces == null ? null : namespaces.get(key.namespace());
+            TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(key.type());
+            TreeMap<String, ChangeRecord> names = namespaces == null ? null : namespaces.get(key.namespace());
             if (namespaces != null && names != null) {
                 names.remove(key.name());
                 if (names.isEmpty()) {
@@ -308,13 +325,13 @@ public final class DiskStore implements ResourceStore {
     private Waiting add(Key key, Change.Kind kind, ObjectNode resource) {
         last++;
         metadata(resource).put("resourceVersion", Long.toString(last));
-        Entry entry = new Entry(key, kind, last, resource);
+        ChangeRecord entry = new ChangeRecord(key, kind, last, resource);
         pending.put(key, entry);
         return enqueue(new Waiting(entry, true));
     }
 
-    /** Nothing changes, but what was read may not be on disk yet. */
-    private Waiting add(Entry unchanged) {
+    /** Enqueues a call that changes nothing: the state that it returns may still have to become durable. */
+    private Waiting add(ChangeRecord unchanged) {
         return enqueue(new Waiting(unchanged, false));
     }
 
@@ -347,13 +364,18 @@ public final class DiskStore implements ResourceStore {
             try {
                 directoryLock.close();
             } catch (IOException e) {
-                // the process's end lets go of it
+                // The operating system releases the lock when the process exits.
             }
         }
     }
 
+    /**
+     * Writes a batch with one sync. Only then do the changes become visible to readers and watches, still under the
+     * lock so that watches see them in order; the callers are released after that. A snapshot is taken under the lock
+     * too, but written outside it.
+     */
     private void write(List<Waiting> batch) {
-        List<Entry> changes = new ArrayList<>(batch.size());
+        List<ChangeRecord> changes = new ArrayList<>(batch.size());
         for (Waiting waiting : batch) {
             if (waiting.isChange) {
                 changes.add(waiting.entry);
@@ -361,21 +383,23 @@ public final class DiskStore implements ResourceStore {
         }
         try {
             if (!changes.isEmpty()) {
-                journal.append(Entry.write(changes));
+                journal.append(ChangeRecord.write(changes));
             }
         } catch (IOException | RuntimeException e) {
-            fail(batch, e instanceof IOException io ? Journal.refusal(directory, io) : ServingException.from(e));
+            fail(
+                    batch,
+                    e instanceof IOException io ? WriteAheadLog.writeFailure(directory, io) : ServingException.from(e));
             return;
         }
-        List<Entry> snapshot = null;
+        List<ChangeRecord> snapshot = null;
         synchronized (lock) {
-            for (Entry entry : changes) {
+            for (ChangeRecord entry : changes) {
                 put(entry);
                 pending.remove(entry.key(), entry);
                 durable = entry.version();
                 watchers.changed(entry);
             }
-            if (journal.wantsCompaction()) {
+            if (journal.needsCompaction()) {
                 snapshot = new ArrayList<>();
                 for (Type type : all.keySet()) {
                     snapshot.addAll(present(type, null));
@@ -386,7 +410,7 @@ public final class DiskStore implements ResourceStore {
             waiting.done.complete(waiting.entry.resource());
         }
         if (snapshot != null) {
-            snapshot.sort(Comparator.comparingLong(Entry::version));
+            snapshot.sort(Comparator.comparingLong(ChangeRecord::version));
             journal.compact(durable(), snapshot);
         }
     }
@@ -397,16 +421,19 @@ public final class DiskStore implements ResourceStore {
         }
     }
 
-    /** Refuses a batch and whatever was built on it in the meantime. */
+    /**
+     * Fails a batch and all changes that were accepted since: they may be based on changes of the batch. Their versions
+     * are assigned again, because the log must not have gaps.
+     */
     private void fail(List<Waiting> batch, ServingException why) {
-        List<Waiting> refused = new ArrayList<>(batch);
+        List<Waiting> failed = new ArrayList<>(batch);
         synchronized (lock) {
-            refused.addAll(queue);
+            failed.addAll(queue);
             queue = new ArrayList<>();
             pending.clear();
             last = durable;
         }
-        refused.forEach(waiting -> waiting.done.completeExceptionally(why));
+        failed.forEach(waiting -> waiting.done.completeExceptionally(why));
     }
 
     private String now() {
@@ -432,13 +459,13 @@ public final class DiskStore implements ResourceStore {
         return resource.withObject("/metadata");
     }
 
-    /** A change that waits for the disk. */
+    /** A call that waits until its change is durable. */
     private static final class Waiting {
-        final Entry entry;
+        final ChangeRecord entry;
         final boolean isChange;
         final CompletableFuture<ObjectNode> done = new CompletableFuture<>();
 
-        Waiting(Entry entry, boolean isChange) {
+        Waiting(ChangeRecord entry, boolean isChange) {
             this.entry = entry;
             this.isChange = isChange;
         }

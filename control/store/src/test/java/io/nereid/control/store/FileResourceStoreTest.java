@@ -27,7 +27,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class DiskStoreTest extends ResourceStoreContract {
+class FileResourceStoreTest extends ResourceStoreContract {
     @TempDir
     private Path dir;
 
@@ -35,11 +35,11 @@ class DiskStoreTest extends ResourceStoreContract {
 
     @Override
     ResourceStore emptyStore() {
-        return DiskStore.open(dir.resolve("contract-" + stores++), Clock.system());
+        return FileResourceStore.open(dir.resolve("contract-" + stores++), Clock.system());
     }
 
-    private DiskStore open(Path path) {
-        return DiskStore.open(path, Clock.system());
+    private FileResourceStore open(Path path) {
+        return FileResourceStore.open(path, Clock.system());
     }
 
     private static Path only(Path directory, String prefix) throws IOException {
@@ -61,13 +61,13 @@ class DiskStoreTest extends ResourceStoreContract {
     void everythingIsThereAfterARestart() {
         Path path = dir.resolve("s");
         ResourceStore.Listing before;
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             createMany(store, 0, 10);
             store.update(SERVICES, resource("a", "s3", "new"), null);
             store.delete(key("a", "s4"), null);
             before = store.list(SERVICES, null);
         }
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null)).isEqualTo(before);
             ObjectNode next = store.create(SERVICES, resource("a", "s4", "again"));
             assertThat(next.at("/metadata/resourceVersion").asLong()).isEqualTo(before.version() + 1);
@@ -75,42 +75,42 @@ class DiskStoreTest extends ResourceStoreContract {
     }
 
     @Test
-    void aTornEndIsCutOffWhereverItWasTorn() throws Exception {
+    void aTornEndIsTruncatedWhereverItWasTorn() throws Exception {
         Path path = dir.resolve("s");
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             createMany(store, 0, 3);
         }
         Path journal = only(path, "journal-");
         byte[] whole = Files.readAllBytes(journal);
         long third = whole.length;
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             createMany(store, 3, 4);
         }
         byte[] longer = Files.readAllBytes(journal);
         for (int length = (int) third; length < longer.length; length += 7) {
             Files.write(journal, java.util.Arrays.copyOf(longer, length));
-            try (DiskStore store = open(path)) {
+            try (FileResourceStore store = open(path)) {
                 assertThat(store.list(SERVICES, null).items())
                         .as("cut at %d", length)
                         .hasSize(3);
                 createMany(store, 3, 4);
             }
-            try (DiskStore store = open(path)) {
+            try (FileResourceStore store = open(path)) {
                 assertThat(store.list(SERVICES, null).items()).hasSize(4);
             }
         }
-        for (int length = 0; length < Frames.HEAD; length++) {
+        for (int length = 0; length < RecordFormat.HEADER; length++) {
             Files.write(journal, java.util.Arrays.copyOf(longer, length));
-            try (DiskStore store = open(path)) {
+            try (FileResourceStore store = open(path)) {
                 assertThat(store.list(SERVICES, null).items()).isEmpty();
             }
         }
     }
 
     @Test
-    void damageInTheMiddleIsRefusedAndNothingIsTouched() throws Exception {
+    void damageInTheMiddleIsRejectedAndFilesAreNotModified() throws Exception {
         Path path = dir.resolve("s");
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             createMany(store, 0, 3);
         }
         Path journal = only(path, "journal-");
@@ -123,21 +123,21 @@ class DiskStoreTest extends ResourceStoreContract {
                 assertThat(e.code()).isIn(ErrorCode.DATA_LOSS, ErrorCode.FAILED_PRECONDITION);
                 assertThat(e.describe()).contains(journal.toString());
                 if (e.code() == ErrorCode.DATA_LOSS) {
-                    assertThat(e.remedy()).contains("nothing has been touched", "move '" + path + "' away");
+                    assertThat(e.remedy()).contains("no file was modified", "move '" + path + "' away");
                 }
             });
             assertThat(Files.readAllBytes(journal)).isEqualTo(damaged);
         }
         Files.write(journal, whole);
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null).items()).hasSize(3);
         }
     }
 
     @Test
-    void oneProcessHasTheDirectory() {
+    void oneProcessLocksTheDirectory() {
         Path path = dir.resolve("s");
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             refused(
                     ErrorCode.FAILED_PRECONDITION,
                     "is used by another server (process ",
@@ -151,7 +151,7 @@ class DiskStoreTest extends ResourceStoreContract {
     void snapshotsKeepTheFilesSmall() throws Exception {
         Path path = dir.resolve("s");
         ResourceStore.Listing before;
-        try (DiskStore store = DiskStore.open(path, Clock.system(), StoreFiles.REAL, 50, 20_000)) {
+        try (FileResourceStore store = FileResourceStore.open(path, Clock.system(), StoreFiles.REAL, 50, 20_000)) {
             createMany(store, 0, 20);
             for (int i = 0; i < 500; i++) {
                 store.update(SERVICES, resource("a", "s" + i % 20, "round-" + i), null);
@@ -165,7 +165,7 @@ class DiskStoreTest extends ResourceStoreContract {
                     () -> store.watch(SERVICES, null, 100, c -> {}).close());
             store.watch(SERVICES, null, before.version() - 50, c -> {}).close();
         }
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null)).isEqualTo(before);
             refused(
                     ErrorCode.OUT_OF_RANGE,
@@ -181,28 +181,28 @@ class DiskStoreTest extends ResourceStoreContract {
     @Test
     void aCrashBetweenSnapshotAndJournalLosesNothing() throws Exception {
         Path path = dir.resolve("s");
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             createMany(store, 0, 20);
         }
         byte[] journal = Files.readAllBytes(only(path, "journal-"));
         Path name = only(path, "journal-");
-        try (DiskStore store = DiskStore.open(path, Clock.system(), StoreFiles.REAL, 50, 100)) {
+        try (FileResourceStore store = FileResourceStore.open(path, Clock.system(), StoreFiles.REAL, 50, 100)) {
             createMany(store, 20, 21);
         }
-        // as if the old journal had not been deleted yet
+        // As if the old journal had not been deleted yet.
         Files.write(name, journal);
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null).items()).hasSize(21);
             createMany(store, 21, 22);
         }
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null).items()).hasSize(22);
         }
     }
 
-    /** A disk with so much room; a write that does not fit is done as far as it fits. */
+    /** A disk with limited space; a write that exceeds it is done in part. */
     private static final class SmallDisk implements StoreFiles {
-        volatile long room = Long.MAX_VALUE;
+        volatile long space = Long.MAX_VALUE;
         final AtomicInteger forced = new AtomicInteger();
         volatile CountDownLatch forcing = new CountDownLatch(0);
         volatile boolean broken;
@@ -210,13 +210,13 @@ class DiskStoreTest extends ResourceStoreContract {
         @Override
         public void write(FileChannel file, ByteBuffer bytes, long position) throws IOException {
             int length = bytes.remaining();
-            if (length <= room) {
-                room -= length;
+            if (length <= space) {
+                space -= length;
                 StoreFiles.REAL.write(file, bytes, position);
                 return;
             }
-            bytes.limit(bytes.position() + (int) room);
-            room = 0;
+            bytes.limit(bytes.position() + (int) space);
+            space = 0;
             StoreFiles.REAL.write(file, bytes, position);
             throw new IOException("No space left on device");
         }
@@ -237,15 +237,15 @@ class DiskStoreTest extends ResourceStoreContract {
     }
 
     @Test
-    void aFullDiskRefusesChangesAndLosesNone() throws Exception {
+    void aFullDiskRejectsChangesAndLosesNone() throws Exception {
         Path path = dir.resolve("s");
         SmallDisk disk = new SmallDisk();
         ResourceStore.Listing before;
-        try (DiskStore store = DiskStore.open(path, Clock.system(), disk, 100, 1_000_000)) {
+        try (FileResourceStore store = FileResourceStore.open(path, Clock.system(), disk, 100, 1_000_000)) {
             createMany(store, 0, 5);
             before = store.list(SERVICES, null);
-            for (int room = 0; room < 100; room += 33) {
-                disk.room = room;
+            for (int space = 0; space < 100; space += 33) {
+                disk.space = space;
                 refused(ErrorCode.RESOURCE_EXHAUSTED, "No space left on device", () -> createMany(store, 5, 6));
                 refused(
                         ErrorCode.RESOURCE_EXHAUSTED,
@@ -253,7 +253,7 @@ class DiskStoreTest extends ResourceStoreContract {
                         () -> store.delete(key("a", "s1"), null));
                 assertThat(store.list(SERVICES, null)).isEqualTo(before);
             }
-            disk.room = Long.MAX_VALUE;
+            disk.space = Long.MAX_VALUE;
             disk.broken = true;
             refused(ErrorCode.UNAVAILABLE, "Input/output error", () -> createMany(store, 5, 6));
             disk.broken = false;
@@ -262,18 +262,18 @@ class DiskStoreTest extends ResourceStoreContract {
             assertThat(before.items()).hasSize(6);
             assertThat(before.version()).isEqualTo(6);
         }
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null)).isEqualTo(before);
         }
     }
 
     @Test
-    void aFullDiskAtTheSnapshotLeavesTheJournal() throws Exception {
+    void aFullDiskDuringASnapshotKeepsTheJournal() throws Exception {
         Path path = dir.resolve("s");
         SmallDisk disk = new SmallDisk();
-        try (DiskStore store = DiskStore.open(path, Clock.system(), disk, 100, 2_000)) {
+        try (FileResourceStore store = FileResourceStore.open(path, Clock.system(), disk, 100, 2_000)) {
             createMany(store, 0, 4);
-            disk.room = 600;
+            disk.space = 600;
             createMany(store, 4, 5);
             int i = 5;
             try {
@@ -284,20 +284,20 @@ class DiskStoreTest extends ResourceStoreContract {
             } catch (ServingException e) {
                 assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
             }
-            disk.room = Long.MAX_VALUE;
+            disk.space = Long.MAX_VALUE;
             createMany(store, i, 40);
             assertThat(store.list(SERVICES, null).items()).hasSize(40);
         }
-        try (DiskStore store = open(path)) {
+        try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null).items()).hasSize(40);
         }
     }
 
     @Test
-    void changesAtOnceShareAForcing() throws Exception {
+    void concurrentChangesShareASync() throws Exception {
         SmallDisk disk = new SmallDisk();
         ThreadPoolExecutor pool = Threads.pool("test-writers", 20);
-        try (DiskStore store = DiskStore.open(dir.resolve("s"), Clock.system(), disk, 100, 1_000_000)) {
+        try (FileResourceStore store = FileResourceStore.open(dir.resolve("s"), Clock.system(), disk, 100, 1_000_000)) {
             int before = disk.forced.get();
             CountDownLatch gate = new CountDownLatch(1);
             disk.forcing = gate;
@@ -322,10 +322,10 @@ class DiskStoreTest extends ResourceStoreContract {
     }
 
     @Test
-    void aClosedStoreRefuses() {
-        DiskStore store = open(dir.resolve("s"));
+    void aClosedStoreRejectsChanges() {
+        FileResourceStore store = open(dir.resolve("s"));
         store.close();
         store.close();
-        refused(ErrorCode.UNAVAILABLE, "the server stops", () -> createMany(store, 0, 1));
+        refused(ErrorCode.UNAVAILABLE, "the server is shutting down", () -> createMany(store, 0, 1));
     }
 }

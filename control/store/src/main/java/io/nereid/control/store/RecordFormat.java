@@ -11,55 +11,60 @@ import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 
 /**
- * The form of a file: a head, then frames of marker, length, checksum and payload. A frame is written and forced as a whole before
- * the next one is begun; so a damaged frame with a good one after it is damage to something that was acknowledged, and a
- * damaged one at the end is something that never was. Stateless.
+ * The format of the store's files: a header, then records of marker, length, checksum (CRC-32C of length and payload)
+ * and payload. A record is written and synced before the next one is started. So an invalid record before a valid one
+ * is damage to acknowledged changes, while an invalid record at the end is a change that was never acknowledged and can
+ * be truncated. Stateless.
  */
-final class Frames {
-    /** Bytes before a payload. */
+final class RecordFormat {
+    /** Bytes of a record before its payload. */
     static final int OVERHEAD = 12;
 
-    /** Bytes before the first frame. */
-    static final int HEAD = 12;
+    /** Bytes of the file's header. */
+    static final int HEADER = 12;
 
     private static final byte[] MAGIC = "NEREIDST".getBytes(StandardCharsets.US_ASCII);
     private static final int FORMAT = 1;
     private static final int MARKER = 0xA5F00D5A;
 
-    private Frames() {}
+    private RecordFormat() {}
 
-    /** The head of a file. */
-    static ByteBuffer head() {
-        return ByteBuffer.allocate(HEAD).put(MAGIC).putInt(FORMAT).flip();
+    /** The header of a file. */
+    static ByteBuffer header() {
+        return ByteBuffer.allocate(HEADER).put(MAGIC).putInt(FORMAT).flip();
     }
 
-    /** A payload in its frame. */
-    static ByteBuffer frame(byte[] payload, int length) {
-        ByteBuffer frame = ByteBuffer.allocate(OVERHEAD + length);
-        frame.putInt(MARKER).putInt(length).putInt(checksum(payload, 0, length)).put(payload, 0, length);
-        return frame.flip();
+    /** A record with this payload. */
+    static ByteBuffer record(byte[] payload, int length) {
+        ByteBuffer record = ByteBuffer.allocate(OVERHEAD + length);
+        record.putInt(MARKER)
+                .putInt(length)
+                .putInt(checksum(payload, 0, length))
+                .put(payload, 0, length);
+        return record.flip();
     }
 
     /**
-     * Tells every payload.
+     * Reads all records of a file.
      *
-     * @param tornEnd whether the last frame may be incomplete
-     * @return where the last good frame ends; 0 when not even the head is complete
+     * @param tornEnd whether the last record may be incomplete, which is so for the newest log only
+     * @param each receives the payloads
+     * @return the end of the last valid record; 0 when the header is incomplete
      * @throws ServingException DATA_LOSS when the file is damaged
      */
     static int read(Path file, byte[] bytes, boolean tornEnd, Consumer<byte[]> each) {
-        if (bytes.length < HEAD) {
+        if (bytes.length < HEADER) {
             if (tornEnd) {
                 return 0;
             }
-            throw damaged(file, 0, "it is shorter than its head");
+            throw damaged(file, 0, "it is shorter than its header");
         }
         ByteBuffer in = ByteBuffer.wrap(bytes);
         byte[] magic = new byte[MAGIC.length];
         in.get(magic);
         int format = in.getInt();
         if (!java.util.Arrays.equals(magic, MAGIC)) {
-            throw damaged(file, 0, "it does not begin as a file of this store does");
+            throw damaged(file, 0, "it does not begin with the store's signature");
         }
         if (format != FORMAT) {
             throw ServingException.of(
@@ -67,12 +72,12 @@ final class Frames {
                     "'" + file + "' has format " + format + "; this version reads format " + FORMAT,
                     "start the version of the server that wrote it");
         }
-        int at = HEAD;
+        int at = HEADER;
         while (at < bytes.length) {
             int length = length(bytes, at);
             if (length < 0) {
-                if (!tornEnd || anyGood(bytes, at + 1)) {
-                    throw damaged(file, at, "the checksum of a record does not fit");
+                if (!tornEnd || anyValid(bytes, at + 1)) {
+                    throw damaged(file, at, "the checksum of a record does not match");
                 }
                 return at;
             }
@@ -82,7 +87,7 @@ final class Frames {
         return at;
     }
 
-    /** The length of the good frame that begins here, or -1. */
+    /** The payload length of the valid record that begins here, or -1. */
     private static int length(byte[] bytes, int at) {
         if (bytes.length - at < OVERHEAD) {
             return -1;
@@ -97,7 +102,8 @@ final class Frames {
         return checksum(bytes, at + OVERHEAD, length) == checksum ? length : -1;
     }
 
-    private static boolean anyGood(byte[] bytes, int from) {
+    /** Whether a valid record begins anywhere after an invalid one; if so, the invalid one had been acknowledged. */
+    private static boolean anyValid(byte[] bytes, int from) {
         for (int at = from; at <= bytes.length - OVERHEAD; at++) {
             if (bytes[at] == (byte) (MARKER >>> 24) && length(bytes, at) >= 0) {
                 return true;
@@ -120,8 +126,8 @@ final class Frames {
         return ServingException.of(
                 ErrorCode.DATA_LOSS,
                 "'" + file + "' is damaged at byte " + at + ": " + how
-                        + ", and changes that were acknowledged come after it or were in it",
-                "nothing has been touched: put back a copy of the directory, or move '" + file.getParent()
+                        + ", and it contains acknowledged changes there or after it",
+                "no file was modified: restore the directory from a backup, or move '" + file.getParent()
                         + "' away to begin with an empty store and apply the resources again");
     }
 }
