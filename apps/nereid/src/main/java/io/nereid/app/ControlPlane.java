@@ -14,8 +14,8 @@ import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.local.LocalInfrastructure;
-import io.nereid.control.local.LocalPlane;
-import io.nereid.control.local.LocalSettings;
+import io.nereid.control.local.ServiceController;
+import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.store.FileResourceStore;
 import io.nereid.engine.Engine;
 import io.nereid.payload.PayloadLogs;
@@ -54,7 +54,7 @@ final class ControlPlane implements AutoCloseable {
     private final PayloadLogs payloads;
     private final Gateway gateway;
     private final LocalInfrastructure infrastructure;
-    private final LocalPlane plane;
+    private final ServiceController plane;
     private final ApiServer api;
     private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
@@ -105,7 +105,7 @@ final class ControlPlane implements AutoCloseable {
                 clock);
         engine.onState(infrastructure::modelState);
         gateway.gathering(true);
-        this.plane = new LocalPlane(store, infrastructure, local.retries(), () -> address, () -> base, clock);
+        this.plane = new ServiceController(store, infrastructure, local.retries(), () -> address, () -> base, clock);
         this.api = new ApiServer(
                 store,
                 new Admission(settings),

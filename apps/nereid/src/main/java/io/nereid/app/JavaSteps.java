@@ -6,7 +6,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
-import io.nereid.control.local.BuiltIns.Running;
+import io.nereid.control.local.spi.InProcessComponents.Running;
 import io.nereid.transform.JavaTransformer;
 import io.nereid.transform.Transformer;
 import io.nereid.transport.api.ProtocolCodec;

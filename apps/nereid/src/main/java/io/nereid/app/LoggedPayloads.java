@@ -4,7 +4,7 @@ package io.nereid.app;
 
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.PayloadListener;
-import io.nereid.control.local.BuiltIns.Tap;
+import io.nereid.control.local.spi.InProcessComponents.Tap;
 import io.nereid.payload.PayloadLog;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.payload.PayloadOrigin;
@@ -53,8 +53,8 @@ final class LoggedPayloads implements Tap, PayloadListener {
 
     @Override
     public @Nullable Tapped begin(Head head) {
-        PayloadLog.Heard heard = log.begin(head.transport(), head.method(), head::header, head::headers);
-        return heard == null ? null : new Hearing(heard);
+        PayloadLog.Heard entry = log.begin(head.transport(), head.method(), head::header, head::headers);
+        return entry == null ? null : new LoggedRequest(entry);
     }
 
     @Override
@@ -63,20 +63,20 @@ final class LoggedPayloads implements Tap, PayloadListener {
     }
 
     /** One request. As thread-safe as the log entry behind it. */
-    private record Hearing(PayloadLog.Heard heard) implements Tapped {
+    private record LoggedRequest(PayloadLog.Heard entry) implements Tapped {
         @Override
         public void request(String contentType, MemoryRegion body) {
-            heard.request(contentType, body);
+            entry.request(contentType, body);
         }
 
         @Override
         public void response(String contentType, MemoryRegion body) {
-            heard.response(contentType, body);
+            entry.response(contentType, body);
         }
 
         @Override
         public void end(int status, int code) {
-            heard.end(status, code);
+            entry.end(status, code);
         }
     }
 }

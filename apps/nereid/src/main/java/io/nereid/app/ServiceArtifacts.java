@@ -10,7 +10,7 @@ import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.EnvironmentSource;
-import io.nereid.control.local.Artifacts;
+import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.payload.ObjectStore;
 import io.nereid.payload.PayloadOrigin;
 import io.nereid.payload.PayloadSettings;
@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  * Fetches the artifacts of services and opens the object stores of their payload logs, with credentials from the
  * secrets and service accounts of their namespaces. Thread-safe.
  */
-final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
+final class ServiceArtifacts implements ArtifactFetcher, ObjectStore.Opener {
     private static final ResourceStore.Type SECRETS = new ResourceStore.Type("", "secrets");
     private static final ResourceStore.Type CONFIG_MAPS = new ResourceStore.Type("", "configmaps");
     private static final ResourceStore.Type ACCOUNTS = new ResourceStore.Type("", "serviceaccounts");
@@ -65,7 +65,7 @@ final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
             return CompletableFuture.failedStage(e);
         }
         log.accept("fetching " + request);
-        return storage.fetch(request, step -> tell(step, log)).thenApply(Held::new);
+        return storage.fetch(request, step -> reportProgress(step, log)).thenApply(Held::new);
     }
 
     private StorageRequest request(Artifact artifact, String namespace) {
@@ -226,7 +226,7 @@ final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
         return found;
     }
 
-    private static void tell(ProgressListener.Step step, Consumer<String> log) {
+    private static void reportProgress(ProgressListener.Step step, Consumer<String> log) {
         switch (step.phase()) {
             case DOWNLOADING ->
                 log.accept(String.format(

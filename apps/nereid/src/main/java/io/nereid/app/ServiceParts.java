@@ -13,7 +13,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.graph.GraphCodec;
-import io.nereid.control.local.BuiltIns;
+import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.explain.ExplainCodec;
 import io.nereid.explain.request.ExplainSettings;
 import io.nereid.payload.PayloadLogs;
@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * Creates the in-process components of services: graphs, Java transformers, explainers and payload loggers.
  * Thread-safe.
  */
-final class ServiceParts implements BuiltIns {
+final class ServiceParts implements InProcessComponents {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Gateway gateway;
@@ -68,8 +68,8 @@ final class ServiceParts implements BuiltIns {
     @Override
     public Running explainer(Workload workload, Workload.Explainer form, List<Path> files) {
         ExplainSettings settings = ExplainSettings.of(form.method(), form.settings(), files);
-        ExplainedService doors = new ExplainedService(gateway, workload);
-        return new Codecs(List.of(new ExplainCodec(doors, pool, clock, settings)));
+        ExplainedService target = new ExplainedService(gateway, workload);
+        return new Codecs(List.of(new ExplainCodec(target, pool, clock, settings)));
     }
 
     @Override

@@ -13,6 +13,21 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.local.inprocess.InProcessRunner;
+import io.nereid.control.local.inprocess.ModelDeployer;
+import io.nereid.control.local.inprocess.ModelRunner;
+import io.nereid.control.local.process.PortAllocator;
+import io.nereid.control.local.process.ProcessRunner;
+import io.nereid.control.local.process.ProcessSupervisor;
+import io.nereid.control.local.process.TransformerArtifacts;
+import io.nereid.control.local.spi.ArtifactFetcher;
+import io.nereid.control.local.spi.EngineModels;
+import io.nereid.control.local.spi.InProcessComponents;
+import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.RevisionLog;
+import io.nereid.control.local.workload.ServiceRouting;
+import io.nereid.control.local.workload.WorkloadRunner;
 import io.nereid.spi.ServableState;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -53,17 +68,17 @@ public final class LocalInfrastructure implements Infrastructure {
     private static final long END_SECONDS = 20;
 
     private final LocalSettings settings;
-    private final Artifacts artifacts;
-    private final BuiltIns builtIns;
-    private final Front front;
-    private final Loop loop;
-    private final ModelPlacer placer;
-    private final ProcessTable table;
-    private final Ports ports;
+    private final ArtifactFetcher artifacts;
+    private final InProcessComponents builtIns;
+    private final ServiceRouting front;
+    private final EventLoop loop;
+    private final ModelDeployer placer;
+    private final ProcessSupervisor table;
+    private final PortAllocator ports;
     private final Map<String, Service> services = new HashMap<>();
-    private final Map<String, Unit> units = new LinkedHashMap<>();
+    private final Map<String, RevisionController> units = new LinkedHashMap<>();
     /** The revisions of {@link #units} by service and revision name, for readers on other threads. */
-    private final Map<String, Map<String, Unit>> shown = new ConcurrentHashMap<>();
+    private final Map<String, Map<String, RevisionController>> shown = new ConcurrentHashMap<>();
 
     private final Map<String, RevisionLog> logs = new ConcurrentHashMap<>();
     private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
@@ -78,8 +93,8 @@ public final class LocalInfrastructure implements Infrastructure {
         @Nullable
         Route route;
 
-        BuiltIns.@Nullable Running graph;
-        Front.@Nullable Gate graphGate;
+        InProcessComponents.@Nullable Running graph;
+        ServiceRouting.@Nullable Gate graphGate;
 
         @Nullable
         String graphText;
@@ -96,29 +111,39 @@ public final class LocalInfrastructure implements Infrastructure {
      */
     public LocalInfrastructure(
             LocalSettings settings,
-            Models models,
-            Artifacts artifacts,
-            BuiltIns builtIns,
+            EngineModels models,
+            ArtifactFetcher artifacts,
+            InProcessComponents builtIns,
             Gateway gateway,
             Clock clock) {
-        this(settings, models, artifacts, builtIns, gateway, Loop.threads(clock));
+        this(settings, models, artifacts, builtIns, gateway, EventLoop.threads(clock));
     }
 
     private LocalInfrastructure(
-            LocalSettings settings, Models models, Artifacts artifacts, BuiltIns builtIns, Gateway gateway, Loop loop) {
-        this(settings, models, artifacts, builtIns, new GatewayFront(gateway, loop), loop);
+            LocalSettings settings,
+            EngineModels models,
+            ArtifactFetcher artifacts,
+            InProcessComponents builtIns,
+            Gateway gateway,
+            EventLoop loop) {
+        this(settings, models, artifacts, builtIns, new GatewayServiceRouting(gateway, loop), loop);
     }
 
-    LocalInfrastructure(
-            LocalSettings settings, Models models, Artifacts artifacts, BuiltIns builtIns, Front front, Loop loop) {
+    public LocalInfrastructure(
+            LocalSettings settings,
+            EngineModels models,
+            ArtifactFetcher artifacts,
+            InProcessComponents builtIns,
+            ServiceRouting front,
+            EventLoop loop) {
         this.settings = settings;
         this.artifacts = artifacts;
         this.builtIns = builtIns;
         this.front = front;
         this.loop = loop;
-        this.placer = new ModelPlacer(loop, models);
-        this.table = new ProcessTable(settings.directory());
-        this.ports = new Ports(settings.firstPort(), settings.lastPort());
+        this.placer = new ModelDeployer(loop, models);
+        this.table = new ProcessSupervisor(settings.directory());
+        this.ports = new PortAllocator(settings.firstPort(), settings.lastPort());
     }
 
     /** Ends the processes that an earlier server left running, and starts autoscaling. Blocks until they have ended. */
@@ -131,9 +156,9 @@ public final class LocalInfrastructure implements Infrastructure {
     }
 
     private void second() {
-        Loop.Timer unused = loop.after(SECOND, () -> {
+        EventLoop.Timer unused = loop.after(SECOND, () -> {
             long now = loop.clock().nanos();
-            for (Unit unit : List.copyOf(units.values())) {
+            for (RevisionController unit : List.copyOf(units.values())) {
                 unit.second(now);
             }
             if (!closed) {
@@ -150,7 +175,7 @@ public final class LocalInfrastructure implements Infrastructure {
     /** Reports that a request waits for a revision without replicas, which is then scaled up. Does not block. */
     public void wake(String namespace, String revision) {
         loop.execute(() -> {
-            Unit unit = units.get(key(namespace, revision));
+            RevisionController unit = units.get(key(namespace, revision));
             if (unit != null) {
                 unit.wake();
             }
@@ -188,7 +213,7 @@ public final class LocalInfrastructure implements Infrastructure {
             begin(workload);
         }
         route(service);
-        for (Unit unit :
+        for (RevisionController unit :
                 List.copyOf(shown.getOrDefault(key(namespace, name), Map.of()).values())) {
             if (!planned.contains(key(namespace, unit.workload().revision()))) {
                 end(unit);
@@ -203,7 +228,7 @@ public final class LocalInfrastructure implements Infrastructure {
 
     private void begin(Workload workload) {
         String key = key(workload.namespace(), workload.revision());
-        Unit unit = units.get(key);
+        RevisionController unit = units.get(key);
         if (unit != null && (unit.ending() || unit.update(workload))) {
             // A revision that is being drained is started again by the callback of its end.
             return;
@@ -219,7 +244,7 @@ public final class LocalInfrastructure implements Infrastructure {
                 settings.logBytes(),
                 loop.clock());
         logs.put(key, log);
-        Unit made = new Unit(
+        RevisionController made = new RevisionController(
                 loop,
                 settings,
                 artifacts,
@@ -235,7 +260,8 @@ public final class LocalInfrastructure implements Infrastructure {
         made.start();
     }
 
-    private Runner runner(Workload workload, List<Path> files, Front.Gate gate, RevisionLog log, Runnable changed) {
+    private WorkloadRunner runner(
+            Workload workload, List<Path> files, ServiceRouting.Gate gate, RevisionLog log, Runnable changed) {
         if (workload.form() instanceof Workload.Model) {
             return new ModelRunner(loop, placer, workload, files, gate, log, changed);
         }
@@ -247,7 +273,7 @@ public final class LocalInfrastructure implements Infrastructure {
             return transformer(workload, form, files, gate, log, changed);
         }
         warnSingleInstance(workload, log);
-        return new BuiltInRunner(
+        return new InProcessRunner(
                 loop,
                 "explainer",
                 () -> builtIns.explainer(workload, (Workload.Explainer) workload.form(), files),
@@ -265,18 +291,18 @@ public final class LocalInfrastructure implements Infrastructure {
     }
 
     /** Creates the runner of a transformer: a jar runs in this process, a Python file in child processes. */
-    private Runner transformer(
+    private WorkloadRunner transformer(
             Workload workload,
             Workload.Transformer form,
             List<Path> files,
-            Front.Gate gate,
+            ServiceRouting.Gate gate,
             RevisionLog log,
             Runnable changed) {
-        Supplier<BuiltIns.Running> maker;
+        Supplier<InProcessComponents.Running> maker;
         try {
-            Path file = TransformerFiles.find(form, files);
-            if (TransformerFiles.isPython(file)) {
-                Workload process = TransformerFiles.process(workload, form, file, settings.directory(), log::add);
+            Path file = TransformerArtifacts.find(form, files);
+            if (TransformerArtifacts.isPython(file)) {
+                Workload process = TransformerArtifacts.process(workload, form, file, settings.directory(), log::add);
                 return new ProcessRunner(
                         loop, table, settings, front, ports, process, artifacts, files, gate, log, changed);
             }
@@ -287,14 +313,14 @@ public final class LocalInfrastructure implements Infrastructure {
                 throw e;
             };
         }
-        return new BuiltInRunner(loop, "transformer", maker, gate, log, changed);
+        return new InProcessRunner(loop, "transformer", maker, gate, log, changed);
     }
 
-    private void end(Unit unit) {
+    private void end(RevisionController unit) {
         Workload workload = unit.workload();
         unit.end(() -> {
             units.remove(key(workload.namespace(), workload.revision()));
-            Map<String, Unit> of = shown.get(key(workload.namespace(), workload.service()));
+            Map<String, RevisionController> of = shown.get(key(workload.namespace(), workload.service()));
             if (of != null) {
                 of.remove(workload.revision());
                 if (of.isEmpty()) {
@@ -340,9 +366,9 @@ public final class LocalInfrastructure implements Infrastructure {
     private void graph(Service service, Route route) {
         if (!route.graph().equals(service.graphText)) {
             closeGraph(service);
-            BuiltIns.Running graph = builtIns.graph(route);
+            InProcessComponents.Running graph = builtIns.graph(route);
             String revision = graphRevision(route);
-            Front.Gate gate = front.open(
+            ServiceRouting.Gate gate = front.open(
                     service.namespace,
                     revision,
                     RevisionActivator.Settings.of(service.name),
@@ -371,8 +397,8 @@ public final class LocalInfrastructure implements Infrastructure {
     }
 
     private static void closeGraph(Service service) {
-        BuiltIns.Running graph = service.graph;
-        Front.Gate gate = service.graphGate;
+        InProcessComponents.Running graph = service.graph;
+        ServiceRouting.Gate gate = service.graphGate;
         service.graph = null;
         service.graphGate = null;
         service.graphText = null;
@@ -393,7 +419,7 @@ public final class LocalInfrastructure implements Infrastructure {
             }
         }
         for (Workload w : service.workloads) {
-            Unit unit = units.get(key(w.namespace(), w.revision()));
+            RevisionController unit = units.get(key(w.namespace(), w.revision()));
             if (unit != null) {
                 unit.routed(targets.contains(w.revision()));
             }

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import static io.nereid.control.local.Fakes.ONE;
-import static io.nereid.control.local.Fakes.ZERO;
-import static io.nereid.control.local.Fakes.model;
-import static io.nereid.control.local.Fakes.plan;
-import static io.nereid.control.local.Fakes.route;
+import static io.nereid.control.local.workload.Fakes.ONE;
+import static io.nereid.control.local.workload.Fakes.ZERO;
+import static io.nereid.control.local.workload.Fakes.model;
+import static io.nereid.control.local.workload.Fakes.plan;
+import static io.nereid.control.local.workload.Fakes.route;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
@@ -18,12 +18,13 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Scaling;
 import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.local.Fakes.FakeArtifacts;
-import io.nereid.control.local.Fakes.FakeBuiltIns;
-import io.nereid.control.local.Fakes.FakeFront;
-import io.nereid.control.local.Fakes.FakeGate;
-import io.nereid.control.local.Fakes.FakeLoop;
-import io.nereid.control.local.Fakes.FakeModels;
+import io.nereid.control.local.workload.Fakes;
+import io.nereid.control.local.workload.Fakes.FakeArtifacts;
+import io.nereid.control.local.workload.Fakes.FakeBuiltIns;
+import io.nereid.control.local.workload.Fakes.FakeFront;
+import io.nereid.control.local.workload.Fakes.FakeGate;
+import io.nereid.control.local.workload.Fakes.FakeLoop;
+import io.nereid.control.local.workload.Fakes.FakeModels;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

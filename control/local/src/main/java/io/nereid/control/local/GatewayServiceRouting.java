@@ -1,0 +1,110 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import io.nereid.control.core.ObservedState.Traffic;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.PayloadListener;
+import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.ServiceRouting;
+import io.nereid.transport.api.VirtualHosts.Listener;
+import java.time.Duration;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Routes the services of the local control plane through the gateway. Thread-safe: one lock guards the local ports. */
+final class GatewayServiceRouting implements ServiceRouting {
+    private static final String LOOPBACK = "127.0.0.1";
+
+    /** Upper bound for the time between the route look-up of a request and its arrival at the gate. */
+    private static final Duration PASSING = Duration.ofMillis(300);
+
+    private final Gateway gateway;
+    private final EventLoop loop;
+    private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
+
+    GatewayServiceRouting(Gateway gateway, EventLoop loop) {
+        this.gateway = gateway;
+        this.loop = loop;
+    }
+
+    @Override
+    public void route(String namespace, String service, @Nullable Route route) {
+        gateway.route(namespace, service, route);
+    }
+
+    @Override
+    public Gate open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
+        return new Opened(gateway.open(namespace, revision, settings, destination), loop);
+    }
+
+    @Override
+    public synchronized int localPort(String namespace, String service, Component component) {
+        return listeners
+                .computeIfAbsent(namespace + "/" + service, s -> new EnumMap<>(Component.class))
+                .computeIfAbsent(component, c -> gateway.door(namespace, service, c, LOOPBACK, 0))
+                .port();
+    }
+
+    @Override
+    public synchronized void closeLocalPorts(String namespace, String service) {
+        Map<Component, Listener> open = listeners.remove(namespace + "/" + service);
+        if (open != null) {
+            open.values().forEach(Listener::close);
+        }
+    }
+
+    /** One gate. Thread-safe. */
+    private record Opened(RevisionActivator gate, EventLoop loop) implements Gate {
+        @Override
+        public void destination(Destination destination) {
+            gate.destination(destination);
+        }
+
+        @Override
+        public void capacity(int replicas) {
+            gate.capacity(replicas);
+        }
+
+        @Override
+        public void serving(boolean direct) {
+            gate.serving(direct);
+        }
+
+        @Override
+        public void reject(@Nullable String why) {
+            gate.refuse(why);
+        }
+
+        @Override
+        public void tap(@Nullable PayloadListener tap) {
+            gate.tap(tap);
+        }
+
+        @Override
+        public RevisionActivator.Load sample(long now) {
+            return gate.sample(now);
+        }
+
+        @Override
+        public Traffic traffic(long now) {
+            return gate.traffic(now);
+        }
+
+        @Override
+        public void close(Runnable drained) {
+            // A request whose route was looked up before the change must still be accepted.
+            EventLoop.Timer unused = loop.after(PASSING, () -> close(gate, drained));
+        }
+
+        private static void close(RevisionActivator gate, Runnable drained) {
+            var unused = gate.close().whenComplete((none, e) -> drained.run());
+        }
+    }
+}

@@ -1,0 +1,435 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.InferenceGraph;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.core.Infrastructure;
+import io.nereid.control.core.ObservedState;
+import io.nereid.control.core.Plan;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Change;
+import io.nereid.control.core.Revision;
+import io.nereid.control.core.plan.Planner;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.local.reconcile.EventRecorder;
+import io.nereid.control.local.reconcile.RevisionStore;
+import io.nereid.control.local.reconcile.RuntimeCatalogCache;
+import io.nereid.control.local.reconcile.WorkQueue;
+import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.local.workload.EventLoop;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The controller of InferenceServices and InferenceGraphs. It watches the resource store and the infrastructure, plans
+ * each changed service, applies the plan, and writes status, revisions and events. All lasting state is in the store,
+ * so a restarted server resumes where the last one ended.
+ *
+ * <p>Thread-safe: a service is reconciled by one thread at a time. A failed reconciliation is retried after a second,
+ * doubling to five minutes.
+ *
+ * <pre>{@code
+ * try (var controller = new ServiceController(store, infrastructure, settings.retries(), Clock.system())) {
+ *     controller.start();
+ *     boolean settled = controller.settled(Duration.ofSeconds(30));
+ * }
+ * }</pre>
+ */
+public final class ServiceController implements AutoCloseable {
+    /** Keeps a deleted service until its workloads have ended. */
+    static final String FINALIZER = "inferenceservice.finalizers";
+
+    private static final Logger LOG = LoggerFactory.getLogger(ServiceController.class);
+    private static final ResourceStore.Type SERVICES = type(ResourceKinds.INFERENCE_SERVICE);
+    private static final ResourceStore.Type GRAPHS = type(ResourceKinds.INFERENCE_GRAPH);
+    private static final Duration SWEEP = Duration.ofMinutes(5);
+    private static final Duration REWATCH = Duration.ofSeconds(1);
+
+    private final ResourceStore store;
+    private final Infrastructure infrastructure;
+    private final Clock clock;
+    private final EventLoop loop;
+    private final WorkQueue<Item> queue;
+    private final RuntimeCatalogCache catalogs;
+    private final RevisionStore revisions;
+    private final EventRecorder events;
+    /**
+     * The planning inputs of each resource at its last plan; changes outside of them, such as status, need no new plan.
+     */
+    private final Map<Item, JsonNode> seen = new ConcurrentHashMap<>();
+
+    private final Map<Item, Boolean> known = new ConcurrentHashMap<>();
+    private final List<ResourceStore.Watch> watches = new ArrayList<>();
+    /** Resources that were in the store at the start and have not been reconciled yet. */
+    private final Set<Item> first = ConcurrentHashMap.newKeySet();
+
+    private final CountDownLatch initialSync = new CountDownLatch(1);
+    private volatile boolean closed;
+
+    /** The key of a resource in the work queue. */
+    private record Item(boolean graph, String namespace, String name) {
+        ResourceStore.Key key() {
+            return new ResourceStore.Key(graph ? GRAPHS : SERVICES, namespace, name);
+        }
+
+        @Override
+        public String toString() {
+            return (graph ? "InferenceGraph " : "InferenceService ") + namespace + "/" + name;
+        }
+    }
+
+    /** Creates a controller without starting it; statuses have no URLs, for the gateway's address is unknown. */
+    public ServiceController(
+            ResourceStore store, Infrastructure infrastructure, LocalSettings.Retries retries, Clock clock) {
+        this(
+                store,
+                infrastructure,
+                retries,
+                () -> RuntimeCatalog.Gateway.UNKNOWN,
+                InferenceServiceConfig::defaults,
+                clock);
+    }
+
+    /**
+     * Creates a controller without starting it.
+     *
+     * @param retries retry delays after a failed reconciliation
+     * @param gateway the address of the gateway for clients; called after {@link #start}
+     * @param base the defaults, for settings that are not stored; called after {@link #start}
+     */
+    public ServiceController(
+            ResourceStore store,
+            Infrastructure infrastructure,
+            LocalSettings.Retries retries,
+            Supplier<RuntimeCatalog.Gateway> gateway,
+            Supplier<InferenceServiceConfig> base,
+            Clock clock) {
+        this(store, infrastructure, retries, gateway, base, EventLoop.threads(clock));
+    }
+
+    ServiceController(
+            ResourceStore store,
+            Infrastructure infrastructure,
+            LocalSettings.Retries retries,
+            Supplier<RuntimeCatalog.Gateway> gateway,
+            Supplier<InferenceServiceConfig> base,
+            EventLoop loop) {
+        this.store = store;
+        this.infrastructure = infrastructure;
+        this.clock = loop.clock();
+        this.loop = loop;
+        this.queue = new WorkQueue<>(loop, retries, this::work);
+        this.catalogs = new RuntimeCatalogCache(gateway, base);
+        this.revisions = new RevisionStore(store);
+        this.events = new EventRecorder(store, clock);
+    }
+
+    private static ResourceStore.Type type(ResourceKind kind) {
+        return new ResourceStore.Type(kind.group(), kind.plural());
+    }
+
+    /** Starts to watch the store. All stored services are planned and applied soon after. */
+    public void start() {
+        infrastructure.onChange((namespace, name) -> queue.add(new Item(false, namespace, name)));
+        // Runtimes and settings first: every plan depends on them.
+        watch(type(ResourceKinds.CLUSTER_SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.CLUSTER_RUNTIME, c));
+        watch(type(ResourceKinds.SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.RUNTIME, c));
+        watch(
+                type(ResourceKinds.CLUSTER_STORAGE_CONTAINER),
+                c -> catalog(RuntimeCatalogCache.Role.STORAGE_CONTAINER, c));
+        watch(type(ResourceKinds.CONFIG_MAP), c -> {
+            if (name(c.resource()).equals(InferenceServiceConfig.CONFIG_MAP)) {
+                catalog(RuntimeCatalogCache.Role.CONFIG, c);
+            }
+        });
+        for (ObjectNode service : store.list(SERVICES, null).items()) {
+            first.add(new Item(false, namespace(service), name(service)));
+        }
+        for (ObjectNode graph : store.list(GRAPHS, null).items()) {
+            first.add(new Item(true, namespace(graph), name(graph)));
+        }
+        watch(SERVICES, c -> changed(false, c));
+        watch(GRAPHS, c -> changed(true, c));
+        watch(type(ResourceKinds.SECRET), c -> retry(namespace(c.resource())));
+        watch(type(ResourceKinds.SERVICE_ACCOUNT), c -> retry(namespace(c.resource())));
+        if (first.isEmpty()) {
+            initialSync.countDown();
+        }
+        sweep();
+    }
+
+    /**
+     * Waits until every resource that was in the store at the start has been planned and applied once. From then on
+     * services have their routes, and statuses describe this server rather than the previous one.
+     *
+     * @return false when the time limit was exceeded
+     */
+    public boolean settled(Duration limit) throws InterruptedException {
+        return initialSync.await(limit.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
+    private void reconciled(Item item) {
+        if (first.remove(item) && first.isEmpty()) {
+            initialSync.countDown();
+        }
+    }
+
+    private void retry(String namespace) {
+        if (infrastructure instanceof LocalInfrastructure local) {
+            local.retry(namespace);
+        }
+    }
+
+    private void sweep() {
+        loop.io(() -> {
+            try {
+                events.sweep();
+            } catch (RuntimeException e) {
+                LOG.debug("old events cannot be removed", e);
+            }
+        });
+        EventLoop.Timer unused = loop.after(SWEEP, () -> {
+            if (!closed) {
+                sweep();
+            }
+        });
+    }
+
+    // ---- watching ----
+
+    private synchronized void watch(ResourceStore.Type type, Consumer<Change> listener) {
+        if (closed) {
+            return;
+        }
+        // List, then watch from the listed version: everything is known when this returns, and no change is missed.
+        ResourceStore.Listing listing = store.list(type, null);
+        listing.items().forEach(r -> listener.accept(new Change(Change.Kind.ADDED, listing.version(), r)));
+        try {
+            watches.add(store.watch(type, null, listing.version(), listener));
+        } catch (ServingException e) {
+            LOG.warn("{} are listed again: {}", type.plural(), e.describe());
+            EventLoop.Timer unused = loop.after(REWATCH, () -> watch(type, listener));
+        }
+    }
+
+    private void catalog(RuntimeCatalogCache.Role role, Change change) {
+        catalogs.put(role, change.resource(), change.kind() == Change.Kind.DELETED);
+        String namespace = namespace(change.resource());
+        boolean everywhere = namespace.isEmpty() || namespace.equals(RuntimeCatalogCache.HOME);
+        known.keySet().stream()
+                .filter(i -> everywhere || i.namespace.equals(namespace))
+                .forEach(queue::add);
+    }
+
+    private void changed(boolean graph, Change change) {
+        ObjectNode resource = change.resource();
+        Item item = new Item(graph, namespace(resource), name(resource));
+        if (change.kind() == Change.Kind.DELETED) {
+            seen.remove(item);
+        } else {
+            known.put(item, true);
+            // The controller's own status updates need no new plan.
+            if (planningInputs(resource).equals(seen.get(item))) {
+                return;
+            }
+        }
+        queue.add(item);
+    }
+
+    /** Returns the parts of a resource that a plan depends on. */
+    private static JsonNode planningInputs(ObjectNode resource) {
+        ObjectNode inputs = JsonNodeFactory.instance.objectNode();
+        inputs.set("spec", resource.path("spec"));
+        JsonNode metadata = resource.path("metadata");
+        for (String field : List.of("uid", "generation", "labels", "annotations", "deletionTimestamp", "finalizers")) {
+            if (metadata.has(field)) {
+                inputs.set(field, metadata.get(field));
+            }
+        }
+        return inputs.deepCopy();
+    }
+
+    private static String name(ObjectNode resource) {
+        return resource.path("metadata").path("name").asText("");
+    }
+
+    private static String namespace(ObjectNode resource) {
+        return resource.path("metadata").path("namespace").asText("");
+    }
+
+    // ---- reconciling ----
+
+    private void work(Item item) {
+        if (closed) {
+            return;
+        }
+        try {
+            reconcile(item);
+        } finally {
+            reconciled(item);
+        }
+    }
+
+    private void reconcile(Item item) {
+        ObjectNode resource = store.get(item.key());
+        if (resource == null) {
+            infrastructure.apply(item.namespace, item.name, nothing());
+            if (!item.graph) {
+                revisions.delete(item.namespace, item.name);
+            }
+            known.remove(item);
+            seen.remove(item);
+            queueGraphs(item);
+            return;
+        }
+        seen.put(item, planningInputs(resource));
+        if (resource.path("metadata").hasNonNull("deletionTimestamp")) {
+            end(item, resource);
+            return;
+        }
+        if (!item.graph && !hasFinalizer(resource)) {
+            ArrayNode finalizers = resource.withObject("/metadata").withArray("finalizers");
+            finalizers.add(FINALIZER);
+            resource = updated(item, resource);
+            if (resource == null) {
+                return;
+            }
+            seen.put(item, planningInputs(resource));
+        }
+        plan(item, resource);
+    }
+
+    private static Plan nothing() {
+        return new Plan(List.of(), null, List.of(), JsonNodeFactory.instance.objectNode(), List.of(), null);
+    }
+
+    private static boolean hasFinalizer(ObjectNode resource) {
+        for (JsonNode f : resource.path("metadata").path("finalizers")) {
+            if (f.asText().equals(FINALIZER)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void end(Item item, ObjectNode resource) {
+        infrastructure.apply(item.namespace, item.name, nothing());
+        if (!hasFinalizer(resource)) {
+            return;
+        }
+        if (infrastructure.observe(item.namespace, item.name).isEmpty()) {
+            ArrayNode kept = JsonNodeFactory.instance.arrayNode();
+            resource.path("metadata").path("finalizers").forEach(f -> {
+                if (!f.asText().equals(FINALIZER)) {
+                    kept.add(f);
+                }
+            });
+            resource.withObject("/metadata").set("finalizers", kept);
+            ObjectNode unused = updated(item, resource);
+            if (kept.isEmpty()) {
+                revisions.delete(item.namespace, item.name);
+            }
+            queue.add(item);
+        }
+        // Otherwise the infrastructure reports the end of the last workload, which queues this service again.
+    }
+
+    /**
+     * Writes a resource; null when the stored version is newer (optimistic concurrency), which is then reconciled
+     * instead.
+     */
+    private @Nullable ObjectNode updated(Item item, ObjectNode resource) {
+        try {
+            return store.update(
+                    item.key().type(),
+                    resource,
+                    resource.path("metadata").path("resourceVersion").asText());
+        } catch (ServingException e) {
+            if (e.code() == ErrorCode.ABORTED || e.code() == ErrorCode.NOT_FOUND) {
+                queue.add(item);
+                return null;
+            }
+            throw e;
+        }
+    }
+
+    private void plan(Item item, ObjectNode resource) {
+        Instant now = Instant.ofEpochMilli(clock.millis());
+        RuntimeCatalog catalog = catalogs.of(item.namespace);
+        String uid = resource.path("metadata").path("uid").asText();
+        JsonNode status =
+                resource.path("status").isObject() ? resource.path("status") : JsonNodeFactory.instance.objectNode();
+        List<Revision> before = item.graph ? List.of() : revisions.read(item.namespace, item.name, uid);
+        ObservedState observed = new ObservedState(infrastructure.observe(item.namespace, item.name), before, status);
+        Plan plan = item.graph
+                ? Planner.planGraph(
+                        InferenceGraph.read(resource), name -> service(item.namespace, name), catalog, observed, now)
+                : Planner.plan(InferenceService.read(resource), catalog, observed, now);
+        if (!item.graph && !plan.revisions().equals(before)) {
+            // Stored before they run, so that a crash cannot assign the name of a revision a second time.
+            revisions.write(item.namespace, item.name, uid, plan.revisions());
+        }
+        infrastructure.apply(item.namespace, item.name, plan);
+        if (!plan.status().equals(status)) {
+            resource.set("status", plan.status());
+            ObjectNode written = updated(item, resource);
+            if (written == null) {
+                return;
+            }
+            queueGraphs(item);
+        }
+        for (Plan.Event event : plan.events()) {
+            events.record(resource, event);
+        }
+        if (plan.requeueAfter() != null) {
+            queue.addAfter(item, plan.requeueAfter());
+        }
+    }
+
+    private @Nullable InferenceService service(String namespace, String name) {
+        ObjectNode tree = store.get(new ResourceStore.Key(SERVICES, namespace, name));
+        return tree == null ? null : InferenceService.read(tree);
+    }
+
+    /** Queues the graphs of the namespace, for they call its services. */
+    private void queueGraphs(Item item) {
+        if (!item.graph) {
+            known.keySet().stream()
+                    .filter(i -> i.graph && i.namespace.equals(item.namespace))
+                    .forEach(queue::add);
+        }
+    }
+
+    /** Stops reconciling. Workloads keep running until the infrastructure is closed. */
+    @Override
+    public synchronized void close() {
+        closed = true;
+        watches.forEach(ResourceStore.Watch::close);
+        watches.clear();
+        queue.close();
+        loop.close();
+    }
+}

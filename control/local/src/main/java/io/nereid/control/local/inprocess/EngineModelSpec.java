@@ -1,0 +1,296 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local.inprocess;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Artifact;
+import io.nereid.control.core.Workload.Model;
+import io.nereid.control.local.workload.CommandLineOptions;
+import io.nereid.repository.ManagedModels.PlacedModel;
+import io.nereid.spi.ModelConfig.Batching;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The engine's specification of a model: its files, backend and parameters. Translates model format, arguments and
+ * environment variables as KServe's runtimes interpret them. Immutable.
+ *
+ * @param placed the model
+ * @param modelName the model name that clients use
+ * @param warnings settings of the model without effect on this server, a sentence each
+ */
+public record EngineModelSpec(PlacedModel placed, String modelName, List<String> warnings) {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /**
+     * The engine's view of a model format.
+     *
+     * @param backend the backend; empty to detect it from the files
+     * @param files patterns of the model's file; empty for the backend's defaults
+     */
+    private record Format(String backend, List<String> files) {}
+
+    private static final Map<String, Format> FORMATS = Map.ofEntries(
+            Map.entry("sklearn", new Format("sklearn", List.of("*.joblib", "*.pkl", "*.pickle", "*.skops"))),
+            Map.entry("xgboost", new Format("xgboost", List.of("*.bst", "*.json", "*.ubj"))),
+            Map.entry("lightgbm", new Format("lightgbm", List.of("*.bst", "*.txt"))),
+            Map.entry("catboost", new Format("catboost", List.of())),
+            Map.entry("pmml", new Format("pmml", List.of("*.pmml"))),
+            Map.entry("onnx", new Format("onnxruntime", List.of("*.onnx"))),
+            Map.entry("tensorflow", new Format("tensorflow", List.of())),
+            Map.entry("pytorch", new Format("pytorch", List.of())),
+            Map.entry("mlflow", new Format("mlflow", List.of())),
+            Map.entry("paddle", new Format("paddle", List.of())),
+            Map.entry("tflite", new Format("tflite", List.of())),
+            Map.entry("triton", new Format("", List.of())));
+
+    private static final Map<String, String> IMPLEMENTATIONS = Map.of(
+            "mlserver_sklearn.SKLearnModel", "sklearn",
+            "mlserver_xgboost.XGBoostModel", "xgboost",
+            "mlserver_lightgbm.LightGBMModel", "lightgbm",
+            "mlserver_catboost.CatboostModel", "catboost",
+            "mlserver_mlflow.MLflowRuntime", "mlflow");
+
+    /** Options that name the directory of the model's files. */
+    private static final List<String> DIRECTORIES =
+            List.of("model_dir", "model_base_path", "model_store", "model_repository", "model_path");
+
+    /** Options that configure a runtime's server process; here they have no effect on a single model. */
+    private static final Set<String> NO_EFFECT = Set.of(
+            "http_port",
+            "grpc_port",
+            "port",
+            "rest_port",
+            "rest_api_port",
+            "rest_api_timeout_in_ms",
+            "metrics_port",
+            "workers",
+            "nthread",
+            "max_threads",
+            "max_asyncio_workers",
+            "enable_grpc",
+            "enable_docs_url",
+            "enable_latency_logging",
+            "configure_logging",
+            "log_config_file",
+            "access_log_format",
+            "log_verbose",
+            "log_info",
+            "allow_grpc",
+            "allow_http",
+            "allow_metrics",
+            "strict_readiness",
+            "strict_model_config",
+            "exit_on_error",
+            "backend_directory",
+            "ts_config",
+            "start",
+            "foreground",
+            "file_system_poll_wait_seconds");
+
+    private static final Set<String> KNOWN = Set.of("model_name", "framework", "model_control_mode", "load_model");
+
+    /**
+     * Translates a workload. Reads the model's directory where necessary.
+     *
+     * @param files the fetched artifacts, in their order
+     * @throws ServingException INVALID_ARGUMENT or FAILED_PRECONDITION for a specification that cannot be served
+     */
+    static EngineModelSpec of(Workload workload, Model model, List<Path> files) {
+        List<String> warnings = new ArrayList<>();
+        Map<String, String> options = CommandLineOptions.read(model.arguments());
+        Map<String, String> environment = model.environment();
+        Map<String, String> parameters = new LinkedHashMap<>();
+        String modelName = workload.modelName();
+        String formatName = model.format().toLowerCase(Locale.ROOT);
+        if (model.artifacts().isEmpty()) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "the model has no storageUri",
+                    "set the predictor's storageUri or storage");
+        }
+        modelName = environment.getOrDefault("MLSERVER_MODEL_NAME", modelName);
+        modelName = options.getOrDefault("model_name", modelName);
+        String framework = options.get("framework");
+        if (framework != null && !framework.isEmpty()) {
+            formatName = framework.toLowerCase(Locale.ROOT);
+        }
+        String implementation = environment.getOrDefault("MLSERVER_MODEL_IMPLEMENTATION", "");
+        if (!implementation.isEmpty()) {
+            String of = IMPLEMENTATIONS.get(implementation);
+            if (of == null) {
+                warnings.add("MLSERVER_MODEL_IMPLEMENTATION=" + implementation
+                        + " is not known; the model's format selects the backend");
+            } else if (!FORMATS.containsKey(formatName)) {
+                formatName = of;
+            }
+        }
+        Path directory = directory(model, options, environment, files);
+        ignored(options, environment, warnings);
+        Format format = FORMATS.get(formatName);
+        if (format == null) {
+            format = new Format("", List.of());
+            warnings.add("the format '" + model.format()
+                    + "' has no backend of its own; the backend is detected from the files");
+        }
+        if (!model.limits().path("limits").isEmpty()) {
+            warnings.add("the limits " + model.limits().path("limits")
+                    + " are not enforced: the model runs inside the server process");
+        }
+        boolean proba = environment.getOrDefault("PREDICT_PROBA", "").equalsIgnoreCase("true");
+        if (proba && format.backend.equals("sklearn")) {
+            parameters.put("predict_proba", "true");
+        } else if (proba) {
+            warnings.add("PREDICT_PROBA only has an effect on scikit-learn models");
+        }
+        String file = settingsFile(directory, warnings);
+        boolean repository = formatName.equals("triton")
+                || (model.runtime().contains("triton") && file.isEmpty() && !isFlat(directory));
+        if (options.getOrDefault("model_control_mode", "none").equals("explicit")) {
+            warnings.add("--model-control-mode=explicit has no effect: every model of the repository is loaded");
+        }
+        Workload.Batcher batcher = workload.batcher();
+        Batching batching =
+                batcher == null ? null : new Batching(List.of(batcher.maxBatchSize()), batcher.maxLatency(), true);
+        if (batcher != null) {
+            // Responses carry a batch id, as those of KServe's batcher do.
+            parameters.put("nereid.batch_id", "true");
+        }
+        PlacedModel placed = new PlacedModel(
+                workload.namespace() + "/" + workload.revision(),
+                directory,
+                repository,
+                repository ? "" : format.backend,
+                file,
+                parameters,
+                1,
+                batching,
+                batcher == null ? 0 : batcher.maxBatchSize(),
+                "",
+                repository ? List.of() : format.files);
+        return new EngineModelSpec(placed, modelName, List.copyOf(warnings));
+    }
+
+    private static Path directory(
+            Model model, Map<String, String> options, Map<String, String> environment, List<Path> files) {
+        String asked = environment.get("MLSERVER_MODEL_URI");
+        for (String option : DIRECTORIES) {
+            asked = options.getOrDefault(option, asked);
+        }
+        Path first = files.get(0);
+        if (asked == null) {
+            return first;
+        }
+        for (int i = 0; i < files.size(); i++) {
+            Artifact artifact = model.artifacts().get(i);
+            String mount = artifact.mountPath();
+            if (asked.equals(mount) || asked.equals(mount + "/")) {
+                return files.get(i);
+            }
+            if (asked.startsWith(mount + "/")) {
+                Path inside = files.get(i)
+                        .resolve(asked.substring(mount.length() + 1))
+                        .normalize();
+                if (inside.startsWith(files.get(i)) && Files.exists(inside)) {
+                    return inside;
+                }
+                if (inside.startsWith(files.get(i)) && model.runtime().contains("torchserve")) {
+                    return files.get(i);
+                }
+                throw ServingException.invalidArgument(
+                        "the runtime's arguments name " + asked + ", which does not exist in the files from "
+                                + artifact.uri(),
+                        "correct the argument, or storageUri");
+            }
+        }
+        throw ServingException.invalidArgument(
+                "the runtime's arguments name " + asked + ", where no artifact is mounted",
+                "name " + model.artifacts().get(0).mountPath() + ", or a directory in it");
+    }
+
+    private static void ignored(Map<String, String> options, Map<String, String> environment, List<String> warnings) {
+        List<String> without = new ArrayList<>();
+        for (String option : options.keySet()) {
+            if (NO_EFFECT.contains(option)) {
+                without.add("--" + option);
+            } else if (!KNOWN.contains(option) && !DIRECTORIES.contains(option)) {
+                warnings.add("the argument --" + option + " is not known and has no effect");
+            }
+        }
+        if (!without.isEmpty()) {
+            warnings.add("the model runs inside the server process, where " + String.join(", ", without)
+                    + (without.size() == 1 ? " has" : " have") + " no effect");
+        }
+        for (String name : environment.keySet()) {
+            if (name.startsWith("MLSERVER_")
+                    && !Set.of("MLSERVER_MODEL_NAME", "MLSERVER_MODEL_URI", "MLSERVER_MODEL_IMPLEMENTATION")
+                            .contains(name)) {
+                warnings.add("the variable " + name + " has no effect on a model inside the server process");
+            }
+        }
+    }
+
+    /** Returns the model file that MLServer's model-settings.json names; empty without one. */
+    private static String settingsFile(Path directory, List<String> warnings) {
+        Path settings = directory.resolve("model-settings.json");
+        if (!Files.isRegularFile(settings)) {
+            return "";
+        }
+        try {
+            JsonNode tree = JSON.readTree(settings.toFile());
+            String uri = tree.path("parameters").path("uri").asText("");
+            if (tree.hasNonNull("name")) {
+                warnings.add("model-settings.json names the model '"
+                        + tree.path("name").asText() + "'; the name of the service is used instead");
+            }
+            Path file = directory.resolve(uri).normalize();
+            return uri.isEmpty() || !file.startsWith(directory) || !Files.isRegularFile(file)
+                    ? ""
+                    : directory.relativize(file).toString();
+        } catch (IOException | java.nio.file.InvalidPathException e) {
+            warnings.add("model-settings.json cannot be read: " + e.getMessage());
+            return "";
+        }
+    }
+
+    /**
+     * Whether a directory holds a model file itself (one model), rather than a directory for each model (a repository).
+     */
+    private static boolean isFlat(Path directory) {
+        if (Files.isRegularFile(directory)) {
+            return true;
+        }
+        try (Stream<Path> children = Files.list(directory)) {
+            return children.filter(Files::isRegularFile)
+                    .map(c -> String.valueOf(c.getFileName()))
+                    .anyMatch(n -> n.endsWith(".onnx")
+                            || n.endsWith(".pt")
+                            || n.endsWith(".plan")
+                            || n.equals("saved_model.pb")
+                            || n.endsWith(".graphdef"));
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Returns the message of a failure, with its remedy. */
+    public static String text(@Nullable Throwable e) {
+        if (e instanceof ServingException s) {
+            return s.describe();
+        }
+        return e == null ? "" : String.valueOf(e.getMessage());
+    }
+}

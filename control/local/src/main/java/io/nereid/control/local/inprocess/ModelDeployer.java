@@ -1,0 +1,196 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local.inprocess;
+
+import io.nereid.control.local.spi.EngineModels;
+import io.nereid.control.local.workload.EventLoop;
+import io.nereid.repository.ManagedModels.PlacedModel;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Deploys models to the engine and tracks the state of each. The engine always receives the complete list of models;
+ * calls never overlap, and changes during a call are combined into the next one. Confined to the event loop thread.
+ */
+public final class ModelDeployer {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelDeployer.class);
+
+    /** Delay before a list that the engine rejected is sent again. */
+    private static final Duration RETRY = Duration.ofSeconds(1);
+
+    private final EventLoop loop;
+    private final EngineModels models;
+    private final Map<String, PlacedModel> desired = new LinkedHashMap<>();
+    private final Map<String, List<String>> names = new HashMap<>();
+    private final Map<String, Map<Long, ServableState>> states = new HashMap<>();
+    private final Map<String, Runnable> listeners = new HashMap<>();
+    /** Whether a call to the engine is in progress. */
+    private boolean placing;
+    /** Whether the list has changed since the call in progress began. */
+    private boolean dirty;
+
+    public ModelDeployer(EventLoop loop, EngineModels models) {
+        this.loop = loop;
+        this.models = models;
+    }
+
+    /** Deploys or updates a model; {@code changed} is called at every state change, until the model is forgotten. */
+    void place(PlacedModel model, Runnable changed) {
+        PlacedModel before = desired.put(model.name(), model);
+        listeners.put(model.name(), changed);
+        if (before == null) {
+            // States of an earlier deployment must not be taken for states of this one.
+            names.remove(model.name());
+            states.entrySet()
+                    .removeIf(e -> isOf(model.name(), e.getKey())
+                            && e.getValue().values().stream().allMatch(ModelDeployer::ended));
+        }
+        if (!model.equals(before)) {
+            place();
+        }
+    }
+
+    /** Removes a model from the list; the engine unloads it. */
+    void withdraw(String name) {
+        if (desired.remove(name) != null) {
+            place();
+        }
+    }
+
+    /** Whether a withdrawn model has been unloaded completely. */
+    boolean gone(String name) {
+        return !placing && !dirty && states.keySet().stream().noneMatch(n -> isOf(name, n));
+    }
+
+    private static boolean ended(ServableState state) {
+        return state.phase() == Phase.FAILED || state.phase() == Phase.GONE;
+    }
+
+    private static boolean isOf(String placed, String name) {
+        return name.equals(placed) || (name.startsWith(placed) && name.charAt(placed.length()) == '/');
+    }
+
+    /** Removes the listener and the states of a withdrawn model. */
+    void forget(String name) {
+        if (!desired.containsKey(name)) {
+            listeners.remove(name);
+            names.remove(name);
+            states.keySet().removeIf(n -> isOf(name, n));
+        }
+    }
+
+    private void place() {
+        dirty = true;
+        if (placing) {
+            return;
+        }
+        placing = true;
+        dirty = false;
+        List<PlacedModel> all = List.copyOf(desired.values());
+        loop.io(() -> {
+            Map<String, List<String>> placed;
+            try {
+                placed = models.place(all);
+            } catch (RuntimeException e) {
+                LOG.error("models cannot be deployed: {}", EngineModelSpec.text(e));
+                placed = null;
+            }
+            Map<String, List<String>> result = placed;
+            loop.execute(() -> placed(result));
+        });
+    }
+
+    private void placed(@Nullable Map<String, List<String>> result) {
+        placing = false;
+        List<Runnable> toNotify = new ArrayList<>();
+        if (result == null) {
+            EventLoop.Timer unused = loop.after(RETRY, this::place);
+        } else {
+            result.forEach((name, all) -> {
+                if (desired.containsKey(name) && !all.equals(names.put(name, all))) {
+                    toNotify.add(listeners.getOrDefault(name, () -> {}));
+                }
+            });
+        }
+        if (dirty) {
+            place();
+        }
+        // Listeners of withdrawn models are called, too: they wait until the engine has unloaded their model.
+        listeners.forEach((name, listener) -> {
+            if (!desired.containsKey(name)) {
+                toNotify.add(listener);
+            }
+        });
+        toNotify.forEach(Runnable::run);
+    }
+
+    /** Receives a state change of a model version in the engine. */
+    public void state(ServableState state) {
+        String model = state.id().model();
+        Runnable listener = null;
+        // The models of a repository are named PLACED/NAME: the listener is that of the longest matching prefix.
+        String owner = model;
+        while (listener == null && !owner.isEmpty()) {
+            listener = listeners.get(owner);
+            if (listener == null) {
+                int slash = owner.lastIndexOf('/');
+                owner = slash < 0 ? "" : owner.substring(0, slash);
+            }
+        }
+        if (listener == null) {
+            return;
+        }
+        Map<Long, ServableState> versions = states.computeIfAbsent(model, m -> new TreeMap<>());
+        if (state.phase() == Phase.GONE) {
+            versions.remove(state.id().version());
+            if (versions.isEmpty()) {
+                states.remove(model);
+            }
+        } else {
+            versions.put(state.id().version(), state);
+        }
+        listener.run();
+    }
+
+    /** The model's names in the engine: several for a repository, none before it is deployed. */
+    List<String> names(String placed) {
+        return names.getOrDefault(placed, List.of());
+    }
+
+    /** Whether the model, or every model of the repository, is available. */
+    boolean available(String placed) {
+        List<String> all = names(placed);
+        return !all.isEmpty()
+                && all.stream()
+                        .allMatch(n -> states.getOrDefault(n, Map.of()).values().stream()
+                                .anyMatch(s -> s.phase() == Phase.AVAILABLE));
+    }
+
+    /** Returns why the model cannot be served; null while it is available or can become so. */
+    @Nullable
+    String failure(String placed) {
+        List<String> reasons = new ArrayList<>();
+        for (String name : names(placed)) {
+            Map<Long, ServableState> versions = states.getOrDefault(name, Map.of());
+            boolean available = versions.values().stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
+            boolean pending = versions.values().stream().anyMatch(s -> !ended(s));
+            for (ServableState s : versions.values()) {
+                if (!available && !pending && s.phase() == Phase.FAILED) {
+                    String what = name.equals(placed) ? "" : "model '" + name.substring(placed.length() + 1) + "': ";
+                    reasons.add(what + (s.reason() == null ? "it failed to load" : s.reason()));
+                }
+            }
+        }
+        return reasons.isEmpty() ? null : String.join("; ", reasons);
+    }
+}

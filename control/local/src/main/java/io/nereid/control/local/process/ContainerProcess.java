@@ -1,0 +1,436 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local.process;
+
+import io.nereid.base.Threads;
+import io.nereid.base.Units;
+import io.nereid.control.core.ObservedState.Failure;
+import io.nereid.control.core.Workload.ProcessContainer;
+import io.nereid.control.local.inprocess.EngineModelSpec;
+import io.nereid.control.local.workload.Backoff;
+import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.RevisionLog;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One container as a child process: starts it, probes it, restarts it when it exits, and stops it. Confined to the
+ * event loop thread.
+ *
+ * <p>The first restart follows at once, the next ones after 10 s, doubling to 5 min. After ten minutes without an exit
+ * the back-off starts over, as Kubernetes does it.
+ */
+final class ContainerProcess {
+    private static final Duration LONG_RUN = Duration.ofMinutes(10);
+    /**
+     * Readiness probe interval before the process is ready for the first time, so that a fast start is noticed soon.
+     */
+    private static final Duration STARTING_INTERVAL = Duration.ofMillis(250);
+
+    private static final Duration READY_INTERVAL = Duration.ofSeconds(10);
+    private static final Duration MEMORY_CHECK_INTERVAL = Duration.ofSeconds(5);
+    private static final int OUT_OF_MEMORY = 137;
+    private static final String NOT_READY = "RuntimeUnhealthy";
+
+    private final EventLoop loop;
+    private final ProcessSupervisor table;
+    private final String name;
+    private final ProcessContainer container;
+    private final ProcessSpecBuilder.Start start;
+    private final Path directory;
+    private final Duration grace;
+    private final RevisionLog log;
+    private final String prefix;
+    private final Runnable changed;
+    private final Backoff backoff = Backoff.ofRestarts();
+    private final long memoryLimit;
+    private final double cpuLimit;
+    private @Nullable Run run;
+    private int ends;
+    private boolean waiting;
+    private boolean stopping;
+    private boolean starting;
+    private boolean everReady;
+    private @Nullable Failure failure;
+    private EventLoop.Timer timer = EventLoop.Timer.NONE;
+    private @Nullable Runnable ended;
+
+    /** One run of the process, from start to exit. Confined to the event loop thread, except for {@link #lastLine}. */
+    private static final class Run {
+        final ProcessSupervisor.Started started;
+        final long since;
+        boolean ready;
+        boolean over;
+        int successes;
+        int failures;
+
+        @Nullable
+        String killedFor;
+
+        boolean outOfMemory;
+        volatile String lastLine = "";
+
+        Run(ProcessSupervisor.Started started, long since) {
+            this.started = started;
+            this.since = since;
+        }
+    }
+
+    /**
+     * Creates a container process without starting it.
+     *
+     * @param name unique among the running processes
+     * @param directory the working directory, unless the specification names one
+     * @param grace time between the request to end and the kill
+     * @param prefix prefix of the process's lines in the log
+     */
+    ContainerProcess(
+            EventLoop loop,
+            ProcessSupervisor table,
+            String name,
+            ProcessContainer container,
+            ProcessSpecBuilder.Start start,
+            Path directory,
+            Duration grace,
+            RevisionLog log,
+            String prefix,
+            Runnable changed) {
+        this.loop = loop;
+        this.table = table;
+        this.name = name;
+        this.container = container;
+        this.start = start;
+        Path own = start.workingDirectory();
+        this.directory = own == null ? directory : own;
+        this.grace = grace;
+        this.log = log;
+        this.prefix = prefix;
+        this.changed = changed;
+        this.memoryLimit = QuantityParser.bytes(
+                container.resources().path("limits").path("memory").asText(""));
+        this.cpuLimit = QuantityParser.number(
+                container.resources().path("limits").path("cpu").asText(""));
+    }
+
+    boolean ready() {
+        Run now = run;
+        return now != null && now.ready && !stopping;
+    }
+
+    @Nullable
+    Failure failure() {
+        return failure;
+    }
+
+    /** Whether the process exited or could not be started, and the restart is delayed. */
+    boolean failing() {
+        return waiting;
+    }
+
+    ProcessSpecBuilder.Start form() {
+        return start;
+    }
+
+    void start() {
+        if (stopping || starting) {
+            return;
+        }
+        waiting = false;
+        starting = true;
+        loop.io(() -> {
+            ProcessSupervisor.Started started = null;
+            RuntimeException error = null;
+            try {
+                started = table.start(name, start, directory, memoryLimit, cpuLimit);
+            } catch (RuntimeException e) {
+                error = e;
+            }
+            ProcessSupervisor.Started result = started;
+            RuntimeException problem = error;
+            if (result != null) {
+                Run life = new Run(result, loop.clock().nanos());
+                Threads.named("nereid-output").newThread(() -> copy(life)).start();
+                loop.execute(() -> started(life));
+                var unused = result.process()
+                        .onExit()
+                        .thenRun(() -> loop.io(() -> {
+                            table.sweep(result);
+                            loop.execute(() -> exited(life));
+                        }));
+            } else {
+                loop.execute(() -> notStarted(EngineModelSpec.text(problem)));
+            }
+        });
+    }
+
+    private void copy(Run life) {
+        try (BufferedReader reader = new BufferedReader(
+                new InputStreamReader(life.started.process().getInputStream(), StandardCharsets.UTF_8))) {
+            for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                if (!line.isBlank()) {
+                    life.lastLine = line;
+                }
+                log.add(prefix + line);
+            }
+        } catch (IOException e) {
+            // The pipe of a killed process breaks, which ends its output.
+            life.lastLine = life.lastLine.isEmpty() ? "" : life.lastLine;
+        }
+    }
+
+    private void notStarted(String reason) {
+        starting = false;
+        log.add(prefix + "not started: " + reason);
+        failure = failed("ModelLoadFailed", reason, null);
+        if (stopping) {
+            finish();
+            return;
+        }
+        waiting = true;
+        timer = loop.after(backoff.next(), this::start);
+        changed.run();
+    }
+
+    private void started(Run life) {
+        starting = false;
+        // The process can exit before this task runs; exited(life) has handled it then.
+        if (life.over) {
+            return;
+        }
+        run = life;
+        log.add(prefix + "started as process " + life.started.process().pid() + ": "
+                + String.join(" ", start.command()));
+        // Without cgroups, memory is polled and the process is killed over its limit; CPU limits are not enforced.
+        if (memoryLimit > 0 && !table.limits()) {
+            watch(life);
+        }
+        if (cpuLimit > 0 && !table.limits() && ends == 0) {
+            log.add(prefix + "warning: the limit of " + cpuLimit
+                    + " CPUs is not enforced: this server may not create control groups");
+        }
+        if (stopping) {
+            terminate(life);
+            return;
+        }
+        if (container.startupProbe() != null && !container.startupProbe().isEmpty()) {
+            Probe probe = Probe.of(container.startupProbe());
+            EventLoop.Timer unused = loop.after(probe.initialDelay(), () -> startup(life, probe));
+        } else {
+            up(life);
+        }
+        changed.run();
+    }
+
+    // ---- probes: each runs on the pool, and its result is applied on the event loop ----
+
+    private boolean current(Run life) {
+        return run == life && !life.over && !stopping;
+    }
+
+    private void ask(Run life, Probe probe, java.util.function.Consumer<@Nullable String> then) {
+        if (!current(life)) {
+            return;
+        }
+        loop.io(() -> {
+            String wrong = probe.ask(start, container.ports());
+            loop.execute(() -> {
+                if (current(life)) {
+                    then.accept(wrong);
+                }
+            });
+        });
+    }
+
+    private void startup(Run life, Probe probe) {
+        ask(life, probe, wrong -> {
+            life.failures = wrong == null ? 0 : life.failures + 1;
+            if (wrong == null) {
+                up(life);
+            } else if (life.failures >= probe.failures()) {
+                kill(life, "startup " + wrong);
+            } else {
+                EventLoop.Timer unused = loop.after(probe.period(), () -> startup(life, probe));
+            }
+        });
+    }
+
+    private void up(Run life) {
+        life.failures = 0;
+        Probe readiness = Probe.of(container.readinessProbe());
+        EventLoop.Timer first = loop.after(readiness.initialDelay(), () -> readiness(life, readiness));
+        if (container.livenessProbe() != null && !container.livenessProbe().isEmpty()) {
+            Probe liveness = Probe.of(container.livenessProbe());
+            int[] failures = new int[1];
+            first = loop.after(liveness.initialDelay(), () -> liveness(life, liveness, failures));
+        }
+        if (first == EventLoop.Timer.NONE) {
+            log.add(prefix + "the server is shutting down");
+        }
+    }
+
+    private void readiness(Run life, Probe probe) {
+        ask(life, probe, wrong -> {
+            boolean before = life.ready;
+            if (wrong == null) {
+                life.failures = 0;
+                life.successes++;
+                if (life.successes >= probe.successes()) {
+                    life.ready = true;
+                }
+            } else {
+                life.successes = 0;
+                life.failures++;
+                if (life.failures >= probe.failures()) {
+                    life.ready = false;
+                }
+            }
+            if (before != life.ready) {
+                log.add(prefix + (life.ready ? "ready" : "not ready any more: " + wrong));
+                if (life.ready) {
+                    everReady = true;
+                    failure = null;
+                } else {
+                    failure = failed(NOT_READY, String.valueOf(wrong), null);
+                }
+                changed.run();
+            }
+            // Not yet ready: probe often. The default probe (a TCP connection) of a ready process is slowed down, for
+            // it only repeats what every request shows.
+            Duration next = life.ready
+                    ? (probe.spec().isMissingNode() ? READY_INTERVAL : probe.period())
+                    : probe.spec().has("exec") || before || probe.period().compareTo(STARTING_INTERVAL) < 0
+                            ? probe.period()
+                            : STARTING_INTERVAL;
+            EventLoop.Timer unused = loop.after(next, () -> readiness(life, probe));
+        });
+    }
+
+    private void liveness(Run life, Probe probe, int[] failures) {
+        ask(life, probe, wrong -> {
+            failures[0] = wrong == null ? 0 : failures[0] + 1;
+            if (failures[0] >= probe.failures()) {
+                kill(life, "liveness " + wrong);
+            } else {
+                EventLoop.Timer unused = loop.after(probe.period(), () -> liveness(life, probe, failures));
+            }
+        });
+    }
+
+    private void watch(Run life) {
+        EventLoop.Timer unused = loop.after(MEMORY_CHECK_INTERVAL, () -> {
+            if (current(life)) {
+                loop.io(() -> {
+                    long held = ProcessSupervisor.residentBytes(life.started.process());
+                    loop.execute(() -> {
+                        if (current(life) && held > memoryLimit) {
+                            life.outOfMemory = true;
+                            kill(
+                                    life,
+                                    "it used " + Units.formatBytes(held) + " of memory, its limit is "
+                                            + Units.formatBytes(memoryLimit) + " (OOMKilled)");
+                        } else if (current(life)) {
+                            watch(life);
+                        }
+                    });
+                });
+            }
+        });
+    }
+
+    private void kill(Run life, String why) {
+        life.killedFor = why;
+        log.add(prefix + "is stopped: " + why);
+        terminate(life);
+    }
+
+    // ---- the end ----
+
+    private void exited(Run life) {
+        life.over = true;
+        if (run != life && run != null) {
+            return;
+        }
+        run = null;
+        starting = false;
+        int code = life.started.process().exitValue();
+        if (stopping) {
+            log.add(prefix + "exited with " + code);
+            finish();
+            return;
+        }
+        if (loop.clock().nanos() - life.since >= LONG_RUN.toNanos()) {
+            ends = 0;
+            backoff.reset();
+        }
+        ends++;
+        String killedFor = life.killedFor;
+        String last = life.lastLine.isEmpty() ? "without output" : life.lastLine;
+        failure = failed(
+                killedFor == null && !everReady ? "ModelLoadFailed" : NOT_READY,
+                "container '" + container.name() + "' exited with " + code + ": "
+                        + (killedFor == null ? last : killedFor),
+                life.outOfMemory ? Integer.valueOf(OUT_OF_MEMORY) : Integer.valueOf(code));
+        if (ends == 1) {
+            log.add(prefix + "exited with " + code + ", is restarted");
+            start();
+        } else {
+            Duration wait = backoff.next();
+            log.add(prefix + "exited with " + code + " (exit " + ends + "), is restarted in " + wait.toSeconds()
+                    + " s");
+            waiting = true;
+            timer = loop.after(wait, this::start);
+        }
+        changed.run();
+    }
+
+    private Failure failed(String reason, String message, @Nullable Integer code) {
+        return new Failure(reason, message, Instant.ofEpochMilli(loop.clock().millis()), code);
+    }
+
+    private void terminate(Run life) {
+        loop.io(() -> table.signal(life.started, false));
+        EventLoop.Timer unused = loop.after(grace, () -> {
+            if (!life.over) {
+                log.add(prefix + "has not exited within " + grace.toSeconds() + " s, is killed");
+                loop.io(() -> table.signal(life.started, true));
+            }
+        });
+    }
+
+    /** Asks the process to exit, kills it after the grace period, and runs the callback when it has exited. */
+    void stop(Runnable then) {
+        ended = then;
+        if (stopping) {
+            return;
+        }
+        stopping = true;
+        timer.cancel();
+        Run now = run;
+        if (now != null) {
+            terminate(now);
+        } else if (!starting) {
+            finish();
+        }
+    }
+
+    /** Prevents further restarts. Called at server shutdown. */
+    void abandon() {
+        stopping = true;
+        timer.cancel();
+    }
+
+    private void finish() {
+        Runnable then = ended;
+        ended = null;
+        if (then != null) {
+            then.run();
+        }
+        changed.run();
+    }
+}

@@ -1,0 +1,283 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local.process;
+
+import io.nereid.control.core.ObservedState.Failure;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.Workload.EnvironmentSource;
+import io.nereid.control.core.Workload.Process;
+import io.nereid.control.core.Workload.ProcessContainer;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.Destination.Replica;
+import io.nereid.control.local.inprocess.EngineModelSpec;
+import io.nereid.control.local.spi.ArtifactFetcher;
+import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.local.workload.Backoff;
+import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.RevisionLog;
+import io.nereid.control.local.workload.ServiceRouting;
+import io.nereid.control.local.workload.WorkloadRunner;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Runs the replicas of a revision as child processes. Confined to the event loop thread. */
+public final class ProcessRunner implements WorkloadRunner {
+    private static final String HOST = "127.0.0.1";
+    /**
+     * Time between the removal of a replica from the destination and the request to exit; covers requests on their way.
+     */
+    private static final Duration PASSING = Duration.ofSeconds(1);
+
+    private static final Duration GRACE = Duration.ofSeconds(30);
+    /** Annotation: seconds between the request to exit and the kill; 30 without it, as in Kubernetes. */
+    static final String GRACE_ANNOTATION = "nereid.io/termination-grace-period-seconds";
+
+    private final EventLoop loop;
+    private final ProcessSupervisor table;
+    private final LocalSettings settings;
+    private final ServiceRouting front;
+    private final PortAllocator ports;
+    private final Workload workload;
+    private final Process form;
+    private final ArtifactFetcher artifacts;
+    private final List<Path> files;
+    private final ServiceRouting.Gate gate;
+    private final RevisionLog log;
+    private final Runnable changed;
+    private final Duration grace;
+    private final List<Pod> pods = new ArrayList<>();
+    private final List<Pod> leaving = new ArrayList<>();
+    private final Set<String> warned = new HashSet<>();
+    private final Backoff backoff = Backoff.ofRestarts();
+    private EventLoop.Timer retry = EventLoop.Timer.NONE;
+    private List<Replica> published = List.of();
+    private int desired;
+    private @Nullable Failure failure;
+    private boolean failing;
+    private @Nullable Runnable ended;
+
+    /** One replica: the processes of its containers, and their ports. */
+    private record Pod(int number, List<ContainerProcess> children, List<Integer> ports) {
+        boolean ready() {
+            return children.stream().allMatch(ContainerProcess::ready);
+        }
+    }
+
+    public ProcessRunner(
+            EventLoop loop,
+            ProcessSupervisor table,
+            LocalSettings settings,
+            ServiceRouting front,
+            PortAllocator ports,
+            Workload workload,
+            ArtifactFetcher artifacts,
+            List<Path> files,
+            ServiceRouting.Gate gate,
+            RevisionLog log,
+            Runnable changed) {
+        this.loop = loop;
+        this.table = table;
+        this.settings = settings;
+        this.front = front;
+        this.ports = ports;
+        this.workload = workload;
+        this.form = (Process) workload.form();
+        this.artifacts = artifacts;
+        this.files = files;
+        this.gate = gate;
+        this.log = log;
+        this.changed = changed;
+        String seconds = workload.annotations().get(GRACE_ANNOTATION);
+        if (most() == 1 && workload.scaling().max() != 1) {
+            log.add("warning: the command listens on a fixed port, so there can be only one replica; let it take"
+                    + " the port"
+                    + " from $(PORT) or --http_port=$(PORT) to have more");
+        }
+        this.grace =
+                seconds == null || !seconds.matches("\\d{1,5}") ? GRACE : Duration.ofSeconds(Long.parseLong(seconds));
+    }
+
+    @Override
+    public int most() {
+        return ProcessSpecBuilder.hasAssignablePorts(workload, form) ? Integer.MAX_VALUE : 1;
+    }
+
+    @Override
+    public void scale(int replicas) {
+        desired = Math.min(replicas, most());
+        retry.cancel();
+        while (pods.size() > desired) {
+            leave(pods.remove(pods.size() - 1));
+        }
+        try {
+            while (pods.size() < desired) {
+                pods.add(pod(pods.size()));
+            }
+            failing = false;
+        } catch (RuntimeException e) {
+            failing = true;
+            failure = new Failure(
+                    "ModelLoadFailed",
+                    EngineModelSpec.text(e),
+                    Instant.ofEpochMilli(loop.clock().millis()),
+                    null);
+            log.add("not started: " + EngineModelSpec.text(e));
+            retry = loop.after(backoff.next(), () -> scale(desired));
+        }
+        stateChanged();
+    }
+
+    private Pod pod(int number) {
+        List<String> warnings = new ArrayList<>();
+        String predictor = workload.component() == Component.PREDICTOR
+                ? null
+                : HOST + ":" + front.localPort(workload.namespace(), workload.service(), Component.PREDICTOR);
+        List<ProcessSpecBuilder.Start> starts = ProcessSpecBuilder.starts(
+                workload, resolveVariables(), files, predictor, settings.environment(), ports, warnings);
+        warnings.stream().filter(warned::add).forEach(w -> log.add("warning: " + w));
+        List<ContainerProcess> children = new ArrayList<>();
+        List<Integer> taken = new ArrayList<>();
+        String podName = workload.namespace() + "." + workload.revision() + "." + number;
+        for (int i = 0; i < starts.size(); i++) {
+            ProcessSpecBuilder.Start start = starts.get(i);
+            boolean alone = starts.size() == 1 && number == 0;
+            children.add(new ContainerProcess(
+                    loop,
+                    table,
+                    podName + "." + start.container() + "."
+                            + Long.toString(loop.clock().nanos(), 36),
+                    form.containers().get(i),
+                    start,
+                    settings.directory().resolve("work").resolve(workload.namespace() + "." + workload.revision()),
+                    grace,
+                    log,
+                    alone ? "" : start.container() + "." + number + ": ",
+                    this::stateChanged));
+            taken.addAll(start.ports().values());
+        }
+        Pod pod = new Pod(number, List.copyOf(children), List.copyOf(taken));
+        children.forEach(ContainerProcess::start);
+        return pod;
+    }
+
+    /** Resolves the variables from secrets and config maps, with their current values. */
+    private Process resolveVariables() {
+        List<ProcessContainer> containers = new ArrayList<>();
+        for (ProcessContainer one : form.containers()) {
+            Map<String, String> environment = new LinkedHashMap<>();
+            for (EnvironmentSource source : one.environmentSources()) {
+                environment.putAll(artifacts.variables(source, workload.namespace()));
+            }
+            // Variables that the container lists itself override those from whole objects.
+            environment.putAll(one.environment());
+            containers.add(new ProcessContainer(
+                    one.name(),
+                    one.command(),
+                    one.arguments(),
+                    Collections.unmodifiableMap(environment),
+                    List.of(),
+                    one.workingDirectory(),
+                    one.ports(),
+                    one.readinessProbe(),
+                    one.livenessProbe(),
+                    one.startupProbe(),
+                    one.resources()));
+        }
+        return new Process(form.artifacts(), List.copyOf(containers));
+    }
+
+    private void leave(Pod pod) {
+        leaving.add(pod);
+        EventLoop.Timer unused = loop.after(PASSING, () -> stop(pod));
+    }
+
+    private void stop(Pod pod) {
+        int[] left = {pod.children.size()};
+        for (ContainerProcess child : pod.children) {
+            child.stop(() -> {
+                if (--left[0] == 0) {
+                    pod.ports.forEach(ports::release);
+                    leaving.remove(pod);
+                    stateChanged();
+                }
+            });
+        }
+    }
+
+    private void stateChanged() {
+        List<Replica> ready = pods.stream()
+                .filter(Pod::ready)
+                .map(p -> p.children.get(0).form())
+                .map(f -> new Replica(HOST, f.http(), f.grpc()))
+                .toList();
+        if (!ready.equals(published)) {
+            published = ready;
+            if (!ready.isEmpty()) {
+                failure = null;
+                backoff.reset();
+            }
+            gate.destination(new Destination.Processes(ready));
+        }
+        Runnable end = ended;
+        if (end != null && pods.isEmpty() && leaving.isEmpty()) {
+            ended = null;
+            end.run();
+        } else {
+            changed.run();
+        }
+    }
+
+    @Override
+    public int ready() {
+        return published.size();
+    }
+
+    @Override
+    public @Nullable Failure failure() {
+        for (Pod pod : pods) {
+            for (ContainerProcess child : pod.children) {
+                Failure f = child.failure();
+                if (f != null) {
+                    return f;
+                }
+            }
+        }
+        return failure;
+    }
+
+    @Override
+    public boolean failing() {
+        return failing || pods.stream().anyMatch(p -> p.children.stream().anyMatch(ContainerProcess::failing));
+    }
+
+    @Override
+    public void end(Runnable then) {
+        ended = then;
+        retry.cancel();
+        desired = 0;
+        List<Pod> all = List.copyOf(pods);
+        pods.clear();
+        leaving.addAll(all);
+        all.forEach(this::stop);
+        stateChanged();
+    }
+
+    /** Prevents further restarts. Called at server shutdown. */
+    public void abandon() {
+        for (List<Pod> all : List.of(pods, leaving)) {
+            for (Pod pod : all) {
+                pod.children.forEach(ContainerProcess::abandon);
+            }
+        }
+    }
+}

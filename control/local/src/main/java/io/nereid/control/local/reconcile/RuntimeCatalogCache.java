@@ -1,0 +1,131 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local.reconcile;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Caches the serving runtimes, storage containers and settings from the resource store, and the runtime catalog that
+ * each namespace gets from them. Invalid resources are skipped and logged. Thread-safe: guarded by one lock.
+ */
+public final class RuntimeCatalogCache {
+    private static final Logger LOG = LoggerFactory.getLogger(RuntimeCatalogCache.class);
+    /**
+     * Namespace of the ConfigMap with the defaults for all namespaces; one in another namespace applies to that one
+     * only.
+     */
+    public static final String HOME = "kserve";
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Map<String, ObjectNode> runtimes = new TreeMap<>();
+    private final Map<String, ObjectNode> clusterRuntimes = new TreeMap<>();
+    private final Map<String, ObjectNode> containers = new TreeMap<>();
+    private final Map<String, ObjectNode> configs = new TreeMap<>();
+    private final Map<String, RuntimeCatalog> catalogs = new ConcurrentHashMap<>();
+    private final Supplier<RuntimeCatalog.Gateway> gateway;
+    private final Supplier<InferenceServiceConfig> base;
+
+    /** @param base the defaults, for settings that are not stored */
+    public RuntimeCatalogCache(Supplier<RuntimeCatalog.Gateway> gateway, Supplier<InferenceServiceConfig> base) {
+        this.gateway = gateway;
+        this.base = base;
+    }
+
+    /** How the catalog uses a resource. */
+    public enum Role {
+        RUNTIME,
+        CLUSTER_RUNTIME,
+        STORAGE_CONTAINER,
+        CONFIG
+    }
+
+    /** Stores or removes a resource, and drops the cached catalogs. */
+    public void put(Role role, ObjectNode resource, boolean gone) {
+        String namespace = resource.path("metadata").path("namespace").asText("");
+        String key = namespace + "/" + resource.path("metadata").path("name").asText();
+        lock.lock();
+        try {
+            Map<String, ObjectNode> of = switch (role) {
+                case RUNTIME -> runtimes;
+                case CLUSTER_RUNTIME -> clusterRuntimes;
+                case STORAGE_CONTAINER -> containers;
+                case CONFIG -> configs;
+            };
+            if (gone) {
+                of.remove(role == Role.CONFIG ? namespace : key);
+            } else {
+                of.put(role == Role.CONFIG ? namespace : key, resource);
+            }
+            catalogs.clear();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns the catalog of a namespace. */
+    public RuntimeCatalog of(String namespace) {
+        RuntimeCatalog known = catalogs.get(namespace);
+        if (known != null) {
+            return known;
+        }
+        lock.lock();
+        try {
+            List<ObjectNode> own = runtimes.values().stream()
+                    .filter(r -> r.path("metadata").path("namespace").asText().equals(namespace))
+                    .toList();
+            InferenceServiceConfig config = base.get();
+            for (String of : List.of(HOME, namespace)) {
+                ObjectNode tree = configs.get(of);
+                if (tree != null) {
+                    try {
+                        config = config.with(tree);
+                    } catch (ServingException e) {
+                        LOG.error(
+                                "ConfigMap {}/{} is skipped: {}", of, InferenceServiceConfig.CONFIG_MAP, e.describe());
+                    }
+                }
+            }
+            RuntimeCatalog made = RuntimeCatalog.of(
+                    read(own, ServingRuntime::read),
+                    read(clusterRuntimes.values(), ServingRuntime::read),
+                    read(containers.values(), ClusterStorageContainer::read),
+                    config,
+                    gateway.get());
+            catalogs.put(namespace, made);
+            return made;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static <T> List<T> read(Iterable<ObjectNode> trees, Function<ObjectNode, T> reader) {
+        List<T> all = new ArrayList<>();
+        for (ObjectNode tree : trees) {
+            try {
+                all.add(reader.apply(tree));
+            } catch (ServingException e) {
+                LOG.error(
+                        "{} {} is skipped: {}",
+                        tree.path("kind").asText(),
+                        tree.path("metadata").path("name").asText(),
+                        e.describe());
+            }
+        }
+        return all;
+    }
+}

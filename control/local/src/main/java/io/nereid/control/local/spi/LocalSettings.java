@@ -1,0 +1,48 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local.spi;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+
+/**
+ * Settings of the control plane on one machine. Immutable.
+ *
+ * @param directory where pid files, logs and working directories of child processes are kept
+ * @param environment the server's environment; child processes inherit a fixed list of its variables, without secrets
+ * @param firstPort first of the ports that are assigned to child processes
+ * @param lastPort last of these ports
+ * @param logLines most lines kept in memory for each revision
+ * @param logBytes size at which a log file is rotated; one older file is kept
+ * @param tick evaluation interval of the autoscaler for a revision under load
+ * @param mostReplicas most replicas of a revision that sets no limit
+ * @param retries shortest and longest delay after which a failed reconciliation is retried
+ */
+public record LocalSettings(
+        Path directory,
+        Map<String, String> environment,
+        int firstPort,
+        int lastPort,
+        int logLines,
+        long logBytes,
+        Duration tick,
+        int mostReplicas,
+        Retries retries) {
+    /** Retry delays: they double from the shortest to the longest. */
+    public record Retries(Duration shortest, Duration longest) {}
+
+    /** Creates the default settings. */
+    public static LocalSettings of(Path directory, Map<String, String> environment) {
+        return new LocalSettings(
+                directory,
+                environment,
+                31_000,
+                32_700,
+                2_000,
+                10L << 20,
+                Duration.ofSeconds(2),
+                4 * Runtime.getRuntime().availableProcessors(),
+                new Retries(Duration.ofSeconds(1), Duration.ofMinutes(5)));
+    }
+}

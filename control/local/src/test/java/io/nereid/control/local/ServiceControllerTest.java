@@ -1,0 +1,326 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.admission.Admission;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.local.reconcile.EventRecorder;
+import io.nereid.control.local.reconcile.RevisionStore;
+import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.local.workload.Fakes;
+import io.nereid.control.local.workload.Fakes.FakeArtifacts;
+import io.nereid.control.local.workload.Fakes.FakeBuiltIns;
+import io.nereid.control.local.workload.Fakes.FakeFront;
+import io.nereid.control.local.workload.Fakes.FakeLoop;
+import io.nereid.control.local.workload.Fakes.FakeModels;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The controller with the real planner, with a simulated clock. */
+class ServiceControllerTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final Type SERVICES = new Type("serving.kserve.io", "inferenceservices");
+    private static final Type GRAPHS = new Type("serving.kserve.io", "inferencegraphs");
+    private static final LocalSettings.Retries RETRIES =
+            new LocalSettings.Retries(Duration.ofSeconds(1), Duration.ofMinutes(5));
+
+    @TempDir
+    Path disk;
+
+    private final MemoryStore store = new MemoryStore();
+    private Machine machine = null;
+
+    /** A fake infrastructure. */
+    private final class Machine {
+        final FakeLoop loop = new FakeLoop();
+        final FakeModels models = new FakeModels();
+        final FakeArtifacts artifacts = new FakeArtifacts();
+        final FakeBuiltIns builtIns = new FakeBuiltIns();
+        final FakeFront front = new FakeFront();
+        final LocalInfrastructure infrastructure =
+                new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
+        final ServiceController plane = new ServiceController(
+                store,
+                infrastructure,
+                RETRIES,
+                () -> new RuntimeCatalog.Gateway("localhost:8080", "localhost:8081"),
+                InferenceServiceConfig::defaults,
+                loop);
+
+        Machine() {
+            models.listener = infrastructure::modelState;
+            infrastructure.start();
+            plane.start();
+            loop.seconds(3);
+        }
+    }
+
+    @BeforeEach
+    void start() {
+        machine = new Machine();
+    }
+
+    private static ObjectNode service(String uri) {
+        return tree("{'apiVersion':'serving.kserve.io/v1beta1','kind':'InferenceService',"
+                + "'metadata':{'name':'iris','namespace':'default','generation':1},"
+                + "'spec':{'predictor':{'model':{'modelFormat':{'name':'sklearn'},'storageUri':'" + uri + "'}}}}");
+    }
+
+    private static ObjectNode tree(String json) {
+        try {
+            ObjectNode tree = (ObjectNode) JSON.readTree(json.replace('\'', '"'));
+            var kind = ResourceKinds.byKind(
+                    tree.path("apiVersion").asText(), tree.path("kind").asText());
+            return kind == null
+                    ? tree
+                    : new Admission(Admission.Surroundings.NONE)
+                            .admit(kind, tree, null)
+                            .resource();
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private void apply(ObjectNode service) {
+        if (store.get(new Key(SERVICES, "default", "iris")) == null) {
+            store.create(SERVICES, service);
+        } else {
+            ObjectNode old = Objects.requireNonNull(store.get(new Key(SERVICES, "default", "iris")));
+            old.set("spec", service.path("spec"));
+            old.withObject("/metadata")
+                    .put("generation", old.path("metadata").path("generation").asLong() + 1);
+            store.update(SERVICES, old, null);
+        }
+        machine.loop.seconds(5);
+    }
+
+    private @Nullable ObjectNode current() {
+        return store.get(new Key(SERVICES, "default", "iris"));
+    }
+
+    private JsonNode condition(String type) {
+        for (JsonNode c : Objects.requireNonNull(current()).path("status").path("conditions")) {
+            if (c.path("type").asText().equals(type)) {
+                return c;
+            }
+        }
+        return JSON.missingNode();
+    }
+
+    @Test
+    void anAppliedServiceBecomesReadyAndHasARoute() {
+        apply(service("s3://models/iris"));
+
+        assertThat(condition("Ready").path("status").asText()).isEqualTo("True");
+        assertThat(machine.front.routes).containsKey("default/iris");
+        assertThat(machine.models.placed).hasSize(1);
+        assertThat(store.list(EventRecorder.EVENTS, null).items())
+                .anyMatch(e -> e.path("reason").asText().equals("InferenceServiceReady"));
+        assertThat(Objects.requireNonNull(current())
+                        .path("metadata")
+                        .path("finalizers")
+                        .toString())
+                .contains("inferenceservice.finalizers");
+    }
+
+    @Test
+    void aSettledServiceIsWrittenNoMore() {
+        apply(service("s3://models/iris"));
+        int writes = store.writes;
+
+        machine.loop.seconds(120);
+
+        assertThat(store.writes).isEqualTo(writes);
+    }
+
+    @Test
+    void filesThatCannotBeHadAreInTheStatus() {
+        machine.artifacts.failing.put(
+                "s3://models/iris", ServingException.of(ErrorCode.NOT_FOUND, "no bucket 'models'"));
+        apply(service("s3://models/iris"));
+
+        assertThat(condition("Ready").path("status").asText()).isNotEqualTo("True");
+        assertThat(Objects.requireNonNull(current())
+                        .path("status")
+                        .path("modelStatus")
+                        .path("lastFailureInfo")
+                        .path("message")
+                        .asText())
+                .contains("no bucket 'models'");
+        assertThat(machine.front.routes.toString()).doesNotContain("percent=100");
+    }
+
+    @Test
+    void aNewRevisionTakesTrafficWhenItIsReadyAndTheOldOneGoes() {
+        apply(service("s3://models/iris"));
+        machine.artifacts.failing.put("s3://models/iris2", ServingException.of(ErrorCode.NOT_FOUND, "no iris2"));
+
+        apply(service("s3://models/iris2"));
+        assertThat(machine.front.routes.get("default/iris").toString())
+                .contains("00001")
+                .doesNotContain("00002");
+        assertThat(machine.models.placed.keySet()).anyMatch(n -> n.contains("00001"));
+
+        machine.artifacts.failing.clear();
+        machine.loop.seconds(400);
+        assertThat(machine.front.routes.get("default/iris").toString()).contains("00002");
+        assertThat(machine.models.placed.keySet()).anyMatch(n -> n.contains("00002"));
+    }
+
+    @Test
+    void aDeletedServiceDrainsAndGoes() {
+        apply(service("s3://models/iris"));
+        var gate = machine.front.gates.values().iterator().next();
+        gate.busy = true;
+
+        store.delete(new Key(SERVICES, "default", "iris"), null);
+        machine.loop.seconds(5);
+        assertThat(current()).isNotNull();
+        assertThat(gate.closed).isTrue();
+        assertThat(machine.front.routes).isEmpty();
+
+        Objects.requireNonNull(gate.drained).run();
+        machine.loop.seconds(5);
+        assertThat(current()).isNull();
+        assertThat(machine.models.placed).isEmpty();
+        assertThat(store.get(new Key(RevisionStore.REVISIONS, "default", "iris")))
+                .isNull();
+    }
+
+    @Test
+    void afterAKillEverythingComesBackUnderItsNames() {
+        apply(service("s3://models/iris"));
+        apply(service("s3://models/iris2"));
+        var route = machine.front.routes.get("default/iris");
+        int writes = store.writes;
+
+        machine.plane.close();
+        machine = new Machine();
+        machine.loop.seconds(5);
+
+        assertThat(machine.front.routes.get("default/iris")).isEqualTo(route);
+        assertThat(machine.models.placed.keySet()).anyMatch(n -> n.contains("00002"));
+        assertThat(condition("Ready").path("status").asText()).isEqualTo("True");
+        assertThat(store.writes - writes).isLessThan(12);
+    }
+
+    @Test
+    void aServerThatComesBackSaysWhenItKnowsItsServices() throws Exception {
+        assertThat(machine.plane.settled(Duration.ZERO)).as("there were none").isTrue();
+        apply(service("s3://models/iris"));
+        FakeLoop loop = new FakeLoop();
+        FakeFront front = new FakeFront();
+        LocalInfrastructure infrastructure = new LocalInfrastructure(
+                Fakes.settings(disk), new FakeModels(), new FakeArtifacts(), new FakeBuiltIns(), front, loop);
+        ServiceController plane = new ServiceController(
+                store,
+                infrastructure,
+                RETRIES,
+                () -> RuntimeCatalog.Gateway.UNKNOWN,
+                InferenceServiceConfig::defaults,
+                loop);
+        plane.start();
+        boolean before = plane.settled(Duration.ZERO);
+        assertThat(before).isEqualTo(!front.routes.isEmpty());
+        loop.seconds(3);
+        assertThat(plane.settled(Duration.ZERO)).isTrue();
+        assertThat(front.routes).isNotEmpty();
+    }
+
+    @Test
+    void aServiceThatWasMadeAnewBeginsWithTheFirstRevision() {
+        apply(service("s3://models/iris"));
+        apply(service("s3://models/iris2"));
+        store.delete(new Key(SERVICES, "default", "iris"), null);
+        machine.loop.seconds(5);
+
+        apply(service("s3://models/iris3"));
+
+        assertThat(machine.models.placed.keySet()).hasSize(1).allMatch(n -> n.contains("00001"));
+    }
+
+    @Test
+    void aFullDiskIsTriedAgain() {
+        store.create(SERVICES, service("s3://models/iris"));
+        store.failing = 2;
+        machine.loop.seconds(30);
+
+        assertThat(condition("Ready").path("status").asText()).isEqualTo("True");
+    }
+
+    @Test
+    void aRuntimeThatComesLaterIsTakenUp() {
+        ObjectNode service = service("s3://models/iris");
+        ((ObjectNode) service.at("/spec/predictor/model")).put("runtime", "mine");
+        apply(service);
+        assertThat(Objects.requireNonNull(current())
+                        .path("status")
+                        .path("modelStatus")
+                        .path("lastFailureInfo")
+                        .path("reason")
+                        .asText())
+                .isEqualTo("RuntimeNotRecognized");
+
+        store.create(
+                new Type("serving.kserve.io", "clusterservingruntimes"),
+                tree(
+                        "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'ClusterServingRuntime',"
+                            + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
+                            + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
+                            + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
+        machine.loop.seconds(5);
+
+        assertThat(condition("Ready").path("status").asText()).isEqualTo("True");
+    }
+
+    @Test
+    void aGraphIsReadyWhenItsServicesAre() {
+        store.create(
+                GRAPHS,
+                tree("{'apiVersion':'serving.kserve.io/v1alpha1','kind':'InferenceGraph',"
+                        + "'metadata':{'name':'pipe','namespace':'default','generation':1},"
+                        + "'spec':{'nodes':{'root':{'routerType':'Sequence','steps':[{'serviceName':'iris'}]}}}}"));
+        machine.loop.seconds(5);
+        assertThat(machine.builtIns.graphs).isZero();
+
+        apply(service("s3://models/iris"));
+        machine.loop.seconds(5);
+
+        assertThat(machine.builtIns.graphs).isEqualTo(1);
+        assertThat(machine.front.routes).containsKey("default/pipe");
+    }
+
+    @Test
+    void eventsThatComeAgainAreCountedAndOldOnesGo() {
+        ObjectNode about = service("s3://models/iris");
+        EventRecorder events = new EventRecorder(store, machine.loop.clock());
+        var event = new io.nereid.control.core.Plan.Event("Warning", "Odd", "it is odd");
+        events.record(about, event);
+        machine.loop.seconds(2);
+        events.record(about, event);
+
+        var kept = store.list(EventRecorder.EVENTS, null).items();
+        assertThat(kept).hasSize(1);
+        assertThat(kept.get(0).path("count").asInt()).isEqualTo(2);
+
+        machine.loop.seconds(4000);
+        assertThat(store.list(EventRecorder.EVENTS, null).items()).isEmpty();
+    }
+}

@@ -1,0 +1,191 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local.inprocess;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.Workload.Model;
+import io.nereid.control.local.workload.Fakes;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class EngineModelSpecTest {
+    @TempDir
+    Path disk;
+
+    private EngineModelSpec of(String format, String runtime, List<String> arguments, Map<String, String> environment) {
+        Model model = new Model(
+                List.of(Fakes.artifact("s3://models/iris")),
+                format,
+                null,
+                "v1",
+                runtime,
+                arguments,
+                environment,
+                JsonNodeFactory.instance.objectNode());
+        return EngineModelSpec.of(
+                Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of(disk));
+    }
+
+    private EngineModelSpec sklearn(List<String> arguments, Map<String, String> environment) {
+        return of("sklearn", "kserve-sklearnserver", arguments, environment);
+    }
+
+    @Test
+    void aSklearnModelHasItsBackendAndItsFiles() {
+        EngineModelSpec form =
+                sklearn(List.of("--model_name=iris", "--model_dir=/mnt/models", "--http_port=8080"), Map.of());
+
+        assertThat(form.placed().backend()).isEqualTo("sklearn");
+        assertThat(form.placed().expectedFiles()).contains("*.joblib", "*.pkl", "*.pickle");
+        assertThat(form.placed().name()).isEqualTo("default/iris-1");
+        assertThat(form.placed().repository()).isFalse();
+        assertThat(form.warnings()).singleElement().asString().contains("--http_port has no effect");
+    }
+
+    @Test
+    void predictProbaIsTheBackendsParameter() {
+        assertThat(sklearn(List.of(), Map.of("PREDICT_PROBA", "true")).placed().parameters())
+                .containsEntry("predict_proba", "true");
+        assertThat(of("xgboost", "kserve-xgbserver", List.of(), Map.of("PREDICT_PROBA", "true"))
+                        .warnings())
+                .anyMatch(w -> w.contains("PREDICT_PROBA"));
+    }
+
+    @Test
+    void anUnknownArgumentIsToldByName() {
+        assertThat(sklearn(List.of("--tempreature=3"), Map.of()).warnings())
+                .containsExactly("the argument --tempreature is not known and has no effect");
+    }
+
+    @Test
+    void modelDirMayBeADirectoryOfTheFilesButNoneOutside() throws Exception {
+        Files.createDirectories(disk.resolve("sub"));
+
+        assertThat(sklearn(List.of("--model_dir", "/mnt/models/sub"), Map.of())
+                        .placed()
+                        .directory())
+                .isEqualTo(disk.resolve("sub"));
+        assertThatThrownBy(() -> sklearn(List.of("--model_dir=/etc"), Map.of()))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining("/etc");
+        assertThatThrownBy(() -> sklearn(List.of("--model_dir=/mnt/models/../../etc"), Map.of()))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining("does not exist in the files");
+    }
+
+    @Test
+    void tensorflowServingsBasePathIsHonoured() {
+        EngineModelSpec form = of(
+                "tensorflow",
+                "kserve-tensorflow-serving",
+                List.of("--model_name=flowers", "--port=9000", "--rest_api_port=8080", "--model_base_path=/mnt/models"),
+                Map.of());
+
+        assertThat(form.modelName()).isEqualTo("flowers");
+        assertThat(form.placed().directory()).isEqualTo(disk);
+        assertThat(form.placed().backend()).isEqualTo("tensorflow");
+    }
+
+    @Test
+    void tritonsStoreIsARepositoryUnlessAModelLiesInItItself() throws Exception {
+        List<String> arguments = List.of("--model-store=/mnt/models", "--grpc-port=9000", "--http-port=8080");
+        assertThat(of("triton", "kserve-tritonserver", arguments, Map.of())
+                        .placed()
+                        .repository())
+                .isTrue();
+        assertThat(of("onnx", "kserve-tritonserver", arguments, Map.of())
+                        .placed()
+                        .repository())
+                .isTrue();
+
+        Files.writeString(disk.resolve("style.onnx"), "x");
+        EngineModelSpec flat = of("onnx", "kserve-tritonserver", arguments, Map.of());
+        assertThat(flat.placed().repository()).isFalse();
+        assertThat(flat.placed().backend()).isEqualTo("onnxruntime");
+    }
+
+    @Test
+    void mlserversVariablesAndSettingsAreHonoured() throws Exception {
+        Files.writeString(
+                disk.resolve("model-settings.json"),
+                "{\"name\":\"x\",\"implementation\":\"mlserver_sklearn.SKLearnModel\",\"parameters\":{\"uri\":\"./a.joblib\"}}");
+        Files.writeString(disk.resolve("a.joblib"), "x");
+
+        EngineModelSpec form = of(
+                "sklearn",
+                "kserve-mlserver",
+                List.of(),
+                Map.of(
+                        "MLSERVER_MODEL_NAME",
+                        "other",
+                        "MLSERVER_MODEL_URI",
+                        "/mnt/models",
+                        "MLSERVER_MODEL_IMPLEMENTATION",
+                        "mlserver_sklearn.SKLearnModel",
+                        "MLSERVER_HTTP_PORT",
+                        "8080"));
+
+        assertThat(form.modelName()).isEqualTo("other");
+        assertThat(form.placed().modelFile()).isEqualTo("a.joblib");
+        assertThat(form.warnings())
+                .anyMatch(w -> w.contains("MLSERVER_HTTP_PORT"))
+                .anyMatch(w -> w.contains("'x'"));
+    }
+
+    @Test
+    void predictiveserversFrameworkSaysTheFormat() {
+        assertThat(of("custom", "kserve-predictiveserver", List.of("--framework=lightgbm"), Map.of())
+                        .placed()
+                        .backend())
+                .isEqualTo("lightgbm");
+    }
+
+    @Test
+    void withoutFilesThereIsNothingToServe() {
+        Model model = new Model(
+                List.of(), "sklearn", null, "v1", "x", List.of(), Map.of(), JsonNodeFactory.instance.objectNode());
+
+        assertThatThrownBy(() -> EngineModelSpec.of(
+                        Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of()))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining("storageUri");
+    }
+
+    @Test
+    void theBatcherIsTheEngines() {
+        Workload plain = Fakes.model("iris-1", Fakes.ONE);
+        Workload batched = new Workload(
+                plain.namespace(),
+                plain.service(),
+                plain.component(),
+                plain.revision(),
+                plain.modelName(),
+                plain.form(),
+                plain.scaling(),
+                0,
+                plain.timeout(),
+                null,
+                new Workload.Batcher(32, Duration.ofMillis(500)),
+                Map.of(),
+                Map.of());
+
+        var placed = EngineModelSpec.of(batched, (Model) batched.form(), List.of(disk))
+                .placed();
+        assertThat(placed.parameters()).containsEntry("nereid.batch_id", "true");
+
+        assertThat(Objects.requireNonNull(placed.batching()).maxQueueDelay()).isEqualTo(Duration.ofMillis(500));
+        assertThat(placed.maxBatchSize()).isEqualTo(32);
+    }
+}
