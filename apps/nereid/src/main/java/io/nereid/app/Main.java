@@ -2,6 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.app.client.InferCommand;
+import io.nereid.app.client.ModelsCommand;
+import io.nereid.app.control.ApplyCommand;
+import io.nereid.app.control.DeleteCommand;
+import io.nereid.app.control.DescribeCommand;
+import io.nereid.app.control.ExplainSelectionCommand;
+import io.nereid.app.control.GetCommand;
+import io.nereid.app.control.LogsCommand;
+import io.nereid.app.control.WaitCommand;
+import io.nereid.app.plugins.PluginsCommand;
+import io.nereid.app.process.ProgramVersion;
+import io.nereid.app.replay.ReplayCommand;
+import io.nereid.app.serve.CdsTrainingCommand;
+import io.nereid.app.serve.ServeCommand;
+import io.nereid.app.serve.ValidateCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -14,11 +29,11 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** The program's entry. Exit codes: 0 done, 1 it failed, 2 the command line is wrong. */
+/** The entry point of the program. Exit codes: 0 success, 1 failure, 2 invalid command line. Stateless. */
 @Command(
         name = "nereid",
         mixinStandardHelpOptions = true,
-        versionProvider = Version.class,
+        versionProvider = ProgramVersion.class,
         synopsisSubcommandLabel = "COMMAND",
         description = "Serves machine-learning models over KServe V1, Open Inference V2 (REST and gRPC) and metrics.",
         subcommands = {
@@ -36,7 +51,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             WaitCommand.class,
             ExplainSelectionCommand.class,
             VersionCommand.class,
-            PracticeCommand.class,
+            CdsTrainingCommand.class,
             CommandLine.HelpCommand.class
         },
         footer = {
@@ -50,24 +65,24 @@ import picocli.CommandLine.UnmatchedArgumentException;
 public final class Main {
     private Main() {}
 
-    /** Runs a command and ends the process with its exit code. */
+    /** Runs a command and exits with its exit code. */
     public static void main(String[] args) {
         System.exit(commandLine().execute(args));
     }
 
-    /** A wrong command line: what is wrong, what may have been meant, and where the options are listed. */
+    /** Reports an invalid command line: the error, a suggestion, and the help command. */
     private static int explain(ParameterException e, String[] args) {
         CommandLine command = e.getCommandLine();
         PrintWriter err = command.getErr();
-        String refused = refused(e, command);
-        err.println("nereid: " + (refused == null ? e.getMessage() : refused));
+        String unsupported = unsupported(e, command);
+        err.println("nereid: " + (unsupported == null ? e.getMessage() : unsupported));
         if (e instanceof UnmatchedArgumentException unmatched
                 && !unmatched.getUnmatched().isEmpty()) {
             List<String> known = new ArrayList<>(command.getSubcommands().keySet());
             command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
             String given = unmatched.getUnmatched().get(0);
             int equals = given.indexOf('=');
-            String hint = refused != null
+            String hint = unsupported != null
                     ? ""
                     : NameSuggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
             if (!hint.isEmpty()) {
@@ -76,28 +91,28 @@ public final class Main {
         }
         String name = command.getCommandSpec().qualifiedName();
         err.println("  " + (name.equals("nereid") ? "nereid help" : name.replace("nereid ", "nereid help "))
-                + " lists what there is");
+                + " lists the options");
         err.flush();
         return command.getCommandSpec().exitCodeOnInvalidInput();
     }
 
-    /** What to say of an option of tritonserver that this server does not have; null for any other mistake. */
-    private static @Nullable String refused(ParameterException e, CommandLine command) {
+    /** Returns the message for a tritonserver option that is not supported; null for other errors. */
+    private static @Nullable String unsupported(ParameterException e, CommandLine command) {
         if (!(e instanceof UnmatchedArgumentException unmatched)
                 || unmatched.getUnmatched().isEmpty()
                 || !command.getCommandName().equals("serve")) {
             return null;
         }
         String option = unmatched.getUnmatched().get(0).replaceFirst("=.*", "");
-        String why = RefusedFlags.why(option);
+        String why = UnsupportedFlags.why(option);
         return why == null ? null : option + " is not supported: " + why;
     }
 
-    static CommandLine commandLine() {
+    public static CommandLine commandLine() {
         return new CommandLine(new Main())
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setUsageHelpAutoWidth(true)
-                .setDefaultValueProvider(new Environment())
+                .setDefaultValueProvider(new EnvironmentDefaultProvider())
                 .setParameterExceptionHandler(Main::explain)
                 .setExecutionExceptionHandler((e, cmd, parsed) -> {
                     ServingException failure = ServingException.from(e);

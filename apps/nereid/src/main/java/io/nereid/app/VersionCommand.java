@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.app.plugins.BackendLoader;
+import io.nereid.app.plugins.MissingPluginBackend;
+import io.nereid.app.process.ProgramVersion;
 import java.io.PrintWriter;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -17,11 +20,11 @@ final class VersionCommand implements Runnable {
     @Override
     public void run() {
         PrintWriter out = spec.commandLine().getOut();
-        out.println("nereid " + Version.number());
+        out.println("nereid " + ProgramVersion.number());
         out.println("java " + Runtime.version() + " (" + System.getProperty("java.vm.vendor") + ")");
-        Backends.find()
+        BackendLoader.find()
                 .forEach(b -> out.println("backend " + b.name()
-                        + (b instanceof AbsentBackend absent ? " (" + absent.reason() + ")" : "")));
+                        + (b instanceof MissingPluginBackend absent ? " (" + absent.reason() + ")" : "")));
         out.flush();
     }
 }

@@ -45,16 +45,16 @@ class CommandLineTest {
         assertThat(run("serve", dir.toString(), "--backend-config", "x")).isEqualTo(1);
         assertThat(err.toString()).contains("--backend-config 'x' is not [BACKEND,]KEY=VALUE");
         assertThat(run("serve", dir.toString(), "--load-model", "x")).isEqualTo(1);
-        assertThat(err.toString()).contains("--load-model needs --model-control-mode explicit");
+        assertThat(err.toString()).contains("--load-model requires --model-control-mode explicit");
         assertThat(err.toString()).doesNotContain("\tat ");
     }
 
     @Test
     void optionsOfTritonserverAreTakenOrRefusedWithASentence(@TempDir Path dir) {
         assertThat(run("serve", dir.toString(), "--reuse-http-port=true")).isEqualTo(2);
-        assertThat(err.toString()).contains("--reuse-http-port is not supported: one process listens on a port");
+        assertThat(err.toString()).contains("--reuse-http-port is not supported: a port belongs to one process");
         assertThat(run("serve", dir.toString(), "--rate-limit-resource", "R:1")).isEqualTo(1);
-        assertThat(err.toString()).contains("--rate-limit-resource needs --rate-limit=execution_count");
+        assertThat(err.toString()).contains("--rate-limit-resource requires --rate-limit=execution_count");
         assertThat(run("serve", dir.toString(), "--cache-config", "local,size=1", "--cache-config", "redis,host=h"))
                 .isEqualTo(1);
         assertThat(err.toString())
@@ -78,7 +78,7 @@ class CommandLineTest {
         CommandLine serve = Main.commandLine().getSubcommands().get("serve");
         serve.getCommandSpec().options().forEach(option -> {
             for (String name : option.names()) {
-                assertThat(RefusedFlags.why(name)).as(name).isNull();
+                assertThat(UnsupportedFlags.why(name)).as(name).isNull();
             }
         });
     }
@@ -89,12 +89,12 @@ class CommandLineTest {
         Files.writeString(dir.resolve("square/config.pbtxt"), "backend: \"square\"\n");
         Files.createDirectories(dir.resolve("pipe/1"));
         Files.writeString(dir.resolve("pipe/config.pbtxt"), """
-                platform: "ensemble"
-                input { name: "N" data_type: TYPE_FP32 dims: [ 1 ] }
-                output { name: "R" data_type: TYPE_INT32 dims: [ 1 ] }
-                ensemble_scheduling { step { model_name: "square" model_version: -1
-                  input_map { key: "IN" value: "N" } output_map { key: "OUT" value: "R" } } }
-                """);
+            platform: "ensemble"
+            input { name: "N" data_type: TYPE_FP32 dims: [ 1 ] }
+            output { name: "R" data_type: TYPE_INT32 dims: [ 1 ] }
+            ensemble_scheduling { step { model_name: "square" model_version: -1
+              input_map { key: "IN" value: "N" } output_map { key: "OUT" value: "R" } } }
+            """);
         assertThat(run("validate", dir.toString(), "--files-only")).isZero();
         assertThat(run("validate", dir.toString())).isEqualTo(1);
         assertThat(out.toString()).contains("pipe").contains("inconsistent data type");
@@ -150,7 +150,7 @@ class CommandLineTest {
     void noServerIsSaidSoWithWhatToDo() {
         assertThat(run("models", "--url", "127.0.0.1:1")).isEqualTo(1);
         assertThat(err.toString())
-                .contains("no server answers at http://127.0.0.1:1")
+                .contains("no server responds at http://127.0.0.1:1")
                 .contains("nereid serve");
     }
 

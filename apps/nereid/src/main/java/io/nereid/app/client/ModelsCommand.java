@@ -1,0 +1,127 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.client;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.app.serve.ModelListReloader;
+import io.nereid.app.text.ProgressPrinter;
+import io.nereid.app.text.TextTable;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.repository.layout.ModelServerConfig;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid models}: list, load and unload the models of a running server. */
+@Command(
+        name = "models",
+        mixinStandardHelpOptions = true,
+        description = "List, load or unload the models of a running server, or replace its list of models.")
+@SuppressWarnings("NullAway.Init") // set by picocli
+public final class ModelsCommand implements Runnable {
+    @Option(
+            names = "--url",
+            defaultValue = "http://127.0.0.1:8080",
+            scope = picocli.CommandLine.ScopeType.INHERIT,
+            description = "The server (default: ${DEFAULT-VALUE}).")
+    private String url;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        list();
+    }
+
+    @Command(
+            description = "Show every model, its versions and their states (the default).",
+            mixinStandardHelpOptions = true)
+    void list() {
+        JsonNode index = new ServerClient(url).post("/v2/repository/index", null);
+        TextTable table = new TextTable("MODEL", "VERSION", "STATE", "REASON");
+        for (JsonNode model : index) {
+            table.row(
+                    model.path("name").asText(),
+                    model.path("version").asText("-"),
+                    model.path("state").asText("not loaded"),
+                    model.path("reason").asText(""));
+        }
+        PrintWriter out = out();
+        table.print(out);
+        out.flush();
+    }
+
+    @Command(description = "Load or reload a model from the repository.", mixinStandardHelpOptions = true)
+    void load(@Parameters(paramLabel = "MODEL") String model) {
+        change(model, "load");
+        out().println(model + " is loaded");
+        out().flush();
+    }
+
+    @Command(description = "Unload every version of a model.", mixinStandardHelpOptions = true)
+    void unload(@Parameters(paramLabel = "MODEL") String model) {
+        change(model, "unload");
+        out().println(model + " is unloaded");
+        out().flush();
+    }
+
+    @Command(
+            description = "Replace the list of models of a server started with --model_config_file.",
+            mixinStandardHelpOptions = true)
+    int reload(
+            @Parameters(paramLabel = "FILE", description = "The new list, in TensorFlow Serving's format.") Path file,
+            @Option(names = "--dry-run", description = "Only show what would be loaded and unloaded.") boolean dryRun) {
+        ModelServerConfig.read(file);
+        String text;
+        try {
+            text = Files.readString(file);
+        } catch (IOException e) {
+            throw ServingException.wrap(ErrorCode.NOT_FOUND, "cannot read '" + file + "': " + e.getMessage(), e);
+        }
+        JsonNode changes = ProgressPrinter.during(
+                        "reloading",
+                        spec.commandLine().getErr(),
+                        () -> new ServerClient(url).postText(ModelListReloader.PATH + "?dry_run=" + dryRun, text))
+                .path("changes");
+        TextTable table = new TextTable("MODEL", dryRun ? "WOULD BE" : "IS", "LOAD", "UNLOAD", "");
+        boolean failed = false;
+        for (JsonNode change : changes) {
+            failed |= change.has("error");
+            table.row(
+                    change.path("model").asText(),
+                    change.path("action").asText(),
+                    versions(change.path("load")),
+                    versions(change.path("unload")),
+                    change.path("error").asText(""));
+        }
+        table.print(out());
+        out().flush();
+        return failed ? 1 : 0;
+    }
+
+    private static String versions(JsonNode list) {
+        StringBuilder text = new StringBuilder();
+        list.forEach(v -> text.append(text.isEmpty() ? "" : ", ").append(v.asLong()));
+        return text.isEmpty() ? "-" : text.toString();
+    }
+
+    private void change(String model, String verb) {
+        ProgressPrinter.during(
+                verb + "ing " + model,
+                spec.commandLine().getErr(),
+                () -> new ServerClient(url)
+                        .post("/v2/repository/models/" + ServerClient.segment(model) + "/" + verb, null));
+    }
+
+    private PrintWriter out() {
+        return spec.commandLine().getOut();
+    }
+}

@@ -1,0 +1,115 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.control;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.control.ControlOptions.Named;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid apply}: server-side apply of the resources in files. */
+@Command(
+        name = "apply",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        description = {
+            "Create resources from files, or update existing ones (server-side apply).",
+            "A field that an earlier apply has set and that the file no longer has is removed."
+        },
+        footer = {
+            "",
+            "  nereid apply -f iris.yaml",
+            "  nereid apply -f services/ -R",
+            "  cat iris.yaml | nereid apply -f -"
+        })
+@SuppressWarnings("NullAway.Init") // set by picocli
+public final class ApplyCommand implements Callable<Integer> {
+    @Option(
+            names = {"-f", "--filename"},
+            required = true,
+            paramLabel = "FILE",
+            description = "A file or a directory with YAML or JSON; - for standard input. May be repeated.")
+    private List<String> files;
+
+    @Option(
+            names = {"-R", "--recursive"},
+            description = "Include subdirectories.")
+    private boolean recursive;
+
+    @Option(names = "--dry-run", description = "Let the server validate the resources without storing them.")
+    private boolean dryRun;
+
+    @Option(
+            names = "--no-force",
+            description = "Fail on conflicts with other field managers instead of taking" + " their fields over.")
+    private boolean noForce;
+
+    @Mixin
+    private ControlOptions options;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        List<ObjectNode> resources = ControlOptions.resources(files, recursive);
+        if (resources.isEmpty()) {
+            throw ServingException.invalidArgument("no objects passed to apply", "the files contain no documents");
+        }
+        ControlClient client = options.client(spec);
+        List<ServingException> failures = new ArrayList<>();
+        PrintWriter out = spec.commandLine().getOut();
+        for (ObjectNode resource : resources) {
+            try {
+                out.println(apply(client, resource));
+            } catch (ServingException e) {
+                if (e.code() == ErrorCode.UNAVAILABLE) {
+                    throw e;
+                }
+                failures.add(e);
+            }
+            out.flush();
+        }
+        for (ServingException failure : failures) {
+            spec.commandLine().getErr().println("nereid: " + failure.describe());
+        }
+        return failures.isEmpty() ? 0 : 1;
+    }
+
+    private String apply(ControlClient client, ObjectNode resource) {
+        Named named = options.named(resource);
+        resource.remove("status");
+        ObjectNode metadata = resource.withObject("/metadata");
+        metadata.remove(List.of("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"));
+        JsonNode before = client.find(named.path());
+        String query = "?fieldManager=nereid&force=" + !noForce + (dryRun ? "&dryRun=All" : "");
+        ControlClient.Reply reply =
+                client.send("PATCH", named.path() + query, "application/apply-patch+yaml", resource);
+        String what = reply.status() == 201
+                ? "created"
+                : before != null && same(before, reply.body()) ? "unchanged" : "configured";
+        return named.shown() + " " + what + (dryRun ? " (dry run)" : "");
+    }
+
+    private static boolean same(@Nullable JsonNode before, JsonNode after) {
+        return before != null && withoutVersion(before).equals(withoutVersion(after));
+    }
+
+    private static JsonNode withoutVersion(JsonNode resource) {
+        ObjectNode copy = resource.deepCopy();
+        copy.remove("status");
+        copy.withObject("/metadata").remove(List.of("resourceVersion", "managedFields"));
+        return copy;
+    }
+}

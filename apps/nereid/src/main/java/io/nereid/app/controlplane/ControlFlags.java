@@ -1,0 +1,164 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.controlplane;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
+import io.nereid.base.Units;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.storage.request.StorageOptions;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** The options of the server's control plane. Set by picocli, then only read. */
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+public final class ControlFlags {
+    private static final Pattern DOMAIN = Pattern.compile("[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?");
+    /** Knative's default domain template. */
+    private static final String KNATIVE_TEMPLATE = "{{ .Name }}.{{ .Namespace }}.{{ .IngressDomain }}";
+
+    @Option(
+            names = "--control",
+            description =
+                    "Run the control plane: InferenceServices, ServingRuntimes and InferenceGraphs by nereid apply"
+                            + " or kubectl.")
+    public boolean control;
+
+    @Option(
+            names = "--control-address",
+            defaultValue = "127.0.0.1",
+            description = "Address of the control API. It does not authenticate clients: keep it on loopback, or put an"
+                    + " authenticating proxy in front (default: ${DEFAULT-VALUE}).")
+    public String address;
+
+    @Option(
+            names = "--control-port",
+            defaultValue = "8090",
+            description = "Port of the control API; 0 for any free port (default: ${DEFAULT-VALUE}).")
+    int port;
+
+    @Option(
+            names = "--control-host",
+            paramLabel = "NAME",
+            description = "An additional host name under which clients may call the control API; may be repeated.")
+    List<String> hosts = new ArrayList<>();
+
+    @Option(
+            names = "--control-directory",
+            paramLabel = "DIR",
+            description = "Directory for stored resources (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
+    @Nullable
+    Path directory;
+
+    @Option(
+            names = "--model-cache",
+            paramLabel = "DIR",
+            description = "Cache directory for fetched models (default: $XDG_CACHE_HOME/nereid/models, or"
+                    + " ~/.cache/nereid/models).")
+    @Nullable
+    Path cache;
+
+    @Option(
+            names = "--model-cache-size",
+            defaultValue = "100GiB",
+            description = "Size limit of the model cache, with least-recently-used eviction (default:"
+                    + " ${DEFAULT-VALUE}).")
+    String cacheSize;
+
+    @Option(
+            names = "--pvc-root",
+            paramLabel = "DIR",
+            description = "Directory with a subdirectory for each claim of pvc://CLAIM/PATH.")
+    @Nullable
+    Path pvcRoot;
+
+    @Option(
+            names = "--ingress-domain",
+            paramLabel = "DOMAIN",
+            description =
+                    "Domain of the services' hosts, with a port if URLs need one (default: localhost with the server's"
+                            + " port). Settings in inferenceservice-config take precedence.")
+    @Nullable
+    String ingressDomain;
+
+    /** Whether the server's port is encrypted; set once the TLS options are known. */
+    public boolean encrypted;
+
+    /** Returns the default service settings of a server that listens on a port. */
+    InferenceServiceConfig settings(int port) {
+        ObjectNode tree = new ObjectNode(JsonNodeFactory.instance);
+        ObjectNode ingress = tree.putObject("ingress");
+        String domain = ingressDomain;
+        if (domain == null) {
+            ingress.put("ingressDomain", port == (encrypted ? 443 : 80) ? "localhost" : "localhost:" + port);
+            // The domain in KServe's documentation, so that its examples work unchanged.
+            ingress.putArray("additionalIngressDomains").add("example.com");
+        } else {
+            ingress.put("ingressDomain", domain);
+        }
+        ingress.putArray("additionalDomainTemplates").add(KNATIVE_TEMPLATE);
+        if (encrypted) {
+            ingress.put("urlScheme", "https");
+        }
+        return InferenceServiceConfig.defaults().with(tree);
+    }
+
+    Path directory() {
+        return directory != null
+                ? directory
+                : home("XDG_DATA_HOME", ".local/share").resolve("nereid");
+    }
+
+    Set<String> hosts() {
+        Set<String> all = new LinkedHashSet<>(hosts);
+        all.add(address);
+        return all;
+    }
+
+    StorageOptions storage() {
+        Path where = cache != null ? cache : home("XDG_CACHE_HOME", ".cache").resolve("nereid/models");
+        Map<String, String> environment = System.getenv();
+        StorageOptions options = StorageOptions.defaults(where.toAbsolutePath()).withEnvironment(environment);
+        options = options.withQuota(Units.bytes(cacheSize), options.keepFreeBytes());
+        return pvcRoot == null ? options : options.withPvcRoot(pvcRoot.toAbsolutePath());
+    }
+
+    /** Rejects options that require {@code --control} when it is not set. */
+    public void check() {
+        if (!control
+                && (directory != null
+                        || cache != null
+                        || pvcRoot != null
+                        || ingressDomain != null
+                        || !hosts.isEmpty())) {
+            throw ServingException.invalidArgument(
+                    "--control-directory, --control-host, --ingress-domain, --model-cache and --pvc-root need"
+                            + " --control",
+                    "add --control");
+        }
+        if (ingressDomain != null && !DOMAIN.matcher(ingressDomain).matches()) {
+            throw ServingException.invalidArgument(
+                    "--ingress-domain is '" + ingressDomain
+                            + "' (expected: a domain such as example.com, or example.com:8080)",
+                    ingressDomain.contains("/") ? "omit the scheme and the path" : null);
+        }
+    }
+
+    private static Path home(String variable, String otherwise) {
+        String set = System.getenv(variable);
+        if (set != null && !set.isEmpty()) {
+            return Path.of(set);
+        }
+        // HOME first: in a container, a user without a passwd entry has no other home directory.
+        String home = System.getenv("HOME");
+        return Path.of(home != null && home.startsWith("/") ? home : System.getProperty("user.home"), otherwise);
+    }
+}

@@ -1,0 +1,204 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.controlplane;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.process.ProgramVersion;
+import io.nereid.base.Clock;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.admission.Admission;
+import io.nereid.control.apiserver.ApiServer;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.runtime.RuntimeSelection;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.control.local.LocalInfrastructure;
+import io.nereid.control.local.ServiceController;
+import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.store.FileResourceStore;
+import io.nereid.engine.Engine;
+import io.nereid.payload.PayloadLogs;
+import io.nereid.repository.ManagedModels;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.storage.Storage;
+import io.nereid.transport.EventLoops;
+import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.proxy.PooledUpstreamClient;
+import io.nereid.transport.server.Server;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Composes the control plane: store, API, controller, infrastructure and gateway, without a dependency injection
+ * framework. Confined to the thread that starts and stops the server.
+ */
+public final class ControlPlane implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlPlane.class);
+    private static final Duration LONGEST_GATHERING = Duration.ofSeconds(30);
+
+    private final ControlFlags flags;
+    private final ResourceStore store;
+    private final ControlPlaneSettings settings;
+    private final Storage storage;
+    private final PooledUpstreamClient relay;
+    private final LoggerConnections upstreams;
+    private final PayloadLogs payloads;
+    private final Gateway gateway;
+    private final LocalInfrastructure infrastructure;
+    private final ServiceController plane;
+    private final ApiServer api;
+    private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
+    /** The defaults, for settings that are not stored. */
+    private volatile InferenceServiceConfig base = InferenceServiceConfig.defaults();
+
+    private VirtualHosts.@Nullable Listener listener;
+
+    /**
+     * @param placed the engine's model source for the models of services
+     * @param inference the engine's inference API, behind the request recorder
+     * @param pool runs work that would block event loops
+     */
+    public ControlPlane(
+            ControlFlags flags,
+            Clock clock,
+            ManagedModels placed,
+            InferenceEngine inference,
+            Engine engine,
+            RevisionCodecs codecs,
+            Executor pool,
+            EventLoops loops) {
+        this.flags = flags;
+        Path directory = flags.directory().toAbsolutePath();
+        this.store = FileResourceStore.open(directory.resolve("resources"), clock);
+        this.settings = new ControlPlaneSettings(store, () -> base);
+        this.storage = new Storage(flags.storage(), clock);
+        PooledUpstreamClient.Options relayed = PooledUpstreamClient.Options.DEFAULT.withLoops(loops);
+        this.relay = new PooledUpstreamClient(relayed);
+        this.upstreams = new LoggerConnections(relay, relayed, store, settings::config);
+        ServiceArtifactFetcher artifacts = new ServiceArtifactFetcher(storage, store, settings::config);
+        this.payloads = new PayloadLogs(clock, relay, artifacts);
+        this.gateway = new Gateway(inference, engine, codecs, relay, new V2GatewayTranscoder(pool), clock, this::wake);
+        LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
+        this.infrastructure = new LocalInfrastructure(
+                local,
+                placed::place,
+                artifacts,
+                new ServiceComponents(
+                        gateway,
+                        relay,
+                        settings::config,
+                        pool,
+                        clock,
+                        payloads,
+                        upstreams,
+                        new JavaTransformerFactory(
+                                gateway, codecs, local.directory().resolve("work"))),
+                gateway,
+                clock);
+        engine.onState(infrastructure::modelState);
+        gateway.gathering(true);
+        this.plane = new ServiceController(store, infrastructure, local.retries(), () -> address, () -> base, clock);
+        this.api = new ApiServer(
+                store,
+                new Admission(settings),
+                new ApiServer.Options(
+                        flags.hosts(),
+                        ProgramVersion.number(),
+                        clock,
+                        this::logs,
+                        this::explain,
+                        ApiServer.Runs.of(infrastructure)));
+    }
+
+    private void wake(String namespace, String revision) {
+        infrastructure.wake(namespace, revision);
+    }
+
+    /** The virtual hosts of the services, which select the routes of a request. */
+    public VirtualHosts hosts() {
+        return gateway;
+    }
+
+    /** Opens the control API and starts the controllers. */
+    public void start(Server server, List<InetSocketAddress> addresses) {
+        gateway.sites(server);
+        InetSocketAddress first = addresses.get(0);
+        String at = "localhost:" + first.getPort();
+        address = new RuntimeCatalog.Gateway(at, at);
+        base = flags.settings(first.getPort());
+        infrastructure.start();
+        plane.start();
+        gather();
+        listener = server.listen(flags.address, flags.port, server.site(api.httpRoutes(), api.grpcMethods(), ""));
+    }
+
+    /** Waits, up to a limit, until the stored services have their routes. */
+    private void gather() {
+        try {
+            if (!plane.settled(LONGEST_GATHERING)) {
+                LOG.warn(
+                        "not all services have routes after {} s; starting anyway, the others" + " follow",
+                        LONGEST_GATHERING.toSeconds());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        gateway.gathering(false);
+    }
+
+    /** The port of the control API, once it is open. */
+    public int port() {
+        return listener == null ? 0 : listener.port();
+    }
+
+    /** The control plane's metrics, in Prometheus' text format. */
+    public String metrics() {
+        return gateway.metrics() + payloads.metrics();
+    }
+
+    private List<String> logs(String namespace, String service, @Nullable String component, int most) {
+        Map<String, ?> revisions = infrastructure.observe(namespace, service);
+        List<String> names = new ArrayList<>(revisions.keySet());
+        names.removeIf(name -> component != null && !name.contains("-" + component + "-"));
+        names.sort(null);
+        List<String> lines = new ArrayList<>();
+        for (String name : names) {
+            for (String line : infrastructure.logs(namespace, name, most)) {
+                lines.add(names.size() > 1 ? name + ": " + line : line);
+            }
+        }
+        return lines.subList(Math.max(0, lines.size() - most), lines.size());
+    }
+
+    private @Nullable RuntimeSelection explain(ObjectNode service) {
+        InferenceService read = InferenceService.read(service);
+        return RuntimeSelection.of(read, settings.catalog(read.metadata().namespace()));
+    }
+
+    /** Stops reconciling changes. Workloads keep running until {@link #close}. */
+    public void beginDrain() {
+        plane.close();
+        api.close();
+    }
+
+    @Override
+    public void close() {
+        infrastructure.close();
+        gateway.close();
+        payloads.close();
+        upstreams.close();
+        relay.close();
+        storage.close();
+        store.close();
+    }
+}

@@ -1,0 +1,80 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.controlplane;
+
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.control.local.spi.InProcessComponents.Running;
+import io.nereid.transform.JavaTransformer;
+import io.nereid.transform.Transformer;
+import io.nereid.transport.api.ProtocolCodec;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Creates transformers from the steps in a jar: protocol codecs that run the steps before and after the predictor.
+ * Immutable and thread-safe.
+ */
+final class JavaTransformerFactory {
+    private static final int MOST_THREADS = 256;
+
+    private final Gateway gateway;
+    private final RevisionCodecs codecs;
+    private final Path scratch;
+
+    /**
+     * @param codecs creates the protocol codecs for a set of models
+     * @param scratch the directory to which jars are copied
+     */
+    JavaTransformerFactory(Gateway gateway, RevisionCodecs codecs, Path scratch) {
+        this.gateway = gateway;
+        this.codecs = codecs;
+        this.scratch = scratch;
+    }
+
+    Running of(Workload workload, Workload.Transformer form, Path jar) {
+        JavaTransformer steps = JavaTransformer.load(
+                jar,
+                Objects.requireNonNullElse(form.className(), ""),
+                new Transformer.Settings(
+                        workload.modelName(),
+                        Objects.requireNonNull(jar.toAbsolutePath().getParent()),
+                        form.settings()),
+                scratch,
+                threads(workload));
+        try {
+            return new Steps(steps.ofJson() ? List.of(json(workload, steps)) : tensors(workload, steps), steps);
+        } catch (RuntimeException e) {
+            steps.close();
+            throw e;
+        }
+    }
+
+    private List<ProtocolCodec> tensors(Workload workload, JavaTransformer steps) {
+        return gateway.inFrontOf(
+                workload.namespace(),
+                workload.service(),
+                (engine, control) -> steps.around(engine, control, workload.timeout(), codecs::build));
+    }
+
+    private ProtocolCodec json(Workload workload, JavaTransformer steps) {
+        return steps.json((method, target, headers, body) -> gateway.call(
+                workload.namespace(), workload.service(), Component.PREDICTOR, method, target, headers, body));
+    }
+
+    private static int threads(Workload workload) {
+        return workload.containerConcurrency() > 0
+                ? Math.min(workload.containerConcurrency(), MOST_THREADS)
+                : Math.max(8, 4 * Runtime.getRuntime().availableProcessors());
+    }
+
+    private record Steps(List<ProtocolCodec> codecs, JavaTransformer transformer) implements Running {
+        @Override
+        public void close() {
+            transformer.close();
+        }
+    }
+}

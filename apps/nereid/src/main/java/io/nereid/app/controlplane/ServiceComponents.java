@@ -1,0 +1,123 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.controlplane;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.graph.GraphCodec;
+import io.nereid.control.local.spi.InProcessComponents;
+import io.nereid.explain.ExplainCodec;
+import io.nereid.explain.request.ExplainSettings;
+import io.nereid.payload.PayloadLogs;
+import io.nereid.payload.PayloadSettings;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Creates the in-process components of services: graphs, Java transformers, explainers and payload loggers.
+ * Thread-safe.
+ */
+final class ServiceComponents implements InProcessComponents {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final Gateway gateway;
+    private final UpstreamClient upstream;
+    private final Function<String, InferenceServiceConfig> configs;
+    private final Executor pool;
+    private final Clock clock;
+    private final PayloadLogs logs;
+    private final LoggerConnections upstreams;
+    private final JavaTransformerFactory steps;
+
+    /** @param pool runs the computations of explanations */
+    ServiceComponents(
+            Gateway gateway,
+            UpstreamClient upstream,
+            Function<String, InferenceServiceConfig> configs,
+            Executor pool,
+            Clock clock,
+            PayloadLogs logs,
+            LoggerConnections upstreams,
+            JavaTransformerFactory steps) {
+        this.gateway = gateway;
+        this.upstream = upstream;
+        this.configs = configs;
+        this.pool = pool;
+        this.clock = clock;
+        this.logs = logs;
+        this.upstreams = upstreams;
+        this.steps = steps;
+    }
+
+    @Override
+    public Running explainer(Workload workload, Workload.Explainer form, List<Path> files) {
+        ExplainSettings settings = ExplainSettings.of(form.method(), form.settings(), files);
+        ExplainTarget target = new ExplainTarget(gateway, workload);
+        return new Codecs(List.of(new ExplainCodec(target, pool, clock, settings)));
+    }
+
+    @Override
+    public Running transformer(Workload workload, Workload.Transformer form, Path jar) {
+        return steps.of(workload, form, jar);
+    }
+
+    @Override
+    public Running graph(Route route) {
+        ObjectNode spec;
+        try {
+            spec = (ObjectNode) JSON.readTree(route.graph());
+        } catch (JsonProcessingException e) {
+            throw ServingException.wrap(ErrorCode.INTERNAL, "the graph of " + route.name() + " is not JSON", e);
+        }
+        List<Pattern> propagate = configs.apply(route.namespace()).router().headersToPropagate().stream()
+                .map(Pattern::compile)
+                .toList();
+        long seconds = spec.path("routerTimeouts").path("serviceClient").asLong(0);
+        GraphCodec codec = new GraphCodec(
+                route.name(),
+                spec,
+                new GraphCodec.Settings(
+                        propagate,
+                        Duration.ofSeconds(seconds),
+                        Duration.ofSeconds(spec.path("timeout").asLong(0)),
+                        () -> ThreadLocalRandom.current().nextInt(100)),
+                new GraphStepCaller(route.namespace(), gateway, upstream),
+                clock);
+        return new Codecs(List.of(codec));
+    }
+
+    @Override
+    public @Nullable Tap tap(Workload workload) {
+        Workload.Logger logger = workload.logger();
+        if (logger == null) {
+            return null;
+        }
+        PayloadSettings settings =
+                PayloadSettings.read(logger.url(), logger.mode(), logger.settings(), workload.annotations());
+        return new PayloadLogListener(logs, workload, settings, upstreams.of(workload.namespace(), settings));
+    }
+
+    /** A component without resources of its own. */
+    private record Codecs(List<ProtocolCodec> codecs) implements Running {
+        @Override
+        public void close() {
+            // Nothing to release.
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.plugins;
+
+import io.nereid.app.process.CacheDirectory;
+import io.nereid.app.process.Logging;
+import io.nereid.app.text.ProgressPrinter;
+import io.nereid.app.text.TextTable;
+import io.nereid.backend.Backend;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceConfigurationError;
+import java.util.logging.Level;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid plugins}: lists, installs and removes backends that are too large for the distribution. */
+@Command(
+        name = "plugins",
+        mixinStandardHelpOptions = true,
+        description = "List, install or remove backends that are not part of the distribution.",
+        footer = {
+            "",
+            "A plugin is a directory of its name with jars in it. A user's plugins are in"
+                    + " $XDG_DATA_HOME/nereid/plugins or",
+            "~/.local/share/nereid/plugins, or in the directory of --plugin-dir or NEREID_PLUGIN_DIR; shared"
+                    + " plugins are",
+            "in plugins/ of the distribution. The server reads both when it starts; its user directory is set by",
+            "NEREID_PLUGIN_DIR."
+        })
+@SuppressWarnings("NullAway.Init") // set by picocli
+public final class PluginsCommand implements Runnable {
+    private static final String CENTRAL = "https://repo1.maven.org/maven2";
+
+    @Option(
+            names = "--plugin-dir",
+            paramLabel = "DIR",
+            scope = picocli.CommandLine.ScopeType.INHERIT,
+            description = "The directory of this user's plugins.")
+    private @Nullable String pluginDirectory;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        list();
+    }
+
+    private PluginDirectories places() {
+        return PluginDirectories.of(pluginDirectory);
+    }
+
+    @Command(description = "Show the known and the installed plugins (the default).", mixinStandardHelpOptions = true)
+    void list() {
+        Logging.configure(Logging.Format.TEXT, Level.OFF);
+        PluginDirectories places = places();
+        Map<String, Path> installed = places.installed();
+        TextTable table = new TextTable("PLUGIN", "STATE", "SIZE", "WHERE", "DESCRIPTION");
+        for (PluginManifest plugin : PluginManifest.all()) {
+            Path directory = installed.remove(plugin.name());
+            String damage = directory == null ? null : PluginInstaller.damage(plugin, directory);
+            table.row(
+                    plugin.name(),
+                    directory == null
+                            ? "not installed"
+                            : damage == null ? state(places, plugin.name(), directory) : damage,
+                    PluginInstaller.size(plugin.bytes()),
+                    directory == null ? "-" : directory.toString(),
+                    plugin.description());
+        }
+        installed.forEach((name, directory) ->
+                table.row(name, state(places, name, directory), size(directory), directory.toString(), ""));
+        table.print(out());
+        out().flush();
+    }
+
+    private static String state(PluginDirectories places, String name, Path directory) {
+        try {
+            BackendLoader.load(places, name, directory);
+            return "installed";
+        } catch (IOException | LinkageError | ServiceConfigurationError e) {
+            return "broken: " + e.getMessage();
+        }
+    }
+
+    private static String size(Path directory) {
+        try (var inside = Files.list(directory)) {
+            return PluginInstaller.size(
+                    inside.mapToLong(p -> p.toFile().length()).sum());
+        } catch (IOException e) {
+            return "-";
+        }
+    }
+
+    @Command(
+            description = {
+                "Fetch and install a plugin's libraries.",
+                "They are taken from --from, else from the local Maven repository, else downloaded; each is verified"
+                        + " against the checksum that this program knows."
+            },
+            mixinStandardHelpOptions = true)
+    void install(
+            @Parameters(paramLabel = "NAME", description = "See 'nereid plugins list'.") String name,
+            @Option(
+                            // The longest name determines the environment variable: NEREID_MAVEN_REPOSITORY.
+                            names = {"--repository", "--maven-repository"},
+                            paramLabel = "URL",
+                            description = "The Maven repository to fetch from (default: ${DEFAULT-VALUE}).",
+                            defaultValue = CENTRAL)
+                    String repository,
+            @Option(
+                            names = "--from",
+                            paramLabel = "DIR",
+                            description = "Take the libraries from this directory; do not download.")
+                    @Nullable
+                    Path from,
+            @Option(names = "--force", description = "Reinstall an installed plugin.") boolean force) {
+        Logging.configure(Logging.Format.TEXT, Level.WARNING);
+        PluginManifest plugin = PluginManifest.named(name);
+        PluginDirectories places = places();
+        Path there = places.installed().get(name);
+        if (there != null && !force && PluginInstaller.damage(plugin, there) == null) {
+            out().println(name + " is installed in " + there);
+            out().flush();
+            return;
+        }
+        PrintWriter err = spec.commandLine().getErr();
+        err.println(name + ": " + plugin.artifacts().size() + " libraries, " + PluginInstaller.size(plugin.bytes())
+                + (plugin.unpackedBytes() > 0
+                        ? ", and " + PluginInstaller.size(plugin.unpackedBytes())
+                                + " in the cache directory at its first use"
+                        : "")
+                + "; licence " + plugin.licence());
+        err.flush();
+        Path directory = new PluginInstaller(
+                        from != null ? List.of(from) : List.of(localRepository()),
+                        repository,
+                        from != null,
+                        err,
+                        terminal())
+                .install(plugin, places.own());
+        probe(places, name, directory, err);
+        out().println(name + " is installed in " + directory);
+        out().flush();
+    }
+
+    /**
+     * Whether standard error is a terminal. {@link System#console} does not answer this: newer JDKs return one without
+     * a terminal.
+     */
+    private static boolean terminal() {
+        try {
+            String file = Path.of("/proc/self/fd/2").toRealPath().toString();
+            return file.startsWith("/dev/pts/") || file.startsWith("/dev/tty");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Loads the plugin once, so that an unusable one is reported now rather than when the server starts. */
+    private static void probe(PluginDirectories places, String name, Path directory, PrintWriter err) {
+        try {
+            for (Backend backend : BackendLoader.load(places, name, directory)) {
+                String reason = ProgressPrinter.during(
+                        "unpacking and testing " + name, err, () -> String.valueOf(backend.unavailable()));
+                if (!reason.equals("null")) {
+                    throw ServingException.of(
+                            ErrorCode.FAILED_PRECONDITION,
+                            "plugin '" + name + "' is installed, but does not work: " + reason,
+                            "see its requirements in 'nereid plugins list'");
+                }
+            }
+        } catch (IOException | LinkageError | ServiceConfigurationError e) {
+            throw ServingException.wrap(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "plugin '" + name + "' is installed, but does not work: " + e.getMessage(),
+                    e);
+        }
+    }
+
+    private static Path localRepository() {
+        String given = System.getProperty("maven.repo.local");
+        return given != null ? Path.of(given) : Path.of(System.getProperty("user.home", "."), ".m2", "repository");
+    }
+
+    @Command(description = "Remove a plugin and the files that it has unpacked.", mixinStandardHelpOptions = true)
+    void remove(@Parameters(paramLabel = "NAME") String name) {
+        PluginDirectories places = places();
+        Map<String, Path> installed = places.installed();
+        Path directory = installed.get(name);
+        if (directory == null) {
+            throw ServingException.of(
+                    ErrorCode.NOT_FOUND,
+                    "plugin '" + name + "' is not installed",
+                    installed.isEmpty() ? "none is" : "installed: " + String.join(", ", installed.keySet()));
+        }
+        List<Path> doomed = new ArrayList<>(List.of(directory));
+        Path unpacked = CacheDirectory.directory().resolve("javacpp");
+        PluginManifest.all().stream()
+                .filter(p -> p.name().equals(name))
+                .flatMap(p -> p.artifacts().stream())
+                .map(a -> unpacked.resolve(a.fileName()))
+                .filter(Files::isDirectory)
+                .forEach(doomed::add);
+        for (Path each : doomed) {
+            try {
+                PluginDirectories.delete(each);
+            } catch (IOException e) {
+                throw ServingException.wrap(
+                        ErrorCode.FAILED_PRECONDITION,
+                        "cannot remove " + each,
+                        "remove it with the rights of its owner",
+                        e);
+            }
+        }
+        out().println(name + " is removed; running servers use it until they are stopped");
+        out().flush();
+    }
+
+    private PrintWriter out() {
+        return spec.commandLine().getOut();
+    }
+}

@@ -1,0 +1,123 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.serve;
+
+import io.nereid.base.ServingException;
+import io.nereid.engine.Engine;
+import io.nereid.repository.layout.ModelServerConfig;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.TransportStats;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Supplier;
+
+/**
+ * The endpoints outside of the inference protocols: Prometheus metrics, replacement of the model list, and liveness at
+ * {@code /}. Thread-safe.
+ */
+final class AdminCodec implements ProtocolCodec {
+    private final Engine engine;
+    private final ModelListReloader lists;
+    private final Supplier<TransportStats> transport;
+    private final ByteBudget budget;
+    private final Supplier<String> more;
+
+    /** @param more further metrics, in Prometheus' text format */
+    AdminCodec(
+            Engine engine,
+            ModelListReloader lists,
+            Supplier<TransportStats> transport,
+            ByteBudget budget,
+            Supplier<String> more) {
+        this.engine = engine;
+        this.lists = lists;
+        this.transport = transport;
+        this.budget = budget;
+        this.more = more;
+    }
+
+    @Override
+    public String name() {
+        return "admin";
+    }
+
+    @Override
+    public List<HttpRoute> httpRoutes() {
+        return List.of(
+                HttpRoute.get("/", x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
+                HttpRoute.post(ModelListReloader.PATH, this::configure),
+                HttpRoute.get(
+                        "/metrics",
+                        x -> x.reply(HttpReply.text(200, "text/plain; version=0.0.4; charset=utf-8", page()))));
+    }
+
+    /** Replaces the model list; the body has the format of a {@code --model_config_file}. */
+    private void configure(HttpExchange x) {
+        byte[] bytes = new byte[x.body().size()];
+        x.body().getBytes(0, bytes, 0, bytes.length);
+        String text = new String(bytes, StandardCharsets.UTF_8);
+        boolean dryRun = Boolean.parseBoolean(x.queryParameter("dry_run"));
+        lists.configure(ModelServerConfig.parse(text, "the request"), dryRun).whenComplete((changes, e) -> {
+            if (e != null) {
+                x.fail(ServingException.from(ModelListReloader.cause(e)));
+            } else {
+                x.reply(HttpReply.json(200, ModelListReloader.json(changes)));
+            }
+        });
+    }
+
+    private String page() {
+        TransportStats stats = transport.get();
+        StringBuilder page = new StringBuilder(engine.metrics()).append(more.get());
+        gauge(page, "nereid_connections", "Open connections", stats.connections());
+        gauge(
+                page,
+                "nereid_exchanges_in_flight",
+                "Exchanges and calls accepted and not yet answered",
+                stats.inFlight());
+        counter(page, "nereid_exchanges", "Exchanges and calls since the start", stats.exchanges());
+        counter(page, "nereid_exchanges_rejected", "Rejected before their body was read", stats.rejected());
+        gauge(page, "nereid_request_bytes_in_flight", "Bytes of request bodies held", budget.used());
+        gauge(page, "nereid_direct_memory_bytes", "Pooled memory outside the heap", MemoryRegion.pooledBytes());
+        Runtime jvm = Runtime.getRuntime();
+        gauge(page, "nereid_heap_used_bytes", "Heap in use", jvm.totalMemory() - jvm.freeMemory());
+        gauge(page, "process_resident_memory_bytes", "Resident memory of the process", residentBytes());
+        return page.toString();
+    }
+
+    private static void gauge(StringBuilder page, String name, String help, long value) {
+        one(page, name, "gauge", help, value);
+    }
+
+    private static void counter(StringBuilder page, String name, String help, long value) {
+        one(page, name, "counter", help, value);
+    }
+
+    private static void one(StringBuilder page, String name, String type, String help, long value) {
+        page.append("# HELP ").append(name).append(' ').append(help).append('\n');
+        page.append("# TYPE ").append(name).append(' ').append(type).append('\n');
+        page.append(name).append(' ').append(value).append('\n');
+    }
+
+    /** Reads the resident memory from /proc; 0 on systems without it. */
+    static long residentBytes() {
+        try {
+            for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+                if (line.startsWith("VmRSS:")) {
+                    return Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024;
+                }
+            }
+        } catch (IOException e) {
+            return 0;
+        }
+        return 0;
+    }
+}

@@ -1,0 +1,200 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.serve;
+
+import io.nereid.app.controlplane.ControlFlags;
+import io.nereid.app.controlplane.ControlPlane;
+import io.nereid.app.plugins.BackendLoader;
+import io.nereid.app.process.Logging;
+import io.nereid.app.process.ProgramVersion;
+import io.nereid.backend.Backend;
+import io.nereid.base.Clock;
+import io.nereid.base.Threads;
+import io.nereid.engine.Engine;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.explain.ExplainCodec;
+import io.nereid.explain.request.ExplainSettings;
+import io.nereid.observe.Observability;
+import io.nereid.protocols.mlflow.MlflowCodec;
+import io.nereid.protocols.v1.V1Codec;
+import io.nereid.protocols.v1.common.V1Options;
+import io.nereid.protocols.v2.V2Codec;
+import io.nereid.protocols.v2.options.V2Options;
+import io.nereid.recording.Recorder;
+import io.nereid.repository.ManagedModels;
+import io.nereid.spi.Source;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.tracing.TraceOptions;
+import io.nereid.tracing.Tracing;
+import io.nereid.transport.EventLoops;
+import io.nereid.transport.ServerOptions;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.server.Server;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Composes the server from top to bottom: engine, protocol codecs, transport, without a dependency injection framework.
+ * Thread-safe; {@link #stop} is called once.
+ */
+public final class NereidServer {
+    /** The service names for which TensorFlow Serving's clients query the gRPC health service. */
+    static final Set<String> V1_SERVICES = Set.of(
+            "PredictionService",
+            "ModelService",
+            "tensorflow.serving.PredictionService",
+            "tensorflow.serving.ModelService");
+
+    private static final long LOOK_MILLIS = 20;
+
+    private final Clock clock;
+    private final Engine engine;
+    private final Server transport;
+    private final ExecutorService codecPool;
+    private final Tracing tracing;
+    private final Recorder recorder;
+    private final ModelListReloader lists;
+    private final @Nullable EventLoops loops;
+    private final @Nullable ControlPlane control;
+
+    public NereidServer(
+            EngineOptions engineOptions,
+            ServerOptions.Builder listen,
+            ByteBudget budget,
+            V2Options v2,
+            Consumer<V1Options.Builder> v1,
+            TraceOptions traces,
+            Logging logging,
+            @Nullable ControlFlags controlled) {
+        this.clock = Clock.system();
+        List<Backend> backends = BackendLoader.find();
+        Recorder.check(engineOptions.servedModels());
+        ManagedModels placed = new ManagedModels(backends);
+        List<Source> sources = new ArrayList<>(engineOptions.sources());
+        if (controlled != null) {
+            sources.add(placed);
+        }
+        this.engine = new Engine(engineOptions.toBuilder().sources(sources).build(), backends, clock);
+        this.recorder = new Recorder(engine, clock);
+        engine.onConfigured(recorder::configure);
+        this.lists = new ModelListReloader(engine);
+        this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
+        this.tracing = new Tracing(traces, clock);
+        Observability observation = new CompositeObservability(engine, tracing, logging);
+        V1Options.Builder first = V1Options.builder(clock)
+                .extraMetrics(() -> TfServingMetricsWriter.write(recorder.counts()))
+                .queueDepths(engine::waiting);
+        v1.accept(first);
+        V1Options options = first.build();
+        List<ProtocolCodec> codecs = List.of(
+                new V2Codec(recorder, engine, observation, clock, codecPool, v2),
+                new V1Codec(recorder, engine, codecPool, options),
+                new ExplainCodec(recorder, codecPool, clock, ExplainSettings.none()),
+                new MlflowCodec(recorder, engine, codecPool, ProgramVersion.number()),
+                new AdminCodec(engine, lists, this::stats, budget, this::controlMetrics));
+        if (controlled != null) {
+            this.loops = new EventLoops(listen.build().eventLoops(), true);
+            this.control = new ControlPlane(
+                    controlled,
+                    clock,
+                    placed,
+                    recorder,
+                    engine,
+                    (view, views) -> List.of(
+                            new V2Codec(view, views, Observability.NONE, clock, codecPool, v2),
+                            new V1Codec(view, views, codecPool, options),
+                            new ExplainCodec(view, codecPool, clock, ExplainSettings.none())),
+                    codecPool,
+                    loops);
+            listen.virtualHosts(control.hosts()).loops(loops);
+        } else {
+            this.loops = null;
+            this.control = null;
+        }
+        this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
+    }
+
+    private io.nereid.transport.TransportStats stats() {
+        return transport.stats();
+    }
+
+    private String controlMetrics() {
+        return control == null ? "" : control.metrics();
+    }
+
+    Engine engine() {
+        return engine;
+    }
+
+    /** Opens the ports, before models are loaded. */
+    public List<InetSocketAddress> listen() {
+        return transport.start();
+    }
+
+    /** Opens the control API, if it is enabled, while models load. Returns its port, or 0. */
+    int control(List<InetSocketAddress> addresses) {
+        if (control == null) {
+            return 0;
+        }
+        control.start(transport, addresses);
+        return control.port();
+    }
+
+    /** Starts loading; completes when every model is available or has failed. */
+    public CompletionStage<Void> load() {
+        return engine.start();
+    }
+
+    /** Polls a model list, and applies its changes. */
+    void follow(Path file, Duration interval) {
+        lists.follow(file, interval);
+    }
+
+    /**
+     * Drains and stops the server. Readiness turns false at once. While requests are in progress, for at most half of
+     * the limit, the ports stay open, so that load balancers see the failed readiness and the requests that they still
+     * send are served. Then no new connections are accepted, and the requests in progress get the remaining time.
+     *
+     * @return whether all requests finished within the limit
+     */
+    public boolean stop(Duration limit) {
+        long start = clock.nanos();
+        if (control != null) {
+            control.beginDrain();
+        }
+        engine.beginDrain();
+        transport.announceDrain();
+        CountDownLatch never = new CountDownLatch(1);
+        try {
+            while (stats().inFlight() > 0 && clock.nanos() - start < limit.toNanos() / 2) {
+                boolean unused = never.await(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        boolean drained = transport.drain(limit.minusNanos(clock.nanos() - start));
+        transport.close();
+        if (control != null) {
+            control.close();
+        }
+        lists.close();
+        engine.close(limit);
+        recorder.close();
+        codecPool.shutdown();
+        tracing.close();
+        if (loops != null) {
+            loops.close();
+        }
+        return drained;
+    }
+}

@@ -1,0 +1,454 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.serve;
+
+import io.nereid.app.controlplane.ControlFlags;
+import io.nereid.app.process.CacheDirectory;
+import io.nereid.app.process.Logging;
+import io.nereid.app.process.ProgramVersion;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.base.Units;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.json.FloatStyle;
+import io.nereid.protocols.v1.common.V1Options;
+import io.nereid.protocols.v2.options.V2Options;
+import io.nereid.repository.RepositorySource;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.AccessLog;
+import io.nereid.transport.ServerOptions;
+import io.nereid.transport.tls.TlsOptions;
+import java.io.PrintWriter;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.logging.Level;
+import org.slf4j.LoggerFactory;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid serve}: runs the server until SIGTERM or SIGINT. */
+@Command(
+        name = "serve",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        customSynopsis = "nereid serve [OPTIONS] MODELS...",
+        description = {
+            "Serve the models of one or more directories.",
+            "A model repository has a directory per model, each with numbered version directories; a single model's"
+                    + " directory or an .onnx file is accepted as well. --model_config_file lists models instead. Every"
+                    + " option can also be set as NEREID_<OPTION>."
+        })
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+public final class ServeCommand implements Callable<Integer> {
+    enum Mode {
+        none,
+        poll,
+        explicit
+    }
+
+    enum Compat {
+        triton,
+        tfs,
+        kserve
+    }
+
+    @Parameters(arity = "0..*", paramLabel = "MODELS", description = "Model repositories.")
+    private List<Path> repositories = new ArrayList<>();
+
+    @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
+    private List<Path> moreRepositories = new ArrayList<>();
+
+    @Option(
+            names = "--host",
+            defaultValue = "127.0.0.1",
+            description = "Address to listen on (default: ${DEFAULT-VALUE}).")
+    private String host;
+
+    @Option(
+            names = "--port",
+            defaultValue = "8080",
+            description = "Port for HTTP/1.1, HTTP/2 and gRPC; 0 for any free port (default: ${DEFAULT-VALUE}).")
+    private int port;
+
+    @Option(names = "--grpc-port", description = "An additional port for gRPC.")
+    private Integer grpcPort;
+
+    @Option(names = "--metrics-port", description = "An additional port that serves only /metrics.")
+    private Integer metricsPort;
+
+    @Option(
+            names = "--compat-ports",
+            split = ",",
+            paramLabel = "NAME",
+            description =
+                    "Also listen on the default ports of triton (8000, 8001, 8002), tfs (8500, 8501) or kserve (8081).")
+    private List<Compat> compatPorts = new ArrayList<>();
+
+    @Option(
+            names = "--model-control-mode",
+            defaultValue = "poll",
+            description = "poll: apply changes of the repositories; none: read them once; explicit: load only models"
+                    + " of --load-model and the API (default: ${DEFAULT-VALUE}).")
+    private Mode mode;
+
+    @Option(
+            names = "--poll-interval",
+            defaultValue = "5s",
+            description = "Time between polls (default: ${DEFAULT-VALUE}).")
+    private String pollInterval;
+
+    @Option(
+            names = "--load-model",
+            paramLabel = "NAME",
+            description = "Model to load at startup in explicit mode; * for all.")
+    private List<String> loadModels = new ArrayList<>();
+
+    @Option(
+            names = "--drain-timeout",
+            defaultValue = "30s",
+            description = "Time limit for requests in progress on Ctrl-C or SIGTERM (default: ${DEFAULT-VALUE}).")
+    private String drainTimeout;
+
+    @Option(
+            names = "--max-request-bytes",
+            defaultValue = "64MiB",
+            description = "Largest HTTP body or gRPC message (default: ${DEFAULT-VALUE}).")
+    private String maxRequestBytes;
+
+    @Option(
+            names = "--request-memory",
+            defaultValue = "1GiB",
+            description = "Memory limit for request bodies; requests beyond it are rejected (default:"
+                    + " ${DEFAULT-VALUE}).")
+    private String requestMemory;
+
+    @Option(names = "--model-memory", defaultValue = "0B", description = "Memory limit for models; 0B for no limit.")
+    private String modelMemory;
+
+    @Option(
+            names = "--max-queue",
+            defaultValue = "10000",
+            description = "Queue size per model (default: ${DEFAULT-VALUE}).")
+    private int maxQueue;
+
+    @Option(
+            names = "--compute-threads",
+            defaultValue = "0",
+            description = "Threads that run models; 0 for one per CPU.")
+    private int computeThreads;
+
+    @Option(
+            names = "--io-threads",
+            defaultValue = "0",
+            description = "Threads for socket I/O; 0 for a quarter of the CPUs.")
+    private int ioThreads;
+
+    @Option(
+            names = "--load-threads",
+            defaultValue = "4",
+            description = "Number of models loaded in parallel (default: ${DEFAULT-VALUE}).")
+    private int loadThreads;
+
+    @Option(
+            names = "--backend-config",
+            paramLabel = "[BACKEND,]KEY=VALUE",
+            description = "A setting of a backend for all its models; may be repeated.")
+    private List<String> backendConfig = new ArrayList<>();
+
+    @Option(
+            names = "--json-floats",
+            defaultValue = "widened",
+            description = "Format of FP32, FP16 and BF16 values in JSON responses: widened prints 6.800000190734863, as"
+                    + " Triton"
+                    + " and KServe do; shortest prints 6.8 (default: ${DEFAULT-VALUE}).")
+    private FloatStyle jsonFloats;
+
+    @Option(
+            names = "--log-format",
+            defaultValue = "text",
+            description = "text, json, or Triton's default or ISO8601 (default: ${DEFAULT-VALUE}).")
+    private Logging.Format logFormat;
+
+    @Option(
+            names = "--log-level",
+            defaultValue = "INFO",
+            description = "SEVERE, WARNING, INFO, FINE … (default: ${DEFAULT-VALUE}).")
+    private String logLevel;
+
+    @Option(names = "--access-log", description = "Log every finished request.")
+    private boolean accessLog;
+
+    @Mixin
+    private TritonFlags triton;
+
+    @Mixin
+    private TfServingFlags tfs;
+
+    @Mixin
+    private TlsFlags tls;
+
+    @Mixin
+    private ControlFlags control;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Exception {
+        List<Path> roots = new ArrayList<>(repositories);
+        roots.addAll(moreRepositories);
+        roots.addAll(triton.modelStore);
+        control.check();
+        control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
+        checkRoots(roots, tfs.lists() || control.control);
+        takeAliases();
+        Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
+        triton.apply(logging);
+        Duration drain = Units.duration(drainTimeout);
+        int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
+        ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
+        NereidServer server = new NereidServer(
+                engineOptions(roots),
+                listen(maxBody),
+                budget,
+                v2(maxBody),
+                this::v1,
+                triton.trace(),
+                logging,
+                control.control ? control : null);
+        PrintWriter out = spec.commandLine().getOut();
+        List<InetSocketAddress> addresses = server.listen();
+        CountDownLatch stopped = new CountDownLatch(1);
+        Runtime.getRuntime()
+                .addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
+                    // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
+                    System.err.println("nereid: draining (readiness is false; up to " + drainTimeout
+                            + " for requests in" + " progress)");
+                    boolean drained = server.stop(drain);
+                    System.err.println(
+                            drained
+                                    ? "nereid: stopped"
+                                    : "nereid: stopped; some requests were aborted at the time" + " limit");
+                    System.err.flush();
+                    stopped.countDown();
+                }));
+        StartupReport report = new StartupReport(server.engine(), out);
+        CompletableFuture<Void> loaded = server.load().toCompletableFuture();
+        int controlPort = server.control(addresses);
+        await(loaded, report);
+        if (tfs.modelConfigFile != null && tfs.modelConfigFilePollWaitSeconds > 0) {
+            server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
+        }
+        report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
+        if (controlPort != 0) {
+            out.println("control API on http://" + control.address + ":" + controlPort
+                    + "; create resources with: nereid apply -f FILE, or kubectl --server=http://" + control.address
+                    + ":"
+                    + controlPort + " apply -f FILE");
+            out.flush();
+        }
+        if (triton.exitOnError && report.failures() > 0) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "failed to load all models",
+                    "see the table above; --exit-on-error=false serves the other models");
+        }
+        stopped.await();
+        return 0;
+    }
+
+    /** Applies the aliases of other servers to this server's own options. */
+    private void takeAliases() {
+        host = triton.address == null ? host : triton.address;
+        port = triton.httpPort == null ? port : triton.httpPort;
+        ioThreads = triton.httpThreadCount == null ? ioThreads : triton.httpThreadCount;
+        ioThreads = tfs.restApiNumThreads == null ? ioThreads : tfs.restApiNumThreads;
+        loadThreads = triton.modelLoadThreadCount == null ? loadThreads : triton.modelLoadThreadCount;
+        // In TensorFlow Serving, 0 means sequential loads on the manager's thread.
+        loadThreads = tfs.numLoadThreads == null ? loadThreads : Math.max(1, tfs.numLoadThreads);
+        modelMemory = tfs.totalModelMemoryLimitBytes == null ? modelMemory : tfs.totalModelMemoryLimitBytes + "B";
+        drainTimeout = triton.exitTimeoutSecs == null ? drainTimeout : triton.exitTimeoutSecs + "s";
+        pollInterval = triton.repositoryPollSecs == null ? pollInterval : triton.repositoryPollSecs + "s";
+        maxRequestBytes = triton.httpMaxInputSize == null ? maxRequestBytes : triton.httpMaxInputSize + "B";
+    }
+
+    private static void await(CompletableFuture<Void> loading, StartupReport report) throws Exception {
+        while (true) {
+            try {
+                loading.get(1, TimeUnit.SECONDS);
+                return;
+            } catch (TimeoutException e) {
+                report.progress();
+            }
+        }
+    }
+
+    private static void checkRoots(List<Path> roots, boolean listed) {
+        if (roots.isEmpty() && !listed) {
+            throw ServingException.invalidArgument(
+                    "no models given (expected a directory of models, --model_config_file or --model_base_path)",
+                    "for example: nereid serve examples/models");
+        }
+        for (Path root : roots) {
+            if (!Files.exists(root)) {
+                throw ServingException.of(
+                        ErrorCode.NOT_FOUND,
+                        "there is no '" + root + "' (expected a model repository, a model's directory or a model file)",
+                        "check the path; it is relative to " + Path.of("").toAbsolutePath());
+            }
+        }
+    }
+
+    private EngineOptions engineOptions(List<Path> roots) {
+        RepositorySource.Mode repositoryMode = switch (mode) {
+            case none -> RepositorySource.Mode.NONE;
+            case poll -> RepositorySource.Mode.POLL;
+            case explicit -> RepositorySource.Mode.EXPLICIT;
+        };
+        if (!loadModels.isEmpty() && mode != Mode.explicit) {
+            throw ServingException.invalidArgument(
+                    "--load-model requires --model-control-mode explicit, which is " + mode,
+                    "add --model-control-mode explicit, or omit --load-model to load every model");
+        }
+        Map<String, Map<String, String>> settings = new HashMap<>();
+        for (String setting : backendConfig) {
+            int comma = setting.indexOf(',');
+            int equals = setting.indexOf('=', comma + 1);
+            if (comma < 0 && equals > 0) {
+                // A setting without a backend applies to every backend that knows it.
+                settings.computeIfAbsent("", b -> new HashMap<>())
+                        .put(setting.substring(0, equals), setting.substring(equals + 1));
+                continue;
+            }
+            if (comma <= 0 || equals <= comma + 1) {
+                throw ServingException.invalidArgument(
+                        "--backend-config '" + setting + "' is not [BACKEND,]KEY=VALUE",
+                        "for example: --backend-config onnxruntime,default-max-batch-size=8");
+            }
+            settings.computeIfAbsent(setting.substring(0, comma), b -> new HashMap<>())
+                    .put(setting.substring(comma + 1, equals), setting.substring(equals + 1));
+        }
+        EngineOptions.Builder engine = EngineOptions.builder(roots)
+                .repository(RepositorySource.Options.DEFAULT
+                        .withMode(repositoryMode)
+                        .withPollInterval(Units.duration(pollInterval))
+                        .withStartModels(loadModels)
+                        .withConfigName(triton.modelConfigName))
+                .loadThreads(loadThreads)
+                .maxQueueSize(maxQueue)
+                .memoryLimitBytes(Units.bytes(modelMemory))
+                .scratch(CacheDirectory.directory());
+        if (computeThreads > 0) {
+            engine.deviceThreads(computeThreads);
+        }
+        triton.apply(engine);
+        tfs.apply(engine, settings);
+        return engine.backendSettings(settings).build();
+    }
+
+    private V2Options v2(int maxBody) {
+        V2Options.Builder v2 = V2Options.builder(ProgramVersion.number(), maxBody)
+                .floatStyle(jsonFloats)
+                .furtherServices(NereidServer.V1_SERVICES);
+        triton.apply(v2);
+        return v2.build();
+    }
+
+    private void v1(V1Options.Builder v1) {
+        tfs.apply(v1);
+    }
+
+    private static int port(String option, int number) {
+        if (number < 0 || number > 65_535) {
+            throw ServingException.invalidArgument(option + " " + number + " is not a port (expected 0 to 65535)");
+        }
+        return number;
+    }
+
+    private ServerOptions.Builder listen(int maxBody) {
+        TlsOptions everywhere = tls.everywhere();
+        TlsOptions grpc = tls.grpc();
+        TlsOptions main = tfs.sslConfigFile == null ? everywhere : TfServingSslConfig.tls(tfs.sslConfigFile);
+        ServerOptions.Builder listen = ServerOptions.builder()
+                .listen(
+                        host,
+                        port("--port", port),
+                        ServerOptions.Purpose.ALL,
+                        main == null && grpcPort == null ? grpc : main)
+                .eventLoops(ioThreads)
+                .maxBodyBytes(maxBody)
+                .maxMessageBytes(maxBody);
+        if (grpcPort != null) {
+            listen.listen(host, port("--grpc-port", grpcPort), ServerOptions.Purpose.ALL, grpc == null ? main : grpc);
+        }
+        if (tfs.restApiPort != null && tfs.restApiPort != 0) {
+            listen.listen(host, port("--rest_api_port", tfs.restApiPort), ServerOptions.Purpose.ALL, everywhere);
+        }
+        if (tfs.grpcSocketPath != null) {
+            listen.listen("unix:" + tfs.grpcSocketPath.toAbsolutePath(), 0);
+        }
+        if (metricsPort != null) {
+            listen.listen(host, port("--metrics-port", metricsPort), ServerOptions.Purpose.METRICS, everywhere);
+        }
+        for (Compat compat : compatPorts) {
+            switch (compat) {
+                case triton ->
+                    listen.listen(host, 8000, ServerOptions.Purpose.ALL, everywhere)
+                            .listen(host, 8001, ServerOptions.Purpose.ALL, grpc == null ? everywhere : grpc)
+                            .listen(host, 8002, ServerOptions.Purpose.METRICS, everywhere);
+                case tfs ->
+                    listen.listen(host, 8500, ServerOptions.Purpose.ALL, main)
+                            .listen(host, 8501, ServerOptions.Purpose.ALL, everywhere);
+                case kserve -> listen.listen(host, 8081, ServerOptions.Purpose.ALL, everywhere);
+            }
+        }
+        if (accessLog) {
+            listen.accessLog(new AccessLogger());
+        }
+        return listen;
+    }
+
+    private static Level level(String name) {
+        try {
+            return Level.parse(name.toUpperCase(java.util.Locale.ROOT));
+        } catch (IllegalArgumentException e) {
+            throw ServingException.invalidArgument("--log-level '" + name
+                    + "' is not a level (expected SEVERE, WARNING, INFO, FINE, FINER or FINEST)");
+        }
+    }
+
+    /** Writes a line per request to the logger {@code access}. Thread-safe. */
+    private static final class AccessLogger implements AccessLog {
+        private final org.slf4j.Logger log = LoggerFactory.getLogger("access");
+
+        @Override
+        public void finished(Entry e) {
+            log.info(
+                    "{} {} {} {} {} in={} out={} us={} id={}",
+                    e.remote(),
+                    e.protocol(),
+                    e.method(),
+                    e.path(),
+                    e.status(),
+                    e.bytesIn(),
+                    e.bytesOut(),
+                    e.nanos() / 1_000,
+                    e.requestId() == null ? "-" : e.requestId());
+        }
+    }
+}

@@ -1,0 +1,140 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.serve;
+
+import io.nereid.base.ServingException;
+import io.nereid.base.Units;
+import io.nereid.transport.tls.TlsOptions;
+import io.nereid.transport.tls.TlsOptions.ClientVerify;
+import io.nereid.transport.tls.TlsOptions.Pem;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** The TLS options of this server and of {@code tritonserver}. Set by picocli, then only read. */
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+final class TlsFlags {
+    @Option(
+            names = "--tls-cert",
+            paramLabel = "FILE",
+            description = "Encrypt every port: the server's certificate chain, as PEM. Reloaded when it changes.")
+    Path cert;
+
+    @Option(names = "--tls-key", paramLabel = "FILE", description = "The certificate's private key, as PEM.")
+    Path key;
+
+    @Option(
+            names = "--tls-client-ca",
+            paramLabel = "FILE",
+            description = "CA certificates of clients, as PEM (see --tls-client-verify).")
+    Path clientCa;
+
+    @Option(
+            names = "--tls-client-verify",
+            paramLabel = "none|optional|required",
+            description =
+                    "Whether clients must present a certificate (default: required with --tls-client-ca, else none).")
+    ClientVerify clientVerify;
+
+    @Option(
+            names = "--tls-protocols",
+            split = ",",
+            paramLabel = "NAME",
+            description = "TLSv1.3, TLSv1.2 or both (default: both).")
+    List<String> protocols = new ArrayList<>();
+
+    @Option(
+            names = "--tls-reload-interval",
+            paramLabel = "TIME",
+            description = "Poll interval for changes of the files (default: 3s).")
+    String reloadInterval;
+
+    @Option(
+            names = "--grpc-use-ssl",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Encrypt --grpc-port, or --port without one, with --grpc-server-cert and -key.")
+    boolean grpcUseSsl;
+
+    @Option(
+            names = "--grpc-use-ssl-mutual",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "As --grpc-use-ssl; clients must present a certificate of --grpc-root-cert.")
+    boolean grpcMutual;
+
+    @Option(names = "--grpc-server-cert", hidden = true)
+    Path grpcCert;
+
+    @Option(names = "--grpc-server-key", hidden = true)
+    Path grpcKey;
+
+    @Option(names = "--grpc-root-cert", hidden = true)
+    Path grpcRoot;
+
+    /** Returns the TLS options of all ports; null without encryption. */
+    @Nullable
+    TlsOptions everywhere() {
+        if (cert == null && key == null) {
+            if (clientCa != null || clientVerify != null || !protocols.isEmpty() || reloadInterval != null) {
+                throw ServingException.invalidArgument(
+                        "--tls-client-ca, --tls-client-verify, --tls-protocols and --tls-reload-interval have no effect"
+                                + " without a certificate",
+                        "add --tls-cert FILE --tls-key FILE");
+            }
+            return null;
+        }
+        TlsOptions tls = of("--tls-cert", cert, "--tls-key", key);
+        ClientVerify verify =
+                clientVerify != null ? clientVerify : clientCa == null ? ClientVerify.NONE : ClientVerify.REQUIRED;
+        if (verify != ClientVerify.NONE && clientCa == null) {
+            throw ServingException.invalidArgument(
+                    "--tls-client-verify " + verify + " requires --tls-client-ca",
+                    "set it to the file with the CA certificates of your clients");
+        }
+        if (clientCa != null) {
+            tls = tls.withClients(Pem.file(clientCa), verify);
+        }
+        if (!protocols.isEmpty()) {
+            tls = tls.withProtocols(protocols);
+        }
+        return reloadInterval == null ? tls : tls.withReloadInterval(Units.duration(reloadInterval));
+    }
+
+    /** Returns the TLS options of the gRPC port, by Triton's options; null without encryption. */
+    @Nullable
+    TlsOptions grpc() {
+        if (!grpcUseSsl && !grpcMutual) {
+            if (grpcCert != null || grpcKey != null || grpcRoot != null) {
+                throw ServingException.invalidArgument(
+                        "--grpc-server-cert, --grpc-server-key and --grpc-root-cert have no effect without"
+                                + " --grpc-use-ssl",
+                        "add --grpc-use-ssl");
+            }
+            return null;
+        }
+        TlsOptions tls = of("--grpc-server-cert", grpcCert, "--grpc-server-key", grpcKey);
+        if (!grpcMutual) {
+            return tls;
+        }
+        if (grpcRoot == null) {
+            throw ServingException.invalidArgument("--grpc-use-ssl-mutual requires --grpc-root-cert");
+        }
+        return tls.withClients(Pem.file(grpcRoot), ClientVerify.REQUIRED);
+    }
+
+    private static TlsOptions of(String certName, @Nullable Path cert, String keyName, @Nullable Path key) {
+        if (cert == null || key == null) {
+            throw ServingException.invalidArgument(
+                    (cert == null ? certName : keyName) + " is missing (a certificate needs its key)",
+                    "set both " + certName + " and " + keyName);
+        }
+        return TlsOptions.of(Pem.file(cert), Pem.file(key));
+    }
+}

@@ -1,0 +1,186 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.serve;
+
+import io.nereid.app.plugins.BackendLoader;
+import io.nereid.app.process.CacheDirectory;
+import io.nereid.app.process.Logging;
+import io.nereid.app.text.ProgressPrinter;
+import io.nereid.backend.Backend;
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.engine.Engine;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.recording.Recorder;
+import io.nereid.repository.FileSystemStoragePathSource;
+import io.nereid.repository.RepositorySource;
+import io.nereid.repository.RepositoryValidator;
+import io.nereid.repository.layout.ModelServerConfig;
+import io.nereid.repository.problem.Problem;
+import io.nereid.spi.ModelControl.ModelChange;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
+import java.util.logging.Level;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid validate}: reports all problems of a model repository, without serving it. */
+@Command(
+        name = "validate",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Check a model repository, or a list of models, without serving it: reports every problem with file, line"
+                    + " and remedy.",
+            "Exit code 0 when every model can be served, 1 when not."
+        })
+@SuppressWarnings("NullAway.Init") // set by picocli
+public final class ValidateCommand implements Callable<Integer> {
+    private static final String LOADING = "loading models to check them";
+    private static final Duration LONGEST_LOAD = Duration.ofHours(1);
+
+    @Parameters(arity = "0..1", paramLabel = "DIR", description = "The model repository.")
+    private @Nullable Path directory;
+
+    @Option(
+            names = {"--model_config_file", "--model-config-file"},
+            paramLabel = "FILE",
+            description = "A list of models in TensorFlow Serving's format, instead of a directory.")
+    private @Nullable Path modelConfigFile;
+
+    @Option(names = "--files-only", description = "Do not load the models into their backends.")
+    private boolean filesOnly;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        Logging.configure(Logging.Format.TEXT, Level.SEVERE);
+        Path models = directory;
+        Path list = modelConfigFile;
+        if (models != null && list == null) {
+            return directory(models);
+        }
+        if (list != null && models == null) {
+            return list(list);
+        }
+        throw ServingException.invalidArgument(
+                (models == null ? "nothing" : "both a directory and a list") + " to validate is given",
+                "set a model repository, or --model_config_file FILE");
+    }
+
+    private int list(Path file) {
+        List<ServedModel> models = ModelServerConfig.read(file);
+        Recorder.check(models);
+        List<ModelChange> changes =
+                filesOnly ? tried(models, true) : ProgressPrinter.during(LOADING, err(), () -> tried(models, false));
+        PrintWriter out = spec.commandLine().getOut();
+        long errors = 0;
+        for (ModelChange change : changes) {
+            ServingException error = change.error();
+            if (error == null && change.load().isEmpty()) {
+                error = ServingException.of(
+                        ErrorCode.NOT_FOUND,
+                        "Could not find any versions of model " + change.model(),
+                        "its base path should hold a directory named by a number");
+            }
+            if (error == null) {
+                out.println("ok: model '" + change.model() + "', versions " + change.load());
+            } else {
+                errors++;
+                String remedy = error.remedy();
+                out.println("error: " + error.getMessage() + (remedy == null ? "" : "\n  " + remedy));
+            }
+        }
+        out.println(
+                errors == 0 ? "no problems" : errors + " of " + changes.size() + " models cannot be served as listed");
+        out.flush();
+        return errors == 0 ? 0 : 1;
+    }
+
+    /** Applies a list to an engine, or returns the changes that this would make by the files on disk. */
+    private static List<ModelChange> tried(List<ServedModel> models, boolean dryRun) {
+        EngineOptions options = EngineOptions.builder(List.of())
+                .listing(FileSystemStoragePathSource.Options.DEFAULT
+                        .withSettle(Duration.ZERO)
+                        .withPollInterval(Duration.ZERO))
+                .reloadTimeout(LONGEST_LOAD)
+                .scratch(CacheDirectory.directory())
+                .build();
+        try (Engine engine = new Engine(options, BackendLoader.find(), Clock.system())) {
+            engine.start().toCompletableFuture().join();
+            return engine.configure(models, dryRun).toCompletableFuture().join();
+        } catch (CompletionException e) {
+            throw ServingException.from(ModelListReloader.cause(e));
+        }
+    }
+
+    private PrintWriter err() {
+        return spec.commandLine().getErr();
+    }
+
+    private int directory(Path models) {
+        List<Backend> backends = BackendLoader.find();
+        List<Problem> problems = new ArrayList<>(new RepositoryValidator(backends).validate(models));
+        if (!filesOnly) {
+            problems.addAll(ProgressPrinter.during(LOADING, err(), () -> load(models, backends, problems)));
+        }
+        PrintWriter out = spec.commandLine().getOut();
+        long errors = 0;
+        for (Problem p : problems) {
+            errors += p.isError() ? 1 : 0;
+            out.println((p.isError() ? "error: " : "warning: ") + p);
+        }
+        out.println(
+                problems.isEmpty()
+                        ? "no problems"
+                        : errors + " error(s), " + (problems.size() - errors) + " warning(s)");
+        out.flush();
+        return errors == 0 ? 0 : 1;
+    }
+
+    /** Loads and warms up all models as for serving, members of ensembles first. Returns the problems. */
+    private static List<Problem> load(Path directory, List<Backend> backends, List<Problem> known) {
+        List<Problem> found = new ArrayList<>();
+        try (Engine engine = new Engine(
+                EngineOptions.builder(List.of(directory))
+                        .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
+                        .scratch(CacheDirectory.directory())
+                        .build(),
+                backends,
+                Clock.system())) {
+            engine.start().toCompletableFuture().join();
+            for (ModelStatus model : engine.index()) {
+                Path place = Files.isDirectory(directory.resolve(model.model()))
+                        ? directory.resolve(model.model())
+                        : directory;
+                boolean reported =
+                        known.stream().anyMatch(p -> p.isError() && p.file().startsWith(place));
+                for (ServableState version : model.versions()) {
+                    String reason = version.reason();
+                    if (version.phase() == Phase.FAILED && !reported && reason != null) {
+                        Path file = place.resolve(Long.toString(version.id().version()));
+                        found.add(new Problem(
+                                Problem.Severity.ERROR, Files.exists(file) ? file : place, 0, 0, reason, null));
+                    }
+                }
+            }
+        }
+        return found;
+    }
+}

@@ -1,0 +1,276 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.plugins;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.app.Main;
+import io.nereid.app.plugins.PluginManifest.Artifact;
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.ModelLocation;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class PluginsTest {
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    @TempDir
+    Path directory;
+
+    private Path plugins;
+    private Path repository;
+    private PluginManifest plugin;
+
+    @BeforeEach
+    void aPluginOfTwoLibraries() throws Exception {
+        plugins = directory.resolve("plugins");
+        repository = directory.resolve("repository");
+        plugin = new PluginManifest(
+                "sample",
+                "A sample",
+                "Apache-2.0",
+                List.of("sample_model"),
+                List.of("model.sample"),
+                0,
+                List.of(artifact("one", "", "the first"), artifact("two", "linux-x86_64", "the second")));
+    }
+
+    private Artifact artifact(String name, String classifier, String text) throws Exception {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        Artifact artifact = new Artifact(
+                "org.sample",
+                name,
+                "1.0",
+                classifier,
+                bytes.length,
+                HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes)));
+        Path file = repository.resolve(artifact.path());
+        Files.createDirectories(file.getParent());
+        Files.write(file, bytes);
+        return artifact;
+    }
+
+    private PluginInstaller installer(boolean offline, Path... local) {
+        return new PluginInstaller(
+                List.of(local), repository.toUri().toString(), offline, new PrintWriter(err, true), false);
+    }
+
+    private List<String> plugins() throws Exception {
+        try (var inside = Files.walk(plugins)) {
+            return inside.filter(Files::isRegularFile)
+                    .map(p -> plugins.relativize(p).toString())
+                    .sorted()
+                    .toList();
+        }
+    }
+
+    @Test
+    void whatIsFetchedLiesInADirectoryOfThePluginsName() throws Exception {
+        assertThat(installer(false).install(plugin, plugins)).isEqualTo(plugins.resolve("sample"));
+        assertThat(plugins()).containsExactly("sample/one-1.0.jar", "sample/two-1.0-linux-x86_64.jar");
+        assertThat(PluginInstaller.damage(plugin, plugins.resolve("sample"))).isNull();
+        Files.writeString(plugins.resolve("sample/one-1.0.jar"), "cut");
+        assertThat(PluginInstaller.damage(plugin, plugins.resolve("sample"))).contains("one-1.0.jar has 3 bytes");
+        installer(false).install(plugin, plugins);
+        assertThat(PluginInstaller.damage(plugin, plugins.resolve("sample"))).isNull();
+        assertThat(plugins()).hasSize(2);
+    }
+
+    @Test
+    void aWrongChecksumInstallsNothing() throws Exception {
+        Files.writeString(repository.resolve(plugin.artifacts().get(1).path()), "the sekond");
+        assertThatThrownBy(() -> installer(false).install(plugin, plugins))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(ErrorCode.DATA_LOSS);
+                    assertThat(e.describe()).contains("SHA-256").contains("do not trust");
+                });
+        assertThat(plugins()).isEmpty();
+        try (var left = Files.list(plugins)) {
+            assertThat(left).isEmpty();
+        }
+    }
+
+    @Test
+    void aFailureLeavesWhatWasThere() throws Exception {
+        installer(false).install(plugin, plugins);
+        Files.delete(repository.resolve(plugin.artifacts().get(1).path()));
+        assertThatThrownBy(() -> installer(false).install(plugin, plugins))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.describe()).contains("--repository"));
+        assertThat(PluginInstaller.damage(plugin, plugins.resolve("sample"))).isNull();
+        assertThat(plugins()).hasSize(2);
+    }
+
+    @Test
+    void whatIsThereAlreadyIsNotFetched() throws Exception {
+        Path flat = Files.createDirectories(directory.resolve("flat"));
+        for (Artifact artifact : plugin.artifacts()) {
+            Files.move(repository.resolve(artifact.path()), flat.resolve(artifact.fileName()));
+        }
+        installer(true, flat).install(plugin, plugins);
+        assertThat(plugins()).hasSize(2);
+        assertThat(err.toString()).contains("one-1.0.jar").contains("from " + flat);
+        // A copy with a wrong checksum is skipped.
+        Files.writeString(flat.resolve("one-1.0.jar"), "the thirst");
+        assertThatThrownBy(() -> installer(true, flat).install(plugin, plugins))
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe()).contains("is not in").contains("org/sample/one/1.0/one-1.0.jar"));
+    }
+
+    @Test
+    void theManifestIsWhatTheBuildUses() {
+        for (PluginManifest each : PluginManifest.all()) {
+            assertThat(each.artifacts()).isNotEmpty().allSatisfy(a -> {
+                assertThat(a.version()).matches("[0-9][0-9A-Za-z.-]*");
+                assertThat(a.sha256()).matches("[0-9a-f]{64}");
+                assertThat(a.bytes()).isPositive();
+            });
+        }
+        assertThatThrownBy(() -> PluginManifest.named("tensorfow"))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.describe()).contains("tensorflow"));
+    }
+
+    private Backend tensorflow(PluginDirectories places) {
+        return BackendLoader.find(places).stream()
+                .filter(b -> b.name().equals("tensorflow"))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    @Test
+    void aModelWhosePluginIsAbsentSaysHowToGetIt() {
+        Backend backend = tensorflow(new PluginDirectories(plugins, null));
+        assertThat(backend.defaultFiles()).contains("model.savedmodel", "saved_model.pb");
+        assertThatThrownBy(() -> backend.load(
+                        new ModelLocation(new ServableId("m", 1), directory, directory),
+                        ModelConfig.unspecified("m"),
+                        new BackendContext(1, directory, Map.of())))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+                    assertThat(e.describe()).contains("model 'm'").contains("nereid plugins install tensorflow");
+                });
+    }
+
+    @Test
+    void aBrokenPluginIsNamedAndHarmsNoOther() throws Exception {
+        Files.createDirectories(plugins.resolve("empty"));
+        Files.createDirectories(plugins.resolve("tensorflow"));
+        Files.writeString(plugins.resolve("tensorflow/broken.jar"), "no jar");
+        PluginDirectories places = new PluginDirectories(plugins, null);
+        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("onnxruntime", "tensorflow");
+        assertThat(((MissingPluginBackend) tensorflow(places)).reason()).startsWith("broken: ");
+        assertThat(run("plugins", "list", "--plugin-dir", plugins.toString())).isZero();
+        assertThat(out.toString()).contains("empty").contains("broken: it contains no backend in 0 jar(s)");
+        assertThat(run("plugins", "remove", "empty", "--plugin-dir", plugins.toString()))
+                .isZero();
+        assertThat(plugins.resolve("empty")).doesNotExist();
+        assertThat(run("plugins", "remove", "../plugins", "--plugin-dir", plugins.toString()))
+                .isEqualTo(1);
+        assertThat(err.toString()).contains("'../plugins' is not installed");
+    }
+
+    @Test
+    void aPluginSeesWhatBackendsAreWrittenAgainstAndNoMore() throws Exception {
+        Path own = Files.createDirectories(plugins.resolve("sample"));
+        jar(own.resolve("sample.jar"), Sample.class);
+        PluginDirectories places = new PluginDirectories(plugins, null);
+        Backend backend = BackendLoader.load(places, "sample", own).get(0);
+        assertThat(backend.getClass()).isNotEqualTo(Sample.class);
+        assertThat(backend.name()).isEqualTo("sample");
+        assertThat(backend.unavailable())
+                .isEqualTo("io.nereid.app.Main: no, io.nereid.protobuf.ProtobufReader: no, picocli.CommandLine: no, "
+                        + "io.netty.channel.Channel: no, io.nereid.tensor.Tensor: yes, io.netty.buffer.ByteBuf: yes, "
+                        + "org.slf4j.Logger: yes, java.sql.Driver: yes");
+        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("sample");
+    }
+
+    private static void jar(Path file, Class<?> provider) throws Exception {
+        String path = provider.getName().replace('.', '/') + ".class";
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (JarOutputStream jar = new JarOutputStream(bytes);
+                var code = provider.getClassLoader().getResourceAsStream(path)) {
+            jar.putNextEntry(new JarEntry(path));
+            code.transferTo(jar);
+            jar.putNextEntry(new JarEntry("META-INF/services/" + Backend.class.getName()));
+            jar.write(provider.getName().getBytes(StandardCharsets.UTF_8));
+        }
+        Files.write(file, bytes.toByteArray());
+    }
+
+    /**
+     * Reports through {@link #unavailable} which classes it sees. Loaded by a plugin's class loader, never by the
+     * test's.
+     */
+    public static final class Sample implements Backend {
+        @Override
+        public String name() {
+            return "sample";
+        }
+
+        @Override
+        public List<String> platforms() {
+            return List.of("sample_model");
+        }
+
+        @Override
+        public List<String> defaultFiles() {
+            return List.of("model.sample");
+        }
+
+        @Override
+        public String unavailable() {
+            StringBuilder seen = new StringBuilder();
+            for (String name : List.of(
+                    "io.nereid.app.Main",
+                    "io.nereid.protobuf.ProtobufReader",
+                    "picocli.CommandLine",
+                    "io.netty.channel.Channel",
+                    "io.nereid.tensor.Tensor",
+                    "io.netty.buffer.ByteBuf",
+                    "org.slf4j.Logger",
+                    "java.sql.Driver")) {
+                seen.append(seen.length() == 0 ? "" : ", ").append(name).append(": ");
+                try {
+                    seen.append(Class.forName(name, false, getClass().getClassLoader()) == null ? "?" : "yes");
+                } catch (ClassNotFoundException e) {
+                    seen.append("no");
+                }
+            }
+            return seen.toString();
+        }
+
+        @Override
+        public io.nereid.backend.BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    private int run(String... arguments) {
+        return Main.commandLine()
+                .setOut(new PrintWriter(out, true))
+                .setErr(new PrintWriter(err, true))
+                .execute(arguments);
+    }
+}
