@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import java.util.List;
 
 /** An exchange without a socket. Confined to a test. */
-final class FakeExchange extends MemoryExchange {
+final class FakeExchange extends InMemoryExchange {
     FakeExchange(String method, String path, String body) {
         super(method, path, List.of(), region(body));
     }

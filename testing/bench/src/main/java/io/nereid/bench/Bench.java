@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench;
 
+import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.ProcessStatistics;
+import io.nereid.bench.harness.RequestBodies;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -13,10 +16,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/** Measures the rows of the table of figures and prints it. One thread, one row at a time. */
+/** The benchmark program: measures the rows of the results table and prints it. One thread, one row at a time. */
 public final class Bench {
     /**
-     * What every row needs. Immutable.
+     * The settings of a benchmark run. Immutable.
      *
      * @param root the source tree
      */
@@ -29,17 +32,17 @@ public final class Bench {
             double warmup,
             double soakSeconds,
             PrintStream out) {
-        void say(String text, Object... values) {
+        void log(String text, Object... values) {
             out.println("  " + String.format(Locale.ROOT, text, values));
             out.flush();
         }
 
-        /** The models of the examples. */
+        /** The example models. */
         Path examples() {
             return root.resolve("examples/models");
         }
 
-        /** A fresh directory. */
+        /** Creates a scratch directory. */
         Path directory(String name) throws IOException {
             return Files.createDirectories(scratch.resolve(name));
         }
@@ -48,7 +51,7 @@ public final class Bench {
     /** Measures one row of the table. */
     @FunctionalInterface
     interface Row {
-        List<Figure> measure(Setting setting) throws IOException, InterruptedException;
+        List<BenchmarkResult> measure(Setting setting) throws IOException, InterruptedException;
     }
 
     private static final Map<String, Row> ROWS = rows();
@@ -59,39 +62,60 @@ public final class Bench {
         Map<String, Row> rows = new LinkedHashMap<>();
         rows.put(
                 "rest-small",
-                new CompareRow(
-                        "V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, Served.IDENTITY, 1.3, 0, 0.5));
+                new IdentityModelScenario(
+                        "V2 REST JSON, 16 floats, 16 connections",
+                        RequestBodies::restSmall,
+                        ServerSetup.IDENTITY,
+                        1.3,
+                        0,
+                        0.5));
         rows.put(
                 "grpc-single",
-                new CompareRow(
-                        "V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), Served.IDENTITY, 1.3, 0, 0));
+                new IdentityModelScenario(
+                        "V2 gRPC raw, 16 floats, 16 conns x 1",
+                        b -> b.grpcSmall(16, 1),
+                        ServerSetup.IDENTITY,
+                        1.3,
+                        0,
+                        0));
         rows.put(
                 "grpc-mux",
-                new CompareRow(
-                        "V2 gRPC raw, 16 floats, 4 conns x 16", b -> b.grpcSmall(4, 16), Served.IDENTITY, 0, 4, 0));
-        rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, Served.IDENTITY, 1.25, 0, 0));
-        rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, Served.IDENTITY, 1.25, 0, 0));
-        rows.put("json-floats", new JsonRow());
-        rows.put("python", new PythonRow());
-        rows.put("trees", new TreesRow());
-        rows.put("trees-native", new NativeTreesRow());
-        rows.put("trees-served", new ServedTreesRow());
-        rows.put("batcher", new BatcherRow());
-        rows.put("engine", new EngineRow());
-        rows.put("ensemble", new EnsembleRow());
-        rows.put("cache", new CacheRow());
-        rows.put("gateway", new GatewayRow());
-        rows.put("cold-start", new ColdStartRow());
-        rows.put("thousand", new ThousandRow());
-        rows.put("models", new ModelsRow());
-        rows.put("lifecycle", new LifecycleRow());
-        rows.put("minilm", new MinilmRow());
-        rows.put("start", new StartRow());
-        rows.put("soak", new SoakRow());
+                new IdentityModelScenario(
+                        "V2 gRPC raw, 16 floats, 4 conns x 16",
+                        b -> b.grpcSmall(4, 16),
+                        ServerSetup.IDENTITY,
+                        0,
+                        4,
+                        0));
+        rows.put(
+                "rest-big",
+                new IdentityModelScenario(
+                        "V2 REST binary, 4.8 MB", RequestBodies::restBig, ServerSetup.IDENTITY, 1.25, 0, 0));
+        rows.put(
+                "grpc-big",
+                new IdentityModelScenario(
+                        "V2 gRPC raw, 4.8 MB", RequestBodies::grpcBig, ServerSetup.IDENTITY, 1.25, 0, 0));
+        rows.put("json-floats", new JsonScenario());
+        rows.put("python", new PythonBackendScenario());
+        rows.put("trees", new TreesScenario());
+        rows.put("trees-native", new NativeTreesScenario());
+        rows.put("trees-served", new ServedTreesScenario());
+        rows.put("batcher", new BatcherScenario());
+        rows.put("engine", new EngineScenario());
+        rows.put("ensemble", new EnsembleScenario());
+        rows.put("cache", new ResponseCacheScenario());
+        rows.put("gateway", new GatewayScenario());
+        rows.put("cold-start", new ColdStartScenario());
+        rows.put("thousand", new ThousandServicesScenario());
+        rows.put("models", new ManyModelsScenario());
+        rows.put("lifecycle", new LifecycleScenario());
+        rows.put("minilm", new MinilmScenario());
+        rows.put("start", new StartupScenario());
+        rows.put("soak", new SoakScenario());
         return rows;
     }
 
-    /** Arguments: options, then rows; all rows when none is named. */
+    /** Arguments: options, then the names of rows; without names all rows are measured. */
     public static void main(String[] args) throws IOException, InterruptedException {
         Map<String, String> options = new LinkedHashMap<>();
         List<String> names = new ArrayList<>();
@@ -106,12 +130,12 @@ public final class Bench {
         for (String name : names) {
             if (!ROWS.containsKey(name)) {
                 System.err.println(
-                        "bench: there is no row '" + name + "' (rows: " + String.join(", ", ROWS.keySet()) + ")");
+                        "bench: unknown row '" + name + "' (rows: " + String.join(", ", ROWS.keySet()) + ")");
                 System.exit(2);
             }
         }
-        if (!Proc.available()) {
-            System.err.println("bench: needs /proc to see what a server's processor time is; nothing measured");
+        if (!ProcessStatistics.available()) {
+            System.err.println("bench: requires /proc to read a server's CPU time; nothing measured");
             System.exit(2);
         }
         Path scratch = Files.createTempDirectory("nereid-bench");
@@ -141,17 +165,17 @@ public final class Bench {
                 System.getProperty("java.version"),
                 setting.rounds(),
                 setting.seconds());
-        List<Figure> table = new ArrayList<>();
+        List<BenchmarkResult> table = new ArrayList<>();
         for (String name : names) {
             Row row = ROWS.get(name);
             System.out.println(name);
             try {
-                for (Figure figure : row == null ? List.<Figure>of() : row.measure(setting)) {
+                for (BenchmarkResult figure : row == null ? List.<BenchmarkResult>of() : row.measure(setting)) {
                     table.add(figure);
                 }
             } catch (IOException e) {
                 System.out.println("  FAILED: " + e.getMessage());
-                table.add(Figure.skipped(
+                table.add(BenchmarkResult.skipped(
                         name,
                         "failed: "
                                 + String.valueOf(e.getMessage())
@@ -161,7 +185,7 @@ public final class Bench {
             }
         }
         System.out.println();
-        Figure.print(table, System.out);
+        BenchmarkResult.print(table, System.out);
     }
 
     private static String machine() throws IOException {
@@ -173,8 +197,8 @@ public final class Bench {
                 .orElse("unknown processor");
     }
 
-    /** Deletes a directory and all in it. */
-    static void delete(Path directory) {
+    /** Deletes a directory recursively. */
+    public static void delete(Path directory) {
         try (Stream<Path> all = Files.walk(directory)) {
             for (Path p : all.sorted(java.util.Comparator.reverseOrder()).toList()) {
                 Files.deleteIfExists(p);

@@ -40,7 +40,17 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What every {@link Backend} promises, checked on one small model that the subclass provides. Confined to one test.
+ * The contract test of {@link Backend}: a backend's test class extends it and provides one small model. Confined to one
+ * test.
+ *
+ * <pre>{@code
+ * class MyBackendTest extends BackendContract {
+ *     protected Backend backend() { return new MyBackend(); }
+ *     protected ModelLocation model(Path directory) { ... }       // lays a valid model out under the directory
+ *     protected ModelLocation brokenModel(Path directory) { ... } // one that load must reject
+ *     protected List<Tensor> inputs(int seed) { ... }             // inputs of a run of the valid model
+ * }
+ * }</pre>
  */
 public abstract class BackendContract {
     private static final int THREADS = 4;
@@ -48,17 +58,17 @@ public abstract class BackendContract {
     private static final int DAMAGED = 100;
     private static final int SWEEPS = 10;
 
-    /** Backends that still leave out which file they refuse. To become empty. */
+    /** Backends whose errors do not name the rejected file yet. */
     private static final Set<String> NAMELESS = Set.of("tensorflow");
 
-    /** Contents that are no model of any format, by what they are. */
+    /** Contents that are not a model of any format, by description. */
     private static final Map<String, byte[]> FOREIGN = foreign();
 
-    /** A directory of this test's own. */
+    /** The test's temporary directory. */
     @TempDir
     public Path directory;
 
-    /** For JUnit. */
+    /** Called by JUnit. */
     protected BackendContract() {}
 
     /** The backend under test. */
@@ -67,23 +77,23 @@ public abstract class BackendContract {
     /** A small model that works without configuration, laid out under {@code directory}. */
     protected abstract ModelLocation model(Path directory);
 
-    /** A model that the backend must refuse, laid out under {@code directory}. */
+    /** A model that the backend must reject, laid out under {@code directory}. */
     protected abstract ModelLocation brokenModel(Path directory);
 
-    /** What is said about a model: nothing, unless the backend needs to be told something. */
+    /** The model's configuration; empty by default. Overridden for a backend that needs settings. */
     protected ModelConfig config(String name) {
         return ModelConfig.unspecified(name);
     }
 
     /**
-     * What a run of {@link #model} is fed ({@link ModelConfig#feeds}), in that order, new ones with each call;
-     * {@code seed} makes the values differ.
+     * The inputs of a run of {@link #model}, in the order of {@link ModelConfig#feeds}. Creates new tensors with each
+     * call; the seed varies their values.
      */
     protected abstract List<Tensor> inputs(int seed);
 
     /**
-     * The file that makes {@link #model} a model; by default the one in its version's directory that has a default file's
-     * name. Null when the model has none; what is demanded of files is then not tested.
+     * The model file of {@link #model}; by default the file with a default name in the version's directory. Null for a
+     * model without a file: the tests about files are then skipped.
      */
     protected @Nullable Path modelFile(ModelLocation source) {
         return backend().defaultFiles().stream()
@@ -93,14 +103,16 @@ public abstract class BackendContract {
                 .orElse(null);
     }
 
-    /** Contents that the backend must refuse besides those that no format is like, by what they are: a newer version's, say. */
+    /**
+     * Further contents that the backend must reject, by description, such as a file of an unsupported newer version.
+     */
     protected Map<String, byte[]> refusedContents() {
         return Map.of();
     }
 
     /**
-     * Whether damaged files are also run. A native library that is known to end the process on some of them says no, and
-     * why.
+     * Whether the backend is also tested with damaged files. Overridden for a native library that is known to crash the
+     * process on some of them.
      */
     protected boolean survivesDamage() {
         return true;
@@ -123,20 +135,20 @@ public abstract class BackendContract {
         return model.config().fetches().stream().map(TensorSpec::name).toList();
     }
 
-    /** The answer to one request; the inputs are gone by then. */
+    /** Runs one request and returns its outputs. The inputs are closed by then. */
     private static List<Tensor> run(
-            BackendModel model, ModelInstance invocation, List<Tensor> inputs, List<String> wanted) {
+            BackendModel model, ModelInstance invocation, List<Tensor> inputs, List<String> requested) {
         if (!model.traits().requests()) {
-            List<Tensor> results = invocation.run(inputs, wanted);
+            List<Tensor> results = invocation.run(inputs, requested);
             Tensor.closeAll(inputs);
             return results;
         }
-        try (RecordingRequest request = new RecordingRequest(inputs, wanted)) {
+        try (RecordingModelRequest request = new RecordingModelRequest(inputs, requested)) {
             invocation.execute(List.of(request));
             assertThat(request.awaitEnd()).isTrue();
             assertThat(request.ends()).hasSize(1).doesNotContain("fail", "reschedule");
             List<Tensor> results = new ArrayList<>();
-            for (RecordingRequest.Answer answer : request.answers()) {
+            for (RecordingModelRequest.Answer answer : request.answers()) {
                 answer.outputs().forEach(t -> results.add(t.retain()));
             }
             return results;
@@ -158,7 +170,7 @@ public abstract class BackendContract {
         return bytes;
     }
 
-    /** {@code META-INF/services} names it, and its name is its own. */
+    /** The backend is registered in {@code META-INF/services} under a unique name. */
     @Test
     public void theBackendIsFoundByItsName() {
         assertThat(ServiceLoader.load(Backend.class))
@@ -191,20 +203,20 @@ public abstract class BackendContract {
     public void wantedOutputsComeInTheWantedOrder() {
         try (BackendModel model = load();
                 ModelInstance invocation = model.newInvocation()) {
-            List<String> wanted = new ArrayList<>(outputs(model));
-            java.util.Collections.reverse(wanted);
-            List<Tensor> results = run(model, invocation, inputs(1), wanted);
-            assertThat(results).extracting(Tensor::name).startsWith(wanted.toArray(String[]::new));
+            List<String> requested = new ArrayList<>(outputs(model));
+            java.util.Collections.reverse(requested);
+            List<Tensor> results = run(model, invocation, inputs(1), requested);
+            assertThat(results).extracting(Tensor::name).startsWith(requested.toArray(String[]::new));
             if (!model.config().decoupled()) {
-                assertThat(results).hasSameSizeAs(wanted);
+                assertThat(results).hasSameSizeAs(requested);
             }
             assertThat(results).noneMatch(t -> t.shape().isDynamic());
             Tensor.closeAll(results);
-            assertThat(answer(model, invocation, wanted.subList(0, 1), 1)).isNotEmpty();
+            assertThat(answer(model, invocation, requested.subList(0, 1), 1)).isNotEmpty();
         }
     }
 
-    /** Invocations share nothing that a run changes. */
+    /** Instances do not share state that a run changes. */
     @Test
     public void runsSideBySideGiveTheirOwnAnswers() throws Exception {
         ExecutorService pool = Threads.pool("contract", THREADS);
@@ -236,7 +248,7 @@ public abstract class BackendContract {
         }
     }
 
-    /** A cancellation that comes too late, or before a run, harms no later run. */
+    /** A cancellation before or after a run does not affect later runs. */
     @Test
     public void cancellingNothingDoesNothing() {
         try (BackendModel model = load();
@@ -248,7 +260,7 @@ public abstract class BackendContract {
         }
     }
 
-    /** What a backend has filled in, it takes as it is, and adds nothing when it is told to add nothing. */
+    /** The backend accepts a configuration that it has completed, and completes nothing when completion is off. */
     @Test
     public void aWholeConfigurationIsOnlyChecked() {
         ModelLocation source = model(directory);
@@ -304,11 +316,14 @@ public abstract class BackendContract {
         Map<String, byte[]> contents = new TreeMap<>(FOREIGN);
         contents.putAll(refusedContents());
         for (Map.Entry<String, byte[]> content : contents.entrySet()) {
-            refused(content.getKey(), with(source, file, content.getValue()), file);
+            assertRejected(content.getKey(), with(source, file, content.getValue()), file);
         }
     }
 
-    /** See {@link Backend#load}. What is cut off may also be nothing that matters: then the answers are the same. */
+    /**
+     * See {@link Backend#load}. A truncated file is rejected, unless the missing part is irrelevant: then the outputs
+     * are the same.
+     */
     @Test
     public void aFileThatIsCutOffIsRefusedByName() throws IOException {
         ModelLocation source = model(directory);
@@ -319,7 +334,7 @@ public abstract class BackendContract {
             byte[] cut = Arrays.copyOf(whole, (int) (whole.length * share));
             ModelLocation variant = with(source, file, cut);
             if (share <= 0.5 || !loads(variant)) {
-                refused("the first " + cut.length + " bytes of " + whole.length, variant, file);
+                assertRejected("the first " + cut.length + " bytes of " + whole.length, variant, file);
             } else {
                 assertThat(answer(variant)).isEqualTo(expected);
             }
@@ -342,13 +357,12 @@ public abstract class BackendContract {
         }
     }
 
-    /** A damaged file is refused, or is a model of its own; whatever it is, the process lives on. */
+    /** A damaged file is rejected or is served as another model; in both cases the process survives. */
     @Test
     public void aDamagedFileIsRefusedOrServed() throws IOException {
         ModelLocation source = model(directory);
         Path file = fileOrSkip(source);
-        assumeTrue(
-                survivesDamage(), "NOT TESTED: the library of " + backend().name() + " does not survive damaged files");
+        assumeTrue(survivesDamage(), "NOT TESTED: the library of " + backend().name() + " crashes on damaged files");
         byte[] whole = Files.readAllBytes(file);
         Random random = new Random(1);
         for (int i = 0; i < DAMAGED; i++) {
@@ -383,13 +397,13 @@ public abstract class BackendContract {
     public void aClosedModelIsGone() throws Exception {
         WeakReference<BackendModel> model = loadRunAndClose();
         for (int i = 0; i < SWEEPS && (model.get() != null || !held().isEmpty()); i++) {
-            LeakSweep.sweep();
+            BufferLeakListener.sweep();
         }
         assertThat(model.get()).as("something still refers to the closed model").isNull();
         assertThat(held()).as("files that are still open or mapped").isEmpty();
     }
 
-    /** A frame of its own, so that it holds nothing. */
+    /** A method of its own, so that no local variable keeps the model reachable. */
     private WeakReference<BackendModel> loadRunAndClose() {
         try (BackendModel model = load();
                 ModelInstance invocation = model.newInvocation()) {
@@ -398,7 +412,7 @@ public abstract class BackendContract {
         }
     }
 
-    /** Files below {@link #directory} that this process has open or mapped, where the system tells. */
+    /** Returns the files below {@link #directory} that this process has open or mapped, on systems with /proc. */
     private List<String> held() throws IOException {
         List<String> held = new ArrayList<>();
         Path descriptors = Path.of("/proc/self/fd");
@@ -414,7 +428,7 @@ public abstract class BackendContract {
                         held.add(target);
                     }
                 } catch (IOException e) {
-                    // Closed since, such as the one that lists the directory.
+                    // Closed in the meantime, such as the descriptor of the directory listing.
                 }
             }
         }
@@ -432,7 +446,7 @@ public abstract class BackendContract {
         return Objects.requireNonNull(file);
     }
 
-    /** A copy of the model with another content of its file. */
+    /** Copies the model with another content of its file. */
     private ModelLocation with(ModelLocation source, Path file, byte[] content) throws IOException {
         Path from = source.modelDirectory();
         Path to = Files.createTempDirectory(directory, "variant")
@@ -455,7 +469,7 @@ public abstract class BackendContract {
                 to.resolve(from.relativize(source.versionDirectory()).toString()));
     }
 
-    private void refused(String what, ModelLocation variant, Path file) {
+    private void assertRejected(String what, ModelLocation variant, Path file) {
         assertThatThrownBy(() -> load(variant).close()).as(what).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).as(what).isIn(ErrorCode.INVALID_ARGUMENT, ErrorCode.FAILED_PRECONDITION);
             if (!NAMELESS.contains(backend().name())) {

@@ -17,7 +17,7 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.testkit.RecordingRequest;
+import io.nereid.testkit.RecordingModelRequest;
 import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.nio.file.Files;
@@ -167,7 +167,7 @@ class JarModelTest {
     }
 
     @Test
-    void aMissingJarIsTold() {
+    void aMissingJarIsReported() {
         assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e).hasMessageContaining("has no file 'model.jar'");
@@ -176,7 +176,7 @@ class JarModelTest {
     }
 
     @Test
-    void aJarWithoutAModelIsRefused() {
+    void aJarWithoutAModelIsRejected() {
         jar(List.of(), "com.example.Doubler", Jars.DOUBLER);
         assertThatThrownBy(this::load).hasMessageContaining("offers no model");
     }
@@ -197,15 +197,15 @@ class JarModelTest {
     }
 
     @Test
-    void aClassThatIsNotThereOrNoModelIsRefused() {
+    void aClassThatIsNotThereOrNoModelIsRejected() {
         jar(List.of(), "com.example.Doubler", Jars.DOUBLER, "com.example.X", "package com.example; public class X {}");
         assertThatThrownBy(() -> load(config(Map.of("class", "com.example.Gone"))))
                 .hasMessageContaining("there is no class");
-        assertThatThrownBy(() -> load(config(Map.of("class", "com.example.X")))).hasMessageContaining("is no model");
+        assertThatThrownBy(() -> load(config(Map.of("class", "com.example.X")))).hasMessageContaining("is not a model");
         assertThat(scratch).isEmptyDirectory();
     }
 
-    private void refused(String message, String remedy) {
+    private void assertRejected(String message, String remedy) {
         assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e).hasMessageContaining("model.jar").hasMessageContaining(message);
@@ -215,12 +215,12 @@ class JarModelTest {
     }
 
     @Test
-    void aConstructorThatCannotBeCalledIsTold() {
+    void aConstructorThatCannotBeCalledIsReported() {
         String arguments = Jars.DOUBLER.replace(
                 "public class Doubler implements JavaModel {",
                 "public class Doubler implements JavaModel { public Doubler(int size) {}");
         jar(List.of("com.example.Doubler"), "com.example.Doubler", arguments);
-        refused("com.example.Doubler Unable to get public no-arg constructor", "constructor without arguments");
+        assertRejected("com.example.Doubler Unable to get public no-arg constructor", "constructor without arguments");
         String hidden = Jars.DOUBLER
                 .replace("public class Doubler", "class Hidden")
                 .replace("implements JavaModel {", "implements JavaModel { public Hidden() {}");
@@ -239,27 +239,27 @@ class JarModelTest {
     }
 
     @Test
-    void whatAConstructorThrowsIsTold() {
+    void whatAConstructorThrowsIsReported() {
         String throwing = Jars.DOUBLER.replace(
                 "implements JavaModel {",
                 "implements JavaModel { public Doubler() { throw new IllegalStateException(\"no licence\"); }");
         jar(List.of("com.example.Doubler"), "com.example.Doubler", throwing);
-        refused("no licence", "META-INF/services");
+        assertRejected("no licence", "META-INF/services");
         jar(
                 List.of("com.example.Doubler"),
                 "com.example.Doubler",
                 Jars.DOUBLER.replace(
                         "implements JavaModel {",
                         "implements JavaModel { static final int N = Integer.parseInt(\"two\");"));
-        refused("For input string: \"two\"", "");
+        assertRejected("For input string: \"two\"", "");
     }
 
     @Test
-    void aClassThatTheJarOnlyPromisesIsTold() {
+    void aClassThatTheJarOnlyPromisesIsReported() {
         jar(List.of("com.example.Gone"), "com.example.Doubler", Jars.DOUBLER);
-        refused("com.example.Gone", "META-INF/services/io.nereid.backends.java.JavaModel");
+        assertRejected("com.example.Gone", "META-INF/services/io.nereid.backends.java.JavaModel");
         jar(List.of("com.example.X"), "com.example.X", "package com.example; public class X {}");
-        refused("com.example.X", "implement it");
+        assertRejected("com.example.X", "implement it");
     }
 
     @Test
@@ -274,23 +274,23 @@ class JarModelTest {
                         "package com.example; class Lib {}"),
                 List.of("com.example.Doubler"),
                 List.of("com/example/Lib.class"));
-        refused(
+        assertRejected(
                 "it needs class 'com.example.Lib', which is not in it",
                 "put the libraries that the model needs into its jar");
     }
 
     @Test
-    void aClassForANewerJavaIsTold() throws IOException {
+    void aClassForANewerJavaIsReported() throws IOException {
         Path jar = version.resolve("model.jar");
         doubler();
         Files.write(jar, Jars.forJava(jar, 99));
-        refused(
+        assertRejected(
                 "more recent version of the Java Runtime",
                 "javac --release " + Runtime.version().feature());
     }
 
     @Test
-    void aModelWithoutListsIsTold() {
+    void aModelWithoutListsIsReported() {
         jar(
                 List.of("com.example.Doubler"),
                 "com.example.Doubler",
@@ -299,12 +299,12 @@ class JarModelTest {
         assertThatThrownBy(this::load)
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
-                .hasMessage("the class of model 'm' gives null for its inputs");
+                .hasMessage("the class of model 'm' returns null for its inputs");
         assertThat(scratch).isEmptyDirectory();
     }
 
     @Test
-    void aModelThatFailsToLoadTellsItsReasonAndLeavesNothing() {
+    void aModelThatFailsToLoadReportsItsReasonAndLeavesNothing() {
         jar(
                 List.of("com.example.Doubler"),
                 "com.example.Doubler",
@@ -335,7 +335,7 @@ class JarModelTest {
     }
 
     @Test
-    void anAnswerWithTheWrongOutputsIsTheModelsFault() {
+    void aResponseWithTheWrongOutputsIsTheModelsFault() {
         jar(
                 List.of("com.example.Doubler"),
                 "com.example.Doubler",
@@ -377,8 +377,8 @@ class JarModelTest {
             """);
         try (BackendModel model = load();
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest request = new RecordingRequest(List.of(number(3)), List.of("i"));
-                RecordingRequest bad = new RecordingRequest(List.of(number(-1)), List.of("i"))) {
+                RecordingModelRequest request = new RecordingModelRequest(List.of(number(3)), List.of("i"));
+                RecordingModelRequest bad = new RecordingModelRequest(List.of(number(-1)), List.of("i"))) {
             assertThat(model.config().decoupled()).isTrue();
             assertThat(model.traits().requests()).isTrue();
             invocation.execute(List.of(request));

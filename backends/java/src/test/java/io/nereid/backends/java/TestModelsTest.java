@@ -25,7 +25,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.testkit.RecordingRequest;
+import io.nereid.testkit.RecordingModelRequest;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -35,7 +35,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Triton's test models and the pooling step. */
+/** Triton's test models, and the pooling model. */
 class TestModelsTest {
     private static final Path NOWHERE = Path.of("nowhere");
     private static final ModelConfig OPEN = ModelConfig.unspecified("m");
@@ -70,7 +70,7 @@ class TestModelsTest {
         return t;
     }
 
-    private static List<Integer> values(RecordingRequest request, String output) {
+    private static List<Integer> values(RecordingModelRequest request, String output) {
         return request.answers().stream()
                 .map(a -> a.outputs().stream()
                         .filter(t -> t.name().equals(output))
@@ -82,16 +82,16 @@ class TestModelsTest {
     }
 
     @Test
-    void identityAnswersWithFourParametersAndTheClientsOwnMemory() {
+    void identityRespondsWithFourParametersAndTheClientsOwnMemory() {
         try (BackendModel model = load(new IdentityBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest request =
-                        new RecordingRequest(List.of(floats("INPUT0", Shape.of(2), 1, 2)), List.of("OUTPUT0"))) {
+                RecordingModelRequest request =
+                        new RecordingModelRequest(List.of(floats("INPUT0", Shape.of(2), 1, 2)), List.of("OUTPUT0"))) {
             assertThat(model.traits().requests()).isTrue();
             assertThat(model.traits().inline()).isTrue();
             invocation.execute(List.of(request));
             assertThat(request.ends()).containsExactly("complete");
-            RecordingRequest.Answer answer = request.answers().get(0);
+            RecordingModelRequest.Answer answer = request.answers().get(0);
             assertThat(answer.parameters())
                     .isEqualTo(Map.of(
                             "param0",
@@ -130,7 +130,7 @@ class TestModelsTest {
                 .build();
         try (BackendModel model = load(new IdentityBackend(), config);
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest request = new RecordingRequest(
+                RecordingModelRequest request = new RecordingModelRequest(
                         List.of(floats("INPUT1", Shape.of(1), 11), floats("INPUT0", Shape.of(1), 10)),
                         List.of("OUTPUT0", "OUTPUT1"))) {
             invocation.execute(List.of(request));
@@ -160,12 +160,12 @@ class TestModelsTest {
     }
 
     @Test
-    void squareGivesAsManyAnswersAsItsInputSays() {
+    void squareGivesAsManyResponsesAsItsInputSays() {
         try (BackendModel model = load(new SquareBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest three = new RecordingRequest(List.of(ints("IN", 3)), List.of("OUT"));
-                RecordingRequest none = new RecordingRequest(List.of(ints("IN", 0)), List.of("OUT"));
-                RecordingRequest gone = new RecordingRequest(List.of(ints("IN", 5)), List.of("OUT"))) {
+                RecordingModelRequest three = new RecordingModelRequest(List.of(ints("IN", 3)), List.of("OUT"));
+                RecordingModelRequest none = new RecordingModelRequest(List.of(ints("IN", 0)), List.of("OUT"));
+                RecordingModelRequest gone = new RecordingModelRequest(List.of(ints("IN", 5)), List.of("OUT"))) {
             assertThat(model.config().decoupled()).isTrue();
             assertThat(model.config().maxBatchSize()).isZero();
             gone.cancel();
@@ -173,14 +173,14 @@ class TestModelsTest {
             assertThat(values(three, "OUT")).containsExactly(3, 3, 3);
             assertThat(values(none, "OUT")).isEmpty();
             assertThat(values(gone, "OUT")).isEmpty();
-            for (RecordingRequest request : List.of(three, none, gone)) {
+            for (RecordingModelRequest request : List.of(three, none, gone)) {
                 assertThat(request.ends()).containsExactly("finish");
             }
         }
     }
 
-    private static RecordingRequest repeat(int wait, int[] values, int... delays) {
-        return new RecordingRequest(
+    private static RecordingModelRequest repeat(int wait, int[] values, int... delays) {
+        return new RecordingModelRequest(
                 List.of(
                         ints("IN", values),
                         ints("DELAY", DataType.UINT32, Shape.of(delays.length), delays),
@@ -189,11 +189,11 @@ class TestModelsTest {
     }
 
     @Test
-    void repeatAnswersElementByElementAfterTheInstanceIsFree() throws Exception {
+    void repeatRespondsElementByElementAfterTheInstanceIsFree() throws Exception {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest request = repeat(0, new int[] {7, 8, 9}, 60, 40, 0);
-                RecordingRequest empty = repeat(0, new int[0])) {
+                RecordingModelRequest request = repeat(0, new int[] {7, 8, 9}, 60, 40, 0);
+                RecordingModelRequest empty = repeat(0, new int[0])) {
             long before = Clock.system().nanos();
             invocation.execute(List.of(request, empty));
             assertThat(request.answers()).isEmpty();
@@ -210,10 +210,10 @@ class TestModelsTest {
     }
 
     @Test
-    void repeatKeepsItsInstanceBusyAsLongAsItIsTold() {
+    void repeatKeepsItsInstanceBusyAsLongAsRequested() {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest request = repeat(50, new int[] {1}, 0)) {
+                RecordingModelRequest request = repeat(50, new int[] {1}, 0)) {
             long before = Clock.system().nanos();
             invocation.execute(List.of(request));
             assertThat(Clock.system().nanos() - before).isGreaterThanOrEqualTo(49_000_000L);
@@ -222,10 +222,10 @@ class TestModelsTest {
     }
 
     @Test
-    void repeatRefusesDelaysThatDoNotFit() {
+    void repeatRejectsDelaysThatDoNotFit() {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest request = repeat(0, new int[] {1, 2}, 0)) {
+                RecordingModelRequest request = repeat(0, new int[] {1, 2}, 0)) {
             invocation.execute(List.of(request));
             assertThat(request.failure())
                     .isNotNull()
@@ -235,7 +235,7 @@ class TestModelsTest {
 
     @Test
     void whatRepeatOwesIsEndedWhenItIsClosed() {
-        try (RecordingRequest request = repeat(0, new int[] {1}, 3_600_000)) {
+        try (RecordingModelRequest request = repeat(0, new int[] {1}, 3_600_000)) {
             BackendModel model = load(new RepeatBackend(), OPEN);
             try (ModelInstance invocation = model.newInvocation()) {
                 invocation.execute(List.of(request));
@@ -296,7 +296,7 @@ class TestModelsTest {
             assertThat(model.config().feeds()).extracting(TensorSpec::name).containsExactly("INPUT", "START", "READY");
             assertThat(run(first, column("INPUT", 1, 10), column("START", 1, 1), column("READY", 1, 1)))
                     .containsExactly(1, 10);
-            // The second row's place is empty this time.
+            // The slot of the second row has no request this time.
             assertThat(run(first, column("INPUT", 2, 99), column("START", 0, 0), column("READY", 1, 0))
                             .get(0))
                     .isEqualTo(3);
@@ -316,7 +316,7 @@ class TestModelsTest {
             assertThat(step(invocation, 100, 1, 0, ids(7))).isEqualTo(100);
             assertThat(step(invocation, 2, 0, 0, ids(1001))).isEqualTo(3);
             assertThat(step(invocation, 3, 0, 1, ids(1001))).isEqualTo(6 + 1001);
-            // Its sum is gone.
+            // Its sum was removed.
             assertThat(step(invocation, 5, 0, 0, ids(1001))).isEqualTo(5);
         }
     }
@@ -328,7 +328,7 @@ class TestModelsTest {
                 ModelInstance invocation = model.newInvocation()) {
             assertThat(step(invocation, 4, 1, 1, text("12"))).isEqualTo(16);
             assertThatThrownBy(() -> step(invocation, 4, 1, 1, text("twelve")))
-                    .hasMessage("correlation id 'twelve' is no number (expected: digits)");
+                    .hasMessage("correlation id 'twelve' is not a number (expected: digits)");
         }
     }
 
@@ -358,7 +358,7 @@ class TestModelsTest {
     }
 
     @Test
-    void sequencesWithoutTheirControlsAreRefused() {
+    void sequencesWithoutTheirControlsAreRejected() {
         assertThatThrownBy(() -> load(new SequenceBackend(), sequence(DataType.UINT64, "START")))
                 .hasMessageContaining("'START', 'READY' must be configured as the control inputs, got [START]");
         assertThatThrownBy(() -> load(new DynaSequenceBackend(), OPEN))
@@ -393,8 +393,8 @@ class TestModelsTest {
         try (BackendModel model = load(new IterativeSequenceBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation()) {
             for (int expected = 2; expected >= 0; expected--) {
-                try (RecordingRequest request =
-                        new RecordingRequest(List.of(ints("INPUT", 3)), List.of("OUTPUT"), options)) {
+                try (RecordingModelRequest request =
+                        new RecordingModelRequest(List.of(ints("INPUT", 3)), List.of("OUTPUT"), options)) {
                     invocation.execute(List.of(request));
                     assertThat(values(request, "OUTPUT")).containsExactly(expected);
                     assertThat(request.ends()).containsExactly(expected == 0 ? "complete" : "reschedule");
@@ -457,13 +457,13 @@ class TestModelsTest {
     }
 
     @Test
-    void poolingRefusesMasksThatDoNotFit() {
+    void poolingRejectsMasksThatDoNotFit() {
         try (BackendModel model = load(new PoolingBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation();
                 Tensor vectors = floats("last_hidden_state", Shape.of(1, 2, 1), 1, 2);
                 Tensor marks = Tensor.allocate("attention_mask", DataType.INT64, Shape.of(1, 3))) {
             assertThatThrownBy(() -> invocation.run(List.of(vectors, marks), List.of("embedding")))
-                    .hasMessageContaining("expected: a mark for each token");
+                    .hasMessageContaining("expected: a mask value for each token");
         }
         List<TensorSpec> one = List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1, 4)));
         assertThatThrownBy(() ->

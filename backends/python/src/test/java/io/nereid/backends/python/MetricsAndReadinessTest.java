@@ -13,7 +13,7 @@ import io.nereid.backend.ModelMetric.Sample;
 import io.nereid.base.Clock;
 import io.nereid.spi.ModelConfig;
 import io.nereid.tensor.Tensor;
-import io.nereid.testkit.RecordingRequest;
+import io.nereid.testkit.RecordingModelRequest;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -58,8 +58,8 @@ class MetricsAndReadinessTest {
     }
 
     private static String said(ModelInstance invocation, String what) {
-        try (RecordingRequest request =
-                new RecordingRequest(List.of(MoodyModelTest.text("WHAT", what)), List.of("SAID"))) {
+        try (RecordingModelRequest request =
+                new RecordingModelRequest(List.of(MoodyModelTest.text("WHAT", what)), List.of("SAID"))) {
             invocation.execute(List.of(request));
             assertThat(request.failure()).isNull();
             Tensor t = request.answers().get(0).outputs().get(0);
@@ -134,8 +134,8 @@ class MetricsAndReadinessTest {
     @Test
     void countsOutliveAProcess() throws Exception {
         said(first, "count 3");
-        try (RecordingRequest request =
-                new RecordingRequest(List.of(MoodyModelTest.text("WHAT", "die")), List.of("SAID"))) {
+        try (RecordingModelRequest request =
+                new RecordingModelRequest(List.of(MoodyModelTest.text("WHAT", "die")), List.of("SAID"))) {
             first.execute(List.of(request));
             assertThat(request.failure()).isNotNull();
         }

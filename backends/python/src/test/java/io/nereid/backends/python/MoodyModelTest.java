@@ -18,8 +18,8 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.testkit.RecordingRequest;
-import io.nereid.testkit.RecordingRequest.Answer;
+import io.nereid.testkit.RecordingModelRequest;
+import io.nereid.testkit.RecordingModelRequest.Answer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -78,11 +78,11 @@ class MoodyModelTest {
                 name, DataType.BYTES, Shape.of(1), MemoryRegion.copyOf(element, 0, element.length), 0, element.length);
     }
 
-    private static RecordingRequest mood(String mood) {
-        return new RecordingRequest(List.of(text("MOOD", mood)), List.of("SAID"));
+    private static RecordingModelRequest mood(String mood) {
+        return new RecordingModelRequest(List.of(text("MOOD", mood)), List.of("SAID"));
     }
 
-    private String said(RecordingRequest request) {
+    private String said(RecordingModelRequest request) {
         invocation.execute(List.of(request));
         assertThat(request.failure()).isNull();
         assertThat(request.ends()).containsExactly("complete");
@@ -97,7 +97,7 @@ class MoodyModelTest {
     }
 
     private ServingException failure(String mood) {
-        try (RecordingRequest request = mood(mood)) {
+        try (RecordingModelRequest request = mood(mood)) {
             invocation.execute(List.of(request));
             assertThat(request.ends()).containsExactly("fail");
             return request.failure();
@@ -118,8 +118,8 @@ class MoodyModelTest {
     @Test
     void theModelLearnsAllThatTheRequestSays() {
         Options options = new Options(0, 5_000_000, new Sequence(-2L, true, false), null);
-        try (RecordingRequest request =
-                new RecordingRequest(List.of(text("MOOD", "about")), List.of("SAID"), options)) {
+        try (RecordingModelRequest request =
+                new RecordingModelRequest(List.of(text("MOOD", "about")), List.of("SAID"), options)) {
             String said = said(request);
             assertThat(said)
                     .contains("\"correlation\": 18446744073709551614")
@@ -161,7 +161,7 @@ class MoodyModelTest {
 
     @Test
     void outputsNobodyAskedForAreDropped() {
-        try (RecordingRequest request = mood("unknown_output")) {
+        try (RecordingModelRequest request = mood("unknown_output")) {
             assertThat(said(request)).isEqualTo("only me");
             assertThat(request.answers().get(0).outputs()).hasSize(1);
         }
@@ -169,15 +169,15 @@ class MoodyModelTest {
 
     @Test
     void aModelThatIsNotDecoupledMayUseASender() {
-        try (RecordingRequest request = mood("sender")) {
+        try (RecordingModelRequest request = mood("sender")) {
             assertThat(said(request)).isEqualTo("sent");
         }
     }
 
     @Test
     void requestsOfOneRunAreAnsweredOneByOne() {
-        try (RecordingRequest good = mood("pid");
-                RecordingRequest bad = mood("error")) {
+        try (RecordingModelRequest good = mood("pid");
+                RecordingModelRequest bad = mood("error")) {
             invocation.execute(List.of(good, bad));
             assertThat(good.ends()).containsExactly("complete");
             assertThat(bad.ends()).containsExactly("fail");
@@ -186,7 +186,7 @@ class MoodyModelTest {
 
     @Test
     void aModelSeesThatItsClientHasGone() throws Exception {
-        try (RecordingRequest request = mood("cancelled")) {
+        try (RecordingModelRequest request = mood("cancelled")) {
             CompletableFuture<Void> run = CompletableFuture.runAsync(() -> invocation.execute(List.of(request)));
             request.cancel();
             run.get(15, TimeUnit.SECONDS);
@@ -197,13 +197,13 @@ class MoodyModelTest {
     @Test
     void aDeadProcessFailsItsRequestAndIsReplaced() {
         String before;
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             before = said(request);
         }
         ServingException e = failure("crash");
         assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(e.getMessage()).contains("ended (signal 9) before it had answered");
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             assertThat(said(request)).isNotEqualTo(before);
         }
     }
@@ -211,24 +211,24 @@ class MoodyModelTest {
     @Test
     void aProcessThatDiesWithoutARequestIsReplacedToo() throws Exception {
         long before;
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             before = Long.parseLong(said(request));
         }
         ProcessHandle.of(before).ifPresent(ProcessHandle::destroyForcibly);
         awaitEnd(before);
         // The request that comes first may still meet the dead process; it is not lost, for nobody has begun it.
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             invocation.execute(List.of(request));
             assertThat(request.ends()).hasSize(1);
         }
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             assertThat(said(request)).isNotEqualTo(String.valueOf(before));
         }
     }
 
     @Test
     void numpyIsNeededOnlyWhereValuesAreTouched() {
-        try (RecordingRequest request = mood("numpy")) {
+        try (RecordingModelRequest request = mood("numpy")) {
             invocation.execute(List.of(request));
             ServingException failure = request.failure();
             if (failure != null) {
@@ -245,7 +245,7 @@ class MoodyModelTest {
     void dyingAgainAtOnceBringsAPause() throws Exception {
         failure("exit");
         assertThat(failure("exit").getMessage()).contains("exit status 3");
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             assertThatThrownBy(() -> invocation.execute(List.of(request)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
@@ -255,7 +255,7 @@ class MoodyModelTest {
         CompletableFuture<Void> back = new CompletableFuture<>();
         CompletableFuture.delayedExecutor(700, TimeUnit.MILLISECONDS).execute(() -> back.complete(null));
         back.get();
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             assertThat(said(request)).isNotEmpty();
         }
     }
@@ -264,10 +264,10 @@ class MoodyModelTest {
     void unloadingLeavesNoProcessAndNoFile() throws Exception {
         long pid;
         long child;
-        try (RecordingRequest request = mood("pid")) {
+        try (RecordingModelRequest request = mood("pid")) {
             pid = Long.parseLong(said(request));
         }
-        try (RecordingRequest request = mood("child")) {
+        try (RecordingModelRequest request = mood("child")) {
             child = Long.parseLong(said(request));
         }
         assertThat(alive(pid)).isTrue();
@@ -287,7 +287,7 @@ class MoodyModelTest {
                         ModelConfig.unspecified("moody"),
                         Map.of("shm-region-prefix-name", prefix));
                 ModelInstance run = own.newInvocation();
-                RecordingRequest request = mood("pid")) {
+                RecordingModelRequest request = mood("pid")) {
             run.execute(List.of(request));
             assertThat(request.ends()).containsExactly("complete");
             try (var names = Files.list(Path.of("/dev/shm"))) {
@@ -303,7 +303,7 @@ class MoodyModelTest {
         for (int i = 0; i < 10; i++) {
             BackendModel again = load(Fixtures.copied("moody", directory), ModelConfig.unspecified("moody"), Map.of());
             ModelInstance one = again.newInvocation();
-            try (RecordingRequest request = mood("pid")) {
+            try (RecordingModelRequest request = mood("pid")) {
                 one.execute(List.of(request));
                 assertThat(request.ends()).containsExactly("complete");
             }
@@ -319,8 +319,8 @@ class MoodyModelTest {
         try (BackendModel pair = load(Fixtures.copied("moody", directory), two, Map.of());
                 ModelInstance first = pair.newInvocation();
                 ModelInstance second = pair.newInvocation();
-                RecordingRequest a = mood("pid");
-                RecordingRequest b = mood("pid")) {
+                RecordingModelRequest a = mood("pid");
+                RecordingModelRequest b = mood("pid")) {
             first.execute(List.of(a));
             second.execute(List.of(b));
             assertThat(said(a.answers().get(0))).isNotEqualTo(said(b.answers().get(0)));

@@ -24,7 +24,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.testkit.RecordingRequest;
+import io.nereid.testkit.RecordingModelRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -66,7 +66,7 @@ class NumpyModelTest {
     }
 
     /** A request with parameters; the recording one has none. */
-    private record Asking(RecordingRequest recording, Map<String, Object> parameters) implements ModelRequest {
+    private record Asking(RecordingModelRequest recording, Map<String, Object> parameters) implements ModelRequest {
         @Override
         public InferenceRequest request() {
             InferenceRequest r = recording.request();
@@ -120,14 +120,14 @@ class NumpyModelTest {
         return bytes;
     }
 
-    private static RecordingRequest ask(ModelInstance invocation, Tensor input, Map<String, Object> parameters) {
-        RecordingRequest recording = new RecordingRequest(List.of(input), List.of("OUT"));
+    private static RecordingModelRequest ask(ModelInstance invocation, Tensor input, Map<String, Object> parameters) {
+        RecordingModelRequest recording = new RecordingModelRequest(List.of(input), List.of("OUT"));
         invocation.execute(List.of(new Asking(recording, parameters)));
         return recording;
     }
 
     private static byte[] answered(ModelInstance invocation, Tensor input, Map<String, Object> parameters) {
-        try (RecordingRequest r = ask(invocation, input, parameters)) {
+        try (RecordingModelRequest r = ask(invocation, input, parameters)) {
             assertThat(r.failure()).isNull();
             return bytes(r.answers().get(0).outputs().get(0));
         }
@@ -217,7 +217,7 @@ class NumpyModelTest {
 
     @Test
     void answersStayWholeWhileLaterRequestsComeAndAfterTheModelHasGone() {
-        List<RecordingRequest> kept = new ArrayList<>();
+        List<RecordingModelRequest> kept = new ArrayList<>();
         try (BackendModel model = load("echo", echo(DataType.UINT8), null);
                 ModelInstance invocation = model.newInvocation()) {
             for (int i = 0; i < 200; i++) {
@@ -226,7 +226,7 @@ class NumpyModelTest {
             }
         }
         for (int i = 0; i < 200; i++) {
-            try (RecordingRequest r = kept.get(i)) {
+            try (RecordingModelRequest r = kept.get(i)) {
                 assertThat(bytes(r.answers().get(0).outputs().get(0))).isEqualTo(random(1000 + i));
             }
         }
@@ -256,7 +256,8 @@ class NumpyModelTest {
                 ModelInstance invocation = model.newInvocation()) {
             ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))
                     .close();
-            try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))) {
+            try (RecordingModelRequest r =
+                    ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))) {
                 // The tensor's name is not that of an output, so that nothing is answered with; its values are gone.
                 assertThat(r.failure() == null ? r.answers().get(0).outputs() : List.of())
                         .isEmpty();
@@ -271,17 +272,17 @@ class NumpyModelTest {
                 .outputs(List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(1))))
                 .decoupled(true)
                 .build();
-        List<RecordingRequest> requests = new ArrayList<>();
+        List<RecordingModelRequest> requests = new ArrayList<>();
         try (BackendModel model = load("square", config, null);
                 ModelInstance invocation = model.newInvocation()) {
             for (int n : new int[] {3, 0, 2000, 1}) {
                 Tensor in = Tensor.allocate("IN", DataType.INT32, Shape.of(1));
                 in.buffer().putInt(n);
-                RecordingRequest r = new RecordingRequest(List.of(in), List.of("OUT"));
+                RecordingModelRequest r = new RecordingModelRequest(List.of(in), List.of("OUT"));
                 requests.add(r);
                 invocation.execute(List.of(r));
             }
-            for (RecordingRequest r : requests) {
+            for (RecordingModelRequest r : requests) {
                 assertThat(r.awaitEnd()).isTrue();
                 assertThat(r.ends()).containsExactly("finish");
             }
@@ -289,7 +290,7 @@ class NumpyModelTest {
         assertThat(requests).extracting(r -> r.answers().size()).containsExactly(3, 0, 2000, 1);
         assertThat(requests.get(2).answers())
                 .allMatch(a -> a.outputs().get(0).buffer().getInt() == 2000);
-        requests.forEach(RecordingRequest::close);
+        requests.forEach(RecordingModelRequest::close);
     }
 
     @Test
@@ -314,7 +315,7 @@ class NumpyModelTest {
         wait.region().zero();
         try (BackendModel model = load("repeat", config, null);
                 ModelInstance invocation = model.newInvocation();
-                RecordingRequest r = new RecordingRequest(List.of(in, delay, wait), List.of("OUT", "IDX"))) {
+                RecordingModelRequest r = new RecordingModelRequest(List.of(in, delay, wait), List.of("OUT", "IDX"))) {
             invocation.execute(List.of(r));
             r.cancel();
             assertThat(r.awaitEnd()).isTrue();
@@ -381,7 +382,8 @@ class NumpyModelTest {
             assertThat(asked.id()).isEqualTo("from echo");
             assertThat(asked.parameters()).isEqualTo(Map.of("deep", 1L));
             assertThat(asked.options().sequence()).isEqualTo(new InferenceRequest.Sequence("seq", true, false));
-            try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "nobody"))) {
+            try (RecordingModelRequest r =
+                    ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "nobody"))) {
                 assertThat(r.failure()).isNotNull();
                 assertThat(r.failure().code()).isEqualTo(ErrorCode.NOT_FOUND);
                 assertThat(r.failure().getMessage()).isEqualTo("no model 'nobody'");
@@ -397,7 +399,7 @@ class NumpyModelTest {
                 ModelInstance invocation = model.newInvocation()) {
             byte[] all = answered(invocation, tensor(DataType.FP32, values, 10), asking("ask-many", "other"));
             assertThat(all).hasSize(50 * 40).startsWith(values).endsWith(values);
-            try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, values, 10), asking("ask", "other"))) {
+            try (RecordingModelRequest r = ask(invocation, tensor(DataType.FP32, values, 10), asking("ask", "other"))) {
                 assertThat(r.failure()).isNotNull();
                 assertThat(r.failure().getMessage()).contains("several instead of one answer");
             }

@@ -7,7 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
@@ -123,7 +123,7 @@ public final class Fakes {
     }
 
     /** An exchange that keeps its reply. Thread-safe as far as tests need. */
-    public static final class TestExchange extends MemoryExchange {
+    public static final class TestExchange extends InMemoryExchange {
         String query = "";
         final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;

@@ -4,7 +4,7 @@ package io.nereid.control.graph;
 
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.UpstreamClient;
@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** A request in memory; cancelling its response stands for a client that disconnects. Confined to one thread. */
-final class Exchange extends MemoryExchange {
+final class Exchange extends InMemoryExchange {
     private final CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
 
     /** @param body its ownership passes to this */

@@ -5,7 +5,7 @@ package io.nereid.control.graph;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
@@ -104,7 +104,7 @@ final class UnaryCall implements GrpcCall {
 
     @Override
     public void sendAndClose(ResponseBody message) {
-        answer = MemoryExchange.bytes(message);
+        answer = InMemoryExchange.bytes(message);
         close(ErrorCode.OK, null);
     }
 

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.mlflow;
 
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** An exchange without a socket. Confined to a test. */
-final class Exchange extends MemoryExchange {
+final class Exchange extends InMemoryExchange {
     private final Map<String, String> query;
 
     Exchange(String type, String body, Map<String, String> query, List<String> parameters) {

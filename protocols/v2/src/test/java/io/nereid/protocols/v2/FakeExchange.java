@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** One exchange in memory. Confined to one thread. */
-public final class FakeExchange extends MemoryExchange {
+public final class FakeExchange extends InMemoryExchange {
     List<String> pathParameters = List.of();
     public int status;
     public String contentType = "";

@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ResponseBody;
 import java.io.ByteArrayOutputStream;
@@ -18,7 +18,7 @@ public final class Wire {
 
     /** The bytes of a content, which is used up. */
     public static byte[] bytes(ResponseBody content) {
-        return MemoryExchange.bytes(content);
+        return InMemoryExchange.bytes(content);
     }
 
     /** Sends an exchange to the route that matches it, failing as transport does. */

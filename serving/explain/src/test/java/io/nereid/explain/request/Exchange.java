@@ -4,7 +4,7 @@ package io.nereid.explain.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.testkit.MemoryExchange;
+import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.HttpReply;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -14,7 +14,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** An exchange without a socket, on whose response a test can wait. Confined to a test. */
-public final class Exchange extends MemoryExchange {
+public final class Exchange extends InMemoryExchange {
     private final CountDownLatch done = new CountDownLatch(1);
 
     public Exchange(String body, String... parameters) {

@@ -1,0 +1,64 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.bench;
+
+import io.nereid.bench.harness.RequestBodies;
+import io.nereid.bench.harness.ServerProcess;
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The models and options of the measured server. Immutable. */
+enum ServerSetup {
+    /** The identity model. */
+    IDENTITY {
+        @Override
+        ServerProcess start(Bench.Setting setting) throws IOException {
+            return ServerProcess.nereid(
+                    setting.distribution(), RequestBodies.identity(setting.directory("identity")), setting.scratch());
+        }
+    },
+    /** The identity model with a response cache: every request after the first is a hit. */
+    CACHED {
+        @Override
+        ServerProcess start(Bench.Setting setting) throws IOException {
+            return ServerProcess.nereid(
+                    setting.distribution(),
+                    RequestBodies.cached(setting.directory("cached")),
+                    setting.scratch(),
+                    "--cache-config",
+                    "local,size=67108864");
+        }
+
+        @Override
+        void check(ServerProcess server) throws IOException, InterruptedException {
+            HttpResponse<String> reply = HttpClient.newHttpClient()
+                    .send(
+                            HttpRequest.newBuilder(URI.create(server.url("/v2/models/m/stats")))
+                                    .build(),
+                            HttpResponse.BodyHandlers.ofString());
+            long all = count(reply.body(), "success");
+            long hits = count(reply.body(), "cache_hit");
+            if (hits < all * 0.99) {
+                throw new IOException("only " + hits + " of " + all + " answers came from the cache");
+            }
+        }
+    };
+
+    abstract ServerProcess start(Bench.Setting setting) throws IOException;
+
+    /** Verifies after the load that the server did what the scenario measures. */
+    void check(ServerProcess server) throws IOException, InterruptedException {}
+
+    private static long count(String statistics, String figure) throws IOException {
+        Matcher m = Pattern.compile("\"" + figure + "\":\\{\"count\":\"?(\\d+)").matcher(statistics);
+        if (!m.find()) {
+            throw new IOException("no " + figure + " in " + statistics);
+        }
+        return Long.parseLong(m.group(1));
+    }
+}

@@ -1,0 +1,160 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.bench.harness;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/** A server in a child process. Confined to one thread. */
+public final class ServerProcess implements AutoCloseable {
+    private final String name;
+    private final Process process;
+    private final int port;
+    private final Path log;
+    private final double secondsToReady;
+
+    private ServerProcess(String name, List<String> command, int port, Path log) throws IOException {
+        this.name = name;
+        this.port = port;
+        this.log = log;
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
+        // JVM options in the caller's environment must not affect the servers.
+        builder.environment().keySet().removeIf(k -> k.startsWith("JAVA_TOOL_OPTIONS") || k.startsWith("_JAVA_OPT"));
+        long from = System.nanoTime();
+        this.process = builder.start();
+        awaitReady();
+        this.secondsToReady = (System.nanoTime() - from) / 1e9;
+    }
+
+    /** Starts Nereid with its launcher. */
+    public static ServerProcess nereid(Path distribution, Path repository, Path scratch, String... options)
+            throws IOException {
+        int port = freePort();
+        List<String> command = new ArrayList<>(List.of(
+                distribution.resolve("bin/nereid").toString(),
+                "serve",
+                repository.toString(),
+                "--port",
+                Integer.toString(port)));
+        command.addAll(Arrays.asList(options));
+        return new ServerProcess("nereid", command, port, scratch.resolve("nereid-" + port + ".log"));
+    }
+
+    /** Starts Nereid with a model list. */
+    public static ServerProcess listed(Path distribution, Path list, Path scratch, String... options)
+            throws IOException {
+        int port = freePort();
+        List<String> command = new ArrayList<>(List.of(
+                distribution.resolve("bin/nereid").toString(),
+                "serve",
+                "--model_config_file=" + list,
+                "--port",
+                Integer.toString(port)));
+        command.addAll(Arrays.asList(options));
+        return new ServerProcess("nereid", command, port, scratch.resolve("nereid-" + port + ".log"));
+    }
+
+    /** Starts the no-op server, with the same JVM and the same flags as {@code like}. */
+    public static ServerProcess nothing(ServerProcess like, int replyBytes, Path scratch) throws IOException {
+        int port = freePort();
+        String[] model = ProcessStatistics.commandLine(like.pid());
+        List<String> command = new ArrayList<>();
+        command.add(model[0]);
+        for (int i = 1; i < model.length && !model[i].startsWith("io.nereid."); i++) {
+            if (model[i].equals("-cp") || model[i].equals("-classpath")) {
+                i++;
+            } else if (!model[i].startsWith("-XX:SharedArchiveFile")) {
+                command.add(model[i]);
+            }
+        }
+        command.addAll(List.of(
+                "-cp",
+                System.getProperty("java.class.path"),
+                NoopServer.class.getName(),
+                Integer.toString(port),
+                Integer.toString(replyBytes)));
+        return new ServerProcess("do-nothing", command, port, scratch.resolve("nothing-" + port + ".log"));
+    }
+
+    public static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    private void awaitReady() throws IOException {
+        long due = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!ready()) {
+            if (!process.isAlive() || System.nanoTime() - due > 0) {
+                process.destroyForcibly();
+                throw new IOException(name + " did not become ready; its output:\n" + Files.readString(log));
+            }
+            LockSupport.parkNanos(2_000_000);
+        }
+    }
+
+    private boolean ready() {
+        try (Socket socket = new Socket()) {
+            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 1000);
+            socket.setSoTimeout(1000);
+            OutputStream out = socket.getOutputStream();
+            out.write("GET /v2/health/ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+                    .getBytes(StandardCharsets.US_ASCII));
+            byte[] head = socket.getInputStream().readNBytes(12);
+            return new String(head, StandardCharsets.US_ASCII).endsWith(" 200");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    public String name() {
+        return name;
+    }
+
+    public long pid() {
+        return process.pid();
+    }
+
+    int port() {
+        return port;
+    }
+
+    public String url(String path) {
+        return "http://127.0.0.1:" + port + path;
+    }
+
+    public double secondsToReady() {
+        return secondsToReady;
+    }
+
+    File log() {
+        return log.toFile();
+    }
+
+    @Override
+    public void close() {
+        process.destroy();
+        try {
+            if (!process.waitFor(20, TimeUnit.SECONDS)) {
+                process.destroyForcibly().waitFor();
+            }
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+}
