@@ -6,6 +6,10 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.sklearn.estimator.Estimator;
+import io.nereid.backends.sklearn.pickle.MemoryLimit;
+import io.nereid.backends.sklearn.pickle.ModelFile;
+import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.nio.file.Files;
@@ -83,7 +87,7 @@ public final class SklearnBackend implements Backend {
             throw ServingException.invalidArgument(
                     "model file '" + file + "' cannot be loaded: its contents do not fit each other ("
                             + e.getClass().getSimpleName() + ")",
-                    Refusal.EXPORT);
+                    UnsupportedModel.EXPORT);
         }
     }
 
@@ -102,8 +106,8 @@ public final class SklearnBackend implements Backend {
         List<String> names;
         try {
             Object value = ModelFile.read(file, MemoryLimit.ofHeap());
-            estimator = new Assembly().build(value);
-            names = ColumnPlan.namesOf(value);
+            estimator = new EstimatorFactory().build(value);
+            names = FittedColumns.namesOf(value);
         } catch (ServingException e) {
             throw ServingException.of(
                     e.code(), "model file '" + file + "' cannot be loaded: " + e.getMessage(), e.remedy());

@@ -3,6 +3,8 @@
 package io.nereid.backends.sklearn;
 
 import io.nereid.backend.BackendContext;
+import io.nereid.backends.sklearn.estimator.Estimator;
+import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -35,9 +37,9 @@ final class SklearnConfig {
             Estimator estimator, List<String> names, ModelConfig config, BackendContext context, String proba) {
         int features = estimator.features();
         List<String> columns = names.size() == features ? names : List.of();
-        boolean[] texts = ColumnPlan.texts(estimator, features);
+        boolean[] texts = FittedColumns.texts(estimator, features);
         boolean[] text = texts == null ? new boolean[0] : texts;
-        List<Method> methods = methods(estimator, config, proba);
+        List<PredictMethod> methods = methods(estimator, config, proba);
         int rows =
                 config.maxBatchSize() >= 0 ? config.maxBatchSize() : context.autoComplete() ? defaultRows(context) : 0;
         List<TensorSpec> inputs =
@@ -45,7 +47,7 @@ final class SklearnConfig {
         List<TensorSpec> outputs = config.outputs();
         if (outputs.isEmpty()) {
             outputs = new ArrayList<>();
-            for (Method method : methods) {
+            for (PredictMethod method : methods) {
                 outputs.add(new TensorSpec(
                         method.text(), estimator.type(method), shape(estimator.width(method), rows > 0)));
             }
@@ -61,8 +63,8 @@ final class SklearnConfig {
                         : config.batching(),
                 config.instances() > 0 ? config.instances() : Math.max(1, context.cores()));
         complete = named(complete, columns);
-        Reading reading = new Reading(config.name(), complete.feeds(), columns, features, complete.batched());
-        List<Writing> writings = new ArrayList<>();
+        InputReader reading = new InputReader(config.name(), complete.feeds(), columns, features, complete.batched());
+        List<OutputWriter> writings = new ArrayList<>();
         for (TensorSpec spec : complete.fetches()) {
             writings.add(writing(estimator, spec, methods, complete));
         }
@@ -144,14 +146,14 @@ final class SklearnConfig {
         return layout(config).equals("columns") || (mixed && !layout(config).equals("matrix"));
     }
 
-    private static List<Method> methods(Estimator estimator, ModelConfig config, String proba) {
+    private static List<PredictMethod> methods(Estimator estimator, ModelConfig config, String proba) {
         String given = config.parameters()
                 .getOrDefault("method", config.parameters().getOrDefault("predict_fn", ""))
                 .strip();
-        List<Method> methods = new ArrayList<>();
+        List<PredictMethod> methods = new ArrayList<>();
         if (given.isEmpty()) {
             for (TensorSpec output : config.outputs()) {
-                Method method = Method.of(output.name());
+                PredictMethod method = PredictMethod.of(output.name());
                 if (method != null && estimator.can(method)) {
                     methods.add(method);
                 }
@@ -160,12 +162,12 @@ final class SklearnConfig {
                 return methods;
             }
             return List.of(
-                    estimator.can(Method.PREDICT_PROBA) && proba(config, proba)
-                            ? Method.PREDICT_PROBA
+                    estimator.can(PredictMethod.PREDICT_PROBA) && proba(config, proba)
+                            ? PredictMethod.PREDICT_PROBA
                             : estimator.methods().get(0));
         }
         for (String text : given.split(",")) {
-            Method method = Method.of(text.strip());
+            PredictMethod method = PredictMethod.of(text.strip());
             if (method == null || !estimator.can(method)) {
                 throw wrong(
                         config,
@@ -191,13 +193,14 @@ final class SklearnConfig {
         return text.equals("true") || text.equals("1");
     }
 
-    private static String names(List<Method> methods) {
-        return String.join(", ", methods.stream().map(Method::text).toList());
+    private static String names(List<PredictMethod> methods) {
+        return String.join(", ", methods.stream().map(PredictMethod::text).toList());
     }
 
-    private static Writing writing(Estimator estimator, TensorSpec spec, List<Method> methods, ModelConfig config) {
-        Method named = Method.of(spec.name());
-        Method method = named != null ? named : methods.size() == 1 ? methods.get(0) : null;
+    private static OutputWriter writing(
+            Estimator estimator, TensorSpec spec, List<PredictMethod> methods, ModelConfig config) {
+        PredictMethod named = PredictMethod.of(spec.name());
+        PredictMethod method = named != null ? named : methods.size() == 1 ? methods.get(0) : null;
         if (method == null || !estimator.can(method)) {
             throw wrong(config, "output '" + spec.name() + "'", names(estimator.methods()) + " of " + estimator.type());
         }
@@ -221,7 +224,7 @@ final class SklearnConfig {
                     "output '" + spec.name() + "' of shape " + spec.modelShape(),
                     shape(width, config.batched()).toString());
         }
-        return new Writing(spec.name(), method, spec.dataType(), flat);
+        return new OutputWriter(spec.name(), method, spec.dataType(), flat);
     }
 
     private static int defaultRows(BackendContext context) {

@@ -5,6 +5,9 @@ package io.nereid.backends.sklearn;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
+import io.nereid.backends.sklearn.estimator.DataTable;
+import io.nereid.backends.sklearn.estimator.Estimator;
+import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.tensor.Tensor;
@@ -18,11 +21,16 @@ final class SklearnModel implements BackendModel, ModelInstance {
 
     private final ModelConfig config;
     private final Estimator estimator;
-    private final Reading reading;
-    private final List<Writing> writings;
+    private final InputReader reading;
+    private final List<OutputWriter> writings;
     private final boolean[] texts;
 
-    SklearnModel(ModelConfig config, Estimator estimator, Reading reading, List<Writing> writings, boolean[] texts) {
+    SklearnModel(
+            ModelConfig config,
+            Estimator estimator,
+            InputReader reading,
+            List<OutputWriter> writings,
+            boolean[] texts) {
         this.config = config;
         this.estimator = estimator;
         this.reading = reading;
@@ -70,9 +78,9 @@ final class SklearnModel implements BackendModel, ModelInstance {
                 cells[c] = "a";
             }
         }
-        for (Method method : estimator.methods()) {
+        for (PredictMethod method : estimator.methods()) {
             try {
-                estimator.checked(method, new Table(1, columns, new double[columns], cells));
+                estimator.checked(method, new DataTable(1, columns, new double[columns], cells));
             } catch (ServingException e) {
                 // Estimators may reject this row, for example as an unknown category.
             }
@@ -81,7 +89,7 @@ final class SklearnModel implements BackendModel, ModelInstance {
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
-        Table table = reading.table(inputs);
+        DataTable table = reading.table(inputs);
         List<Tensor> results = new ArrayList<>(outputs.size());
         try {
             for (String output : outputs) {
@@ -97,11 +105,11 @@ final class SklearnModel implements BackendModel, ModelInstance {
         return results;
     }
 
-    private Tensor answer(String output, Table table) {
-        for (Writing writing : writings) {
+    private Tensor answer(String output, DataTable table) {
+        for (OutputWriter writing : writings) {
             if (writing.name().equals(output)) {
-                Table answer = table.rows() == 0
-                        ? Table.of(0, Math.max(1, estimator.width(writing.method())))
+                DataTable answer = table.rows() == 0
+                        ? DataTable.of(0, Math.max(1, estimator.width(writing.method())))
                         : estimator.checked(writing.method(), table);
                 return writing.tensor(answer);
             }

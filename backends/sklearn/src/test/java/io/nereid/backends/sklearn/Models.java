@@ -5,6 +5,7 @@ package io.nereid.backends.sklearn;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.sklearn.pickle.Fixtures;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -22,7 +23,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Model directories and tensors for tests. Stateless. */
-final class Models {
+public final class Models {
     private Models() {}
 
     /** A directory with a fixture of the newest version under one of the default file names. */
@@ -40,7 +41,7 @@ final class Models {
         }
     }
 
-    static ModelLocation ofBytes(Path directory, String name, byte[] bytes) {
+    public static ModelLocation ofBytes(Path directory, String name, byte[] bytes) {
         return write(directory, name, "model.pkl", bytes);
     }
 
@@ -59,7 +60,7 @@ final class Models {
         return new SklearnBackend().load(source, config, new BackendContext(1, source.modelDirectory(), Map.of()));
     }
 
-    static BackendModel load(ModelLocation source) {
+    public static BackendModel load(ModelLocation source) {
         return load(source, ModelConfig.unspecified(source.id().model()));
     }
 

@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.sklearn.pickle.Fixtures;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;

@@ -1,0 +1,94 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn.estimator;
+
+import io.nereid.backends.sklearn.pickle.NdArray;
+import io.nereid.backends.sklearn.pickle.PythonValues;
+import io.nereid.backends.sklearn.pickle.UnsupportedModel;
+import io.nereid.tensor.DataType;
+import org.jspecify.annotations.Nullable;
+
+/** The labels of a classifier's classes, in the order of {@code classes_}: numbers or texts. Immutable. */
+public final class ClassLabels {
+    private final double[] numbers;
+    private final @Nullable String @Nullable [] texts;
+    private final DataType type;
+
+    private ClassLabels(double[] numbers, @Nullable String @Nullable [] texts, DataType type) {
+        this.numbers = numbers;
+        this.texts = texts;
+        this.type = type;
+    }
+
+    public static ClassLabels of(NdArray classes) {
+        if (classes.rank() != 1 || classes.count() == 0) {
+            throw UnsupportedModel.unsupported("its classes are not a 1-d array of labels");
+        }
+        Object[] values = classes.values();
+        double[] numbers = new double[values.length];
+        boolean text = classes.isText();
+        String[] texts = text ? new String[values.length] : null;
+        DataType type = DataType.INT64;
+        for (int i = 0; i < values.length; i++) {
+            if (texts != null) {
+                texts[i] = values[i] instanceof String s ? s : String.valueOf(values[i]);
+                numbers[i] = Double.NaN;
+            } else {
+                numbers[i] = PythonValues.number(values[i]);
+                type = values[i] instanceof Double
+                        ? DataType.FP64
+                        : values[i] instanceof Boolean ? DataType.BOOL : type;
+            }
+        }
+        return new ClassLabels(numbers, texts, text ? DataType.BYTES : type);
+    }
+
+    /** The labels 0, 1, …, {@code count - 1}. */
+    static ClassLabels upTo(int count) {
+        double[] numbers = new double[count];
+        for (int i = 0; i < count; i++) {
+            numbers[i] = i;
+        }
+        return new ClassLabels(numbers, null, DataType.INT64);
+    }
+
+    public int count() {
+        return numbers.length;
+    }
+
+    DataType type() {
+        return type;
+    }
+
+    double number(int i) {
+        return numbers[i];
+    }
+
+    /** The labels of class indexes, as one column. */
+    DataTable pick(int[] classes) {
+        double[] picked = new double[classes.length];
+        String[] pickedTexts = texts == null ? null : new String[classes.length];
+        for (int i = 0; i < classes.length; i++) {
+            picked[i] = numbers[classes[i]];
+            if (texts != null && pickedTexts != null) {
+                pickedTexts[i] = texts[classes[i]];
+            }
+        }
+        return new DataTable(classes.length, 1, picked, pickedTexts);
+    }
+
+    /** The index of each row's greatest column, the first of equals, as {@code argmax}. */
+    public static int[] greatest(DataTable scores) {
+        int[] best = new int[scores.rows()];
+        for (int r = 0; r < best.length; r++) {
+            int at = 0;
+            for (int c = 1; c < scores.columns(); c++) {
+                if (scores.at(r, c) > scores.at(r, at)) {
+                    at = c;
+                }
+            }
+            best[r] = at;
+        }
+        return best;
+    }
+}

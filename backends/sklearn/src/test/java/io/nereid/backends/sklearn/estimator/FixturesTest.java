@@ -1,0 +1,100 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn.estimator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.backends.sklearn.pickle.Fixtures;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.assertj.core.api.SoftAssertions;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** Every fixture, of every version of scikit-learn, returns the results of scikit-learn. */
+class FixturesTest {
+    @TestFactory
+    List<DynamicTest> modelsAnswerAsScikitLearnDoes() {
+        List<DynamicTest> tests = new ArrayList<>();
+        for (String version : Fixtures.VERSIONS) {
+            for (Map.Entry<String, JsonNode> e : Fixtures.expected(version).properties()) {
+                tests.add(DynamicTest.dynamicTest(version + " " + e.getKey(), () -> compare(version, e.getValue())));
+            }
+        }
+        return tests;
+    }
+
+    @Test
+    void theFixturesAreOfFarApartVersionsAndMany() {
+        for (String version : Fixtures.VERSIONS) {
+            assertThat(Fixtures.expected(version).size()).isGreaterThan(100);
+        }
+    }
+
+    private static void compare(String version, JsonNode fixture) {
+        Estimator estimator = Fixtures.load(version, fixture.get("file").asText());
+        DataTable input = Fixtures.table(fixture.get("rows"));
+        JsonNode answers = fixture.get("answers");
+        assertThat(answers.size()).isPositive();
+        for (Map.Entry<String, JsonNode> answer : answers.properties()) {
+            PredictMethod method = PredictMethod.of(answer.getKey());
+            assertThat(method).as(answer.getKey()).isNotNull();
+            if (!supported(estimator, method)) {
+                continue;
+            }
+            DataTable got = estimator.checked(method, input);
+            check(answer.getKey(), answer.getValue(), got, estimator.width(method));
+        }
+        assertThat(estimator.methods())
+                .allSatisfy(m -> assertThat(answers.has(m.text())
+                                || m == PredictMethod.SCORE_SAMPLES
+                                || m == PredictMethod.PREDICT_LOG_PROBA)
+                        .as(m.text())
+                        .isTrue());
+    }
+
+    /** Discriminant analysis, voting and stacking also have {@code transform}, which is not supported. */
+    private static boolean supported(Estimator estimator, PredictMethod method) {
+        boolean can = estimator.can(method);
+        assertThat(can || method == PredictMethod.TRANSFORM || method == PredictMethod.PREDICT_LOG_PROBA)
+                .as(estimator.type() + " " + method)
+                .isTrue();
+        return can;
+    }
+
+    private static void check(String name, JsonNode expected, DataTable got, int width) {
+        assertThat(got.rows()).as(name).isEqualTo(expected.size());
+        SoftAssertions soft = new SoftAssertions();
+        for (int r = 0; r < got.rows(); r++) {
+            JsonNode row = expected.get(r);
+            if (!row.isArray()) {
+                soft.assertThat(width).as(name).isZero();
+                assertThat(got.columns()).as(name).isEqualTo(1);
+            } else {
+                assertThat(got.columns()).as(name).isEqualTo(row.size());
+                soft.assertThat(width).as(name).isIn(-1, row.size());
+            }
+            for (int c = 0; c < got.columns(); c++) {
+                JsonNode cell = row.isArray() ? row.get(c) : row;
+                if (got.text(r, c) != null) {
+                    soft.assertThat(got.text(r, c)).as(name + " " + r).isEqualTo(cell.asText());
+                } else {
+                    double e = Fixtures.number(cell);
+                    double g = got.at(r, c);
+                    if (Double.isNaN(e) || Double.isInfinite(e)) {
+                        soft.assertThat(g).as(name + " " + r + "," + c).isEqualTo(e);
+                    } else {
+                        soft.assertThat(g)
+                                .as(name + " " + r + "," + c)
+                                .isCloseTo(e, within(1e-9 * Math.max(1, Math.abs(e))));
+                    }
+                }
+            }
+        }
+        soft.assertAll();
+    }
+}
