@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees;
 
+import io.nereid.backends.trees.forest.ParsedModel;
 import java.util.List;
 
 /**
- * Models of LightGBM, as its text. Inputs, outputs and parameters are those of {@link XgboostBackend}; answers have the
- * 64 bits that the library computes in. Thread-safe.
+ * Serves LightGBM models in its text format. Inputs, outputs and parameters are those of {@link XgboostBackend};
+ * results are 64-bit, as the library computes them. Thread-safe: has no state.
  */
 public final class LightgbmBackend extends TreesBackend {
-    static final String NAME = "lightgbm";
+    static final String NAME = ParsedModel.LIGHTGBM;
 
-    /** The backend. */
+    /** For {@link java.util.ServiceLoader}. */
     public LightgbmBackend() {
         super(NAME, List.of("model.txt", "model.bst"));
     }

@@ -3,6 +3,7 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.BackendContext;
+import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -16,30 +17,30 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A whole configuration and what it means for runs. Immutable.
+ * A completed model configuration, and the settings of runs that follow from it. Immutable.
  *
- * @param config the configuration
- * @param rowVector whether an input is a single row without a dimension for rows
+ * @param config the completed configuration
+ * @param rowVector whether the input is a single row, without a dimension for rows
  * @param margin whether {@code predict} is the margin
  */
 record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     static final String INPUT = "input-0";
-    /** The parameter that makes {@code predict} the margin, as XGBoost calls it. */
+    /** The parameter that makes {@code predict} return the margin, by XGBoost's name. */
     static final String OUTPUT_MARGIN = "output_margin";
-    /** The same, as LightGBM calls it. */
+    /** The same parameter, by LightGBM's name. */
     private static final String RAW_SCORE = "raw_score";
     /** The signature whose {@code predict} is the margin. */
     static final String MARGIN = "margin";
-    /** The signature whose {@code predict} is not, of a model configured to give margins. */
+    /** The signature whose {@code predict} is the prediction, of a model configured to return margins. */
     static final String ANSWER = "answer";
 
     private static final String ITERATION_RANGE = "iteration_range";
     private static final String FEATURE_NAMES = "feature_names";
     private static final int ROWS = 1 << 20;
-    /** Longer lists of names are not shown. */
+    /** Longer lists of feature names are not added to the parameters. */
     private static final int MOST_NAMES = 1 << 16;
 
-    /** What can be asked for. */
+    /** The available outputs. */
     enum Output {
         PREDICT,
         MARGIN,
@@ -62,7 +63,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         }
     }
 
-    /** Values of a row of an output. */
+    /** The number of values per row of an output. */
     static int width(Output output, ParsedModel model, boolean margin) {
         switch (output) {
             case PREDICT:
@@ -76,7 +77,11 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         }
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for a configuration that the model does not fit */
+    /**
+     * Validates a configuration against a model, and completes the fields that it leaves out.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a configuration that does not match the model
+     */
     static TreeConfig complete(ParsedModel model, ModelConfig config, BackendContext context) {
         boolean margin = margin(config);
         int rows = config.maxBatchSize() >= 0 ? config.maxBatchSize() : context.autoComplete() ? rows(context) : 0;
@@ -84,7 +89,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         List<TensorSpec> inputs = config.inputs();
         if (inputs.isEmpty()) {
             Shape shape = Shape.of(model.features());
-            // Each library's own numbers.
+            // The number type of each library.
             inputs = List.of(new TensorSpec(INPUT, type(model), batched ? shape : shape.prepend(-1)));
         }
         List<TensorSpec> outputs = config.outputs();
@@ -120,7 +125,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         return new TreeConfig(complete, rowVector, margin);
     }
 
-    /** The model with the iterations that the configuration wants. */
+    /** The model restricted to the iterations that the configuration selects. */
     static ParsedModel chosen(ParsedModel model, ModelConfig config) {
         String text = config.parameters().getOrDefault(ITERATION_RANGE, "").strip();
         if (text.isEmpty() || text.equals("all")) {
@@ -133,7 +138,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             if (model.best() < 0) {
                 throw wrong(
                         config,
-                        "has " + ITERATION_RANGE + " 'best', but its file names no best iteration",
+                        "has " + ITERATION_RANGE + " 'best', but its file has no best iteration",
                         "a model trained with early stopping, or a range such as 0,10");
             }
         } else {
@@ -144,7 +149,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             } catch (NumberFormatException e) {
                 end = -1;
             }
-            // As the packages have it.
+            // (0, 0) selects all, as in the Python packages.
             end = begin == 0 && end == 0 ? model.rounds() : end;
         }
         if (begin < 0 || end <= begin || end > model.rounds()) {
@@ -157,7 +162,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     }
 
     static DataType type(ParsedModel model) {
-        return model.format().equals(XgboostBackend.NAME) ? DataType.FP32 : DataType.FP64;
+        return model.format().equals(ParsedModel.XGBOOST) ? DataType.FP32 : DataType.FP64;
     }
 
     private static boolean margin(ModelConfig config) {
@@ -171,12 +176,12 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     }
 
     /**
-     * What parameters, of a configuration or of a request, say about the margin; null for nothing.
+     * Whether the parameters of a configuration or request select the margin; null when they do not set it.
      *
-     * @throws ServingException INVALID_ARGUMENT when that is neither true nor false
+     * @throws ServingException INVALID_ARGUMENT for a value other than true or false, or contradictory parameters
      */
     static @Nullable Boolean margin(Map<String, ?> parameters) {
-        Boolean said = null;
+        Boolean selected = null;
         for (String name : List.of(OUTPUT_MARGIN, RAW_SCORE)) {
             Object value = parameters.get(name);
             if (value == null) {
@@ -184,18 +189,21 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             }
             String text = String.valueOf(value).strip().toLowerCase(Locale.ROOT);
             boolean truth = List.of("true", "1").contains(text);
-            if ((!truth && !List.of("false", "0").contains(text)) || (said != null && said != truth)) {
+            if ((!truth && !List.of("false", "0").contains(text)) || (selected != null && selected != truth)) {
                 throw ServingException.invalidArgument("parameter '" + name + "' is '"
                         + (text.length() > 40 ? text.substring(0, 40) + "…" : text)
-                        + "' (expected: true or false" + (said == null ? "" : ", as " + OUTPUT_MARGIN + " has it")
+                        + "' (expected: true or false" + (selected == null ? "" : ", equal to " + OUTPUT_MARGIN)
                         + ")");
             }
-            said = truth;
+            selected = truth;
         }
-        return said;
+        return selected;
     }
 
-    /** The outputs with {@code predict} as the margin, or as the answer where it is the margin; empty without one. */
+    /**
+     * The outputs of the signature that inverts the configured choice: {@code predict} is the margin instead of the
+     * prediction, or the reverse. Empty for a model without that output.
+     */
     List<TensorSpec> turned(ParsedModel model) {
         int outer = config.batched() || rowVector ? 0 : 1;
         List<TensorSpec> specs = new ArrayList<>();
@@ -225,7 +233,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
                 return rows;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Reported below.
         }
         throw ServingException.invalidArgument(
                 "setting 'default-max-batch-size' is '" + text + "' (expected: a whole number >= 0)");
@@ -267,16 +275,14 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             boolean rowVector) {
         Output output = Output.of(spec.name());
         if (output == null) {
-            throw wrong(
-                    config,
-                    "has output '" + spec.name() + "'",
-                    "predict, margin, predict_proba or label, not each needed");
+            throw wrong(config, "has output '" + spec.name() + "'", "any of predict, margin, predict_proba and label");
         }
         int width = width(output, model, margin);
         if ((output == Output.LABEL || output == Output.PREDICT_PROBA) && model.classes() == 0) {
             throw wrong(
                     config,
-                    "has output '" + spec.name() + "', but the objective '" + model.objective() + "' does not classify",
+                    "has output '" + spec.name() + "', but the objective '" + model.objective()
+                            + "' is not a classification",
                     "predict or margin");
         }
         Shape shape = spec.modelShape();

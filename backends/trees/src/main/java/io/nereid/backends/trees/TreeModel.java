@@ -5,8 +5,11 @@ package io.nereid.backends.trees;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
-import io.nereid.backends.trees.ForestBuilder.Flavor;
 import io.nereid.backends.trees.TreeConfig.Output;
+import io.nereid.backends.trees.forest.Forest;
+import io.nereid.backends.trees.forest.ForestBuilder;
+import io.nereid.backends.trees.forest.ForestBuilder.Flavor;
+import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -19,35 +22,36 @@ import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** A loaded model that all its invocations share. Immutable. */
+/** A loaded model, shared by all its instances. Immutable. */
 final class TreeModel implements BackendModel {
-    /** Steps through trees that take a few tens of microseconds at most. */
+    /** The number of steps through trees that takes a few tens of microseconds at most. */
     private static final long TINY = 10_000;
 
     private final ParsedModel facts;
     private final TreeConfig config;
     private final @Nullable Forest forest;
-    private final Explanations explanations;
+    private final ShapExplainer explanations;
     private final ModelTraits traits;
     private final List<Port> ports;
     private final @Nullable Turned turned;
 
     /**
-     * The signature under which {@code predict} is the margin, or is not where the configuration has it so. Immutable.
+     * The signature in which {@code predict} is the margin, or, for a model configured to return margins, the
+     * prediction. Immutable.
      *
-     * @param name its name
+     * @param name the signature's name
      */
     private record Turned(String name, Signature signature, List<Port> ports) {}
 
     /**
-     * An output as runs need it. Immutable.
+     * An output, resolved for runs. Immutable.
      *
      * @param wide whether its shape has a dimension for the values of a row
-     * @param width values of a row
+     * @param width values per row
      */
     record Port(String name, Output output, DataType type, boolean wide, int width) {}
 
-    TreeModel(ParsedModel parsed, TreeConfig config, Explanations explanations) {
+    TreeModel(ParsedModel parsed, TreeConfig config, ShapExplainer explanations) {
         this.config = config;
         this.explanations = explanations;
         DataType input = config.config().feeds().get(0).dataType();
@@ -55,7 +59,7 @@ final class TreeModel implements BackendModel {
                 ? Flavor.LESS
                 : input == DataType.FP32 ? Flavor.LESS_OR_EQUAL : Flavor.LESS_OR_EQUAL_DOUBLE;
         this.forest = parsed.weights() == null ? new ForestBuilder(parsed.trees(), flavor).build() : null;
-        // The parsed trees are not needed any more, but for the explanations of a small model.
+        // Parsed trees are released here; only the explainer of a small model keeps its own.
         this.facts = parsed.withoutTrees();
         long steps = forest == null
                 ? parsed.features()
@@ -110,7 +114,7 @@ final class TreeModel implements BackendModel {
 
     @Override
     public ModelInstance newInvocation() {
-        return new TreeInvocation(this, ports);
+        return new TreeModelInstance(this, ports);
     }
 
     @Override
@@ -123,7 +127,7 @@ final class TreeModel implements BackendModel {
         return all;
     }
 
-    /** {@code output_margin}, which LightGBM calls {@code raw_score}. */
+    /** Selects the signature by the request parameter {@code output_margin}, or LightGBM's {@code raw_score}. */
     @Override
     public String signature(Map<String, Object> parameters) {
         Boolean margin = TreeConfig.margin(parameters);
@@ -132,9 +136,9 @@ final class TreeModel implements BackendModel {
         }
         if (turned == null) {
             throw ServingException.invalidArgument(
-                    "model '" + config.config().name() + "' has no output 'predict', which alone the parameter "
+                    "model '" + config.config().name() + "' has no output 'predict', the only one that the parameter "
                             + TreeConfig.OUTPUT_MARGIN + " changes",
-                    "leave the parameter out; ask for output margin where there is one");
+                    "omit the parameter, or request the output margin");
         }
         return turned.name();
     }
@@ -142,9 +146,9 @@ final class TreeModel implements BackendModel {
     @Override
     public ModelInstance newInvocation(String signature) {
         if (turned != null && signature.equals(turned.name())) {
-            return new TreeInvocation(this, turned.ports());
+            return new TreeModelInstance(this, turned.ports());
         }
-        if (!signature.equals(Explanations.SIGNATURE)) {
+        if (!signature.equals(ShapExplainer.SIGNATURE)) {
             throw ServingException.invalidArgument(
                     "model '" + config.config().name() + "' has no signature '" + signature + "' (expected: "
                             + String.join(", ", signatures().keySet()) + ")");
@@ -152,7 +156,7 @@ final class TreeModel implements BackendModel {
         return explanations.newInvocation(this);
     }
 
-    /** Everything lies in the heap. */
+    /** Returns 0: all memory is on the heap. */
     @Override
     public long memoryBytes() {
         return 0;

@@ -6,12 +6,14 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.trees.forest.ParsedModel;
+import io.nereid.backends.trees.format.TreeFile;
 import io.nereid.spi.ModelConfig;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What both backends have in common. Thread-safe: keeps nothing. */
+/** The common base of the XGBoost and LightGBM backends. Thread-safe: has no state. */
 abstract class TreesBackend implements Backend {
     private final String name;
     private final List<String> files;
@@ -49,9 +51,9 @@ abstract class TreesBackend implements Backend {
     @Override
     public final BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path file = TreeFile.find(source, config, files);
-        Explanations.Origin origin = Explanations.Origin.of(file, name);
+        ShapExplainer.Origin origin = ShapExplainer.Origin.of(file, name);
         ParsedModel parsed = TreeConfig.chosen(TreeFile.read(file, name, origin.small()), config);
         TreeConfig complete = TreeConfig.complete(parsed, config, context);
-        return new TreeModel(parsed, complete, new Explanations(origin, parsed, complete));
+        return new TreeModel(parsed, complete, new ShapExplainer(origin, parsed, complete));
     }
 }

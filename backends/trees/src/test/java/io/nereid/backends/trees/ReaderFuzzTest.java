@@ -4,6 +4,9 @@ package io.nereid.backends.trees;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.backends.trees.forest.ForestBuilder;
+import io.nereid.backends.trees.forest.ParsedModel;
+import io.nereid.backends.trees.format.TreeFile;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import java.nio.charset.StandardCharsets;
@@ -13,12 +16,12 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Whatever a file holds, it is read or refused, and takes no more memory than a file of its size should. */
+/** Files of any content are read or rejected, without taking more memory than their size justifies. */
 class ReaderFuzzTest {
     private static final int ROUNDS = 400;
 
     private int read;
-    private int refused;
+    private int rejected;
 
     private void read(Path name, byte[] bytes, int length, String backend) {
         byte[] slack = Arrays.copyOf(bytes, length + JsonReader.SLACK);
@@ -30,7 +33,7 @@ class ReaderFuzzTest {
             read++;
         } catch (ServingException e) {
             assertThat(e.remedy()).isNotBlank();
-            refused++;
+            rejected++;
         }
     }
 
@@ -50,7 +53,7 @@ class ReaderFuzzTest {
                     }
                     break;
                 case 2:
-                    // Digits for digits keep the form and change what it says.
+                    // Replacing digits by digits keeps the syntax and changes the values.
                     for (int n = 0; n < 200; n++) {
                         int at = random.nextInt(length);
                         if (bytes[at] >= '0' && bytes[at] <= '9') {
@@ -72,7 +75,7 @@ class ReaderFuzzTest {
         fuzz(References.models("xgboost"), XgboostBackend.NAME, 1);
         fuzz(References.models("lightgbm"), LightgbmBackend.NAME, 2);
         assertThat(read).isPositive();
-        assertThat(refused).isGreaterThan(ROUNDS / 4);
+        assertThat(rejected).isGreaterThan(ROUNDS / 4);
     }
 
     @Test
@@ -90,10 +93,10 @@ class ReaderFuzzTest {
             bytes[0] = '{';
             read(Path.of("model.ubj"), bytes, bytes.length, XgboostBackend.NAME);
         }
-        assertThat(refused).isEqualTo(5 * ROUNDS);
+        assertThat(rejected).isEqualTo(5 * ROUNDS);
     }
 
-    /** Each announces more than it has, nests without end, or asks for sets of all categories. */
+    /** Each file declares more than it contains, nests deeply, or has sets of all categories. */
     @Test
     void hostileFilesTakeNoMemory() {
         byte[] key = {'{', 'i', 7, 'l', 'e', 'a', 'r', 'n', 'e', 'r'};
@@ -121,8 +124,8 @@ class ReaderFuzzTest {
     private void hostile(byte[] beginning, byte[] rest) {
         byte[] bytes = Arrays.copyOf(beginning, beginning.length + rest.length);
         System.arraycopy(rest, 0, bytes, beginning.length, rest.length);
-        int before = refused;
+        int before = rejected;
         read(Path.of("model.ubj"), bytes, bytes.length, XgboostBackend.NAME);
-        assertThat(refused).isEqualTo(before + 1);
+        assertThat(rejected).isEqualTo(before + 1);
     }
 }

@@ -23,18 +23,18 @@ import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 
-/** Trained models, and what the Python packages answer. Stateless. */
-final class References {
-    static final Path MODELS = Path.of("src", "test", "resources", "models");
+/** Trained models, with the predictions of the Python packages. Stateless. */
+public final class References {
+    public static final Path MODELS = Path.of("src", "test", "resources", "models");
     static final Backend XGBOOST = new XgboostBackend();
     static final Backend LIGHTGBM = new LightgbmBackend();
 
     private References() {}
 
-    /** What a package answers to some rows. */
-    record Expected(int rows, int features, double[] x, double[][] answers, double[][] margins) {}
+    /** The predictions of a package for some rows. */
+    public record Expected(int rows, int features, double[] x, double[][] answers, double[][] margins) {}
 
-    static List<Path> models(String kind) {
+    public static List<Path> models(String kind) {
         try (Stream<Path> files = Files.list(MODELS.resolve(kind))) {
             return files.filter(f ->
                             !f.toString().endsWith(".expected") && !f.toString().endsWith(".contributions"))
@@ -45,14 +45,14 @@ final class References {
         }
     }
 
-    static Path model(String kind, String beginning) {
+    public static Path model(String kind, String beginning) {
         return models(kind).stream()
                 .filter(f -> f.getFileName().toString().startsWith(beginning))
                 .findFirst()
                 .orElseThrow();
     }
 
-    static Expected expected(Path model) {
+    public static Expected expected(Path model) {
         String name = model.getFileName().toString();
         Path file = model.resolveSibling(name.substring(0, name.lastIndexOf('.')) + ".expected");
         ByteBuffer in;
@@ -82,24 +82,24 @@ final class References {
         return matrix;
     }
 
-    static Backend backend(Path model) {
+    public static Backend backend(Path model) {
         return model.toString().endsWith(".txt") ? LIGHTGBM : XGBOOST;
     }
 
-    static ModelLocation source(Path model) {
+    public static ModelLocation source(Path model) {
         Path directory = model.toAbsolutePath().getParent();
         return new ModelLocation(new ServableId("m", 1), directory, directory);
     }
 
-    static ModelConfig.Builder config(Path model) {
+    public static ModelConfig.Builder config(Path model) {
         return ModelConfig.builder("m").modelFile(model.getFileName().toString());
     }
 
-    static BackendModel load(Path model, ModelConfig config) {
+    public static BackendModel load(Path model, ModelConfig config) {
         return backend(model).load(source(model), config, new BackendContext(1, Path.of("target"), Map.of()));
     }
 
-    static Tensor rows(String name, DataType type, double[] x, int from, int rows, int features) {
+    public static Tensor rows(String name, DataType type, double[] x, int from, int rows, int features) {
         Tensor tensor = Tensor.allocate(name, type, Shape.of(rows, features));
         ByteBuffer to = tensor.buffer();
         for (int i = from * features; i < (from + rows) * features; i++) {
@@ -132,7 +132,7 @@ final class References {
         }
     }
 
-    static byte[] bytes(Path file) {
+    public static byte[] bytes(Path file) {
         try {
             return Files.readAllBytes(file);
         } catch (IOException e) {

@@ -1,17 +1,18 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.format;
 
+import io.nereid.backends.trees.forest.GrowableArrays;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 
-/** A document in JSON. Confined to one thread. */
-final class JsonDocument implements Document {
+/** Reads a document in JSON. Confined to one thread. */
+final class JsonDocumentReader implements DocumentReader {
     private final JsonReader reader = new JsonReader();
 
-    /** @param bytes with {@link JsonReader#SLACK} bytes more than the document has */
-    JsonDocument(byte[] bytes, int length) {
+    /** @param bytes the document, followed by {@link JsonReader#SLACK} more bytes */
+    JsonDocumentReader(byte[] bytes, int length) {
         reader.reset(bytes, 0, length);
     }
 
@@ -57,7 +58,7 @@ final class JsonDocument implements Document {
 
     @Override
     public float[] floats() {
-        Vectors.Floats items = new Vectors.Floats();
+        GrowableArrays.Floats items = new GrowableArrays.Floats();
         reader.beginArray();
         while (reader.hasNext()) {
             items.add(reader.peek() == JsonToken.BOOLEAN ? reader.readBoolean() ? 1 : 0 : reader.readFloat());
@@ -67,7 +68,7 @@ final class JsonDocument implements Document {
 
     @Override
     public int[] ints() {
-        Vectors.Ints items = new Vectors.Ints();
+        GrowableArrays.Ints items = new GrowableArrays.Ints();
         reader.beginArray();
         while (reader.hasNext()) {
             if (reader.peek() == JsonToken.BOOLEAN) {
@@ -83,7 +84,7 @@ final class JsonDocument implements Document {
 
     static int whole(double value) {
         if (value != Math.rint(value) || Math.abs(value) > Integer.MAX_VALUE) {
-            throw ServingException.invalidArgument("found " + value + " (expected: a whole number of 32 bits)");
+            throw ServingException.invalidArgument("found " + value + " (expected: a 32-bit integer)");
         }
         return (int) value;
     }

@@ -1,16 +1,17 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.format;
 
+import io.nereid.backends.trees.forest.GrowableArrays;
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
 /**
- * A document in Universal Binary JSON: big-endian numbers behind one-letter types, arrays and objects with or without
- * an announced count and type. Confined to one thread.
+ * Reads a document in Universal Binary JSON: one-letter types before big-endian numbers; arrays and objects with or
+ * without a header of count and element type. Confined to one thread.
  */
-final class UbjDocument implements Document {
+final class UbjDocumentReader implements DocumentReader {
     private static final int MAX_DEPTH = 100;
     private static final int OPEN = -1;
 
@@ -20,14 +21,14 @@ final class UbjDocument implements Document {
     private int depth;
     private String key = "";
 
-    /** The type of the value that comes next when it is announced for all; 0 when it stands before the value. */
+    /** The type of the next value, when the container's header declares it; 0 when it precedes the value. */
     private int announced;
 
     private final long[] left = new long[MAX_DEPTH + 1];
     private final int[] types = new int[MAX_DEPTH + 1];
     private final boolean[] skipping = new boolean[MAX_DEPTH + 1];
 
-    UbjDocument(byte[] bytes, int length) {
+    UbjDocumentReader(byte[] bytes, int length) {
         this.bytes = bytes;
         this.end = length;
     }
@@ -53,7 +54,7 @@ final class UbjDocument implements Document {
         header();
     }
 
-    /** Reads what an array or object announces about itself. */
+    /** Reads the optional header of an array or object: element type and count. */
     private void header() {
         types[depth] = 0;
         left[depth] = OPEN;
@@ -61,7 +62,7 @@ final class UbjDocument implements Document {
             pos++;
             types[depth] = next();
             if (peek() != '#') {
-                throw bad("a type is announced without a count");
+                throw bad("an element type is declared without a count");
             }
         }
         if (peek() == '#') {
@@ -69,9 +70,9 @@ final class UbjDocument implements Document {
             left[depth] = count();
             boolean weightless =
                     types[depth] == 'T' || types[depth] == 'F' || types[depth] == 'Z' || types[depth] == 'N';
-            // Elements without bytes could be announced without end.
+            // Elements of a type without payload (null, true, false) take no bytes, so their number is limited as well.
             if (left[depth] > (weightless ? 0 : end - pos)) {
-                throw bad(left[depth] + " elements are announced, more than there are bytes");
+                throw bad(left[depth] + " elements are declared, more than there are bytes");
             }
         }
     }
@@ -141,7 +142,7 @@ final class UbjDocument implements Document {
 
     @Override
     public float[] floats() {
-        Vectors.Floats items = new Vectors.Floats();
+        GrowableArrays.Floats items = new GrowableArrays.Floats();
         beginArray();
         while (hasNext()) {
             items.add((float) number(type()));
@@ -151,19 +152,19 @@ final class UbjDocument implements Document {
 
     @Override
     public int[] ints() {
-        Vectors.Ints items = new Vectors.Ints();
+        GrowableArrays.Ints items = new GrowableArrays.Ints();
         beginArray();
         while (hasNext()) {
-            items.add(JsonDocument.whole(number(type())));
+            items.add(JsonDocumentReader.whole(number(type())));
         }
         return items.toArray();
     }
 
     @Override
     public void skip() {
-        int floor = depth;
+        int outer = depth;
         skipOne();
-        while (depth > floor) {
+        while (depth > outer) {
             boolean object = skipping[depth];
             if (object ? nextField() : hasNext()) {
                 skipOne();
@@ -207,7 +208,7 @@ final class UbjDocument implements Document {
 
     private void skipBytes(long n) {
         if (n > end - pos) {
-            throw bad("the document ends too early");
+            throw bad("the document is truncated");
         }
         pos += (int) n;
     }
@@ -215,7 +216,7 @@ final class UbjDocument implements Document {
     @Override
     public void end() {
         if (pos != end) {
-            throw bad("there are " + (end - pos) + " bytes behind the document");
+            throw bad("there are " + (end - pos) + " bytes after the document");
         }
     }
 
@@ -284,7 +285,7 @@ final class UbjDocument implements Document {
 
     private long big(int size) {
         if (size > end - pos) {
-            throw bad("the document ends too early");
+            throw bad("the document is truncated");
         }
         long value = 0;
         for (int i = 0; i < size; i++) {
@@ -304,7 +305,7 @@ final class UbjDocument implements Document {
     private String string() {
         long n = count();
         if (n > end - pos) {
-            throw bad("a text of " + n + " bytes reaches beyond the end");
+            throw bad("a text of " + n + " bytes exceeds the document");
         }
         String text = new String(bytes, pos, (int) n, StandardCharsets.UTF_8);
         pos += (int) n;
@@ -317,7 +318,7 @@ final class UbjDocument implements Document {
 
     private int next() {
         if (pos >= end) {
-            throw bad("the document ends too early");
+            throw bad("the document is truncated");
         }
         return bytes[pos++] & 0xff;
     }

@@ -1,14 +1,17 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
-/** The sums of a block of rows: floats or doubles, whichever the model adds in. Confined to one invocation. */
-final class Sums {
+/**
+ * The scores of a block of rows while trees are added: as floats for XGBoost and doubles for LightGBM, because rounding
+ * must be that of the library. Confined to one instance.
+ */
+public final class ScoreAccumulator {
     final float[] singles;
     final double[] doubles;
     private final boolean single;
 
-    Sums(boolean single, int size) {
+    public ScoreAccumulator(boolean single, int size) {
         this.single = single;
         this.singles = new float[single ? size : 0];
         this.doubles = new double[single ? 0 : size];
@@ -18,11 +21,11 @@ final class Sums {
         return single;
     }
 
-    double get(int at) {
+    public double get(int at) {
         return single ? singles[at] : doubles[at];
     }
 
-    void set(int at, double value) {
+    public void set(int at, double value) {
         if (single) {
             singles[at] = (float) value;
         } else {

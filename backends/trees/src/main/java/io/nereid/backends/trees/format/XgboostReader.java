@@ -1,7 +1,12 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.format;
 
+import io.nereid.backends.trees.forest.FeatureKeys;
+import io.nereid.backends.trees.forest.ForestBuilder;
+import io.nereid.backends.trees.forest.LinkFunction;
+import io.nereid.backends.trees.forest.ParsedModel;
+import io.nereid.backends.trees.forest.ParsedTree;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -9,12 +14,15 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** Reads what XGBoost has written, as JSON or as UBJ. Confined to one load. */
+/**
+ * Reads models that XGBoost saved as JSON or UBJ: tree ensembles (gbtree), dart and linear models (gblinear). Unknown
+ * fields are skipped. Confined to one load.
+ */
 final class XgboostReader {
     private static final int MISSING = -1;
     private static final int MOST_OUTPUTS = 1 << 16;
 
-    private final Document in;
+    private final DocumentReader in;
     private final boolean covers;
     private final List<RawTree> trees = new ArrayList<>();
     private final List<String> names = new ArrayList<>();
@@ -32,12 +40,12 @@ final class XgboostReader {
     private int[] iterations = {};
     private int best = -1;
 
-    private XgboostReader(Document in, boolean covers) {
+    private XgboostReader(DocumentReader in, boolean covers) {
         this.in = in;
         this.covers = covers;
     }
 
-    /** The arrays of one tree as they stand in the file. Confined to one load. */
+    /** The arrays of one tree, as in the file. Confined to one load. */
     private static final class RawTree {
         private int[] left = new int[0];
         private int[] right = new int[0];
@@ -56,12 +64,12 @@ final class XgboostReader {
     }
 
     /**
-     * The model of a document.
+     * Reads the model of a document.
      *
-     * @param covers whether to read how much of the training data came by each node
-     * @throws ServingException INVALID_ARGUMENT for a document that is no model, or one that cannot be served
+     * @param covers whether to read the covers (Hessian sums) of nodes, which SHAP values need
+     * @throws ServingException INVALID_ARGUMENT for a document that is not a model, or a model that is not supported
      */
-    static ParsedModel read(Document in, boolean covers) {
+    static ParsedModel read(DocumentReader in, boolean covers) {
         XgboostReader reader = new XgboostReader(in, covers);
         boolean learner = false;
         in.beginObject();
@@ -75,7 +83,7 @@ final class XgboostReader {
         }
         in.end();
         if (!learner) {
-            throw bad("there is no 'learner' in it, so XGBoost has not written it");
+            throw bad("it has no 'learner', so it is not a model of XGBoost");
         }
         return reader.model();
     }
@@ -160,9 +168,9 @@ final class XgboostReader {
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Reported below.
         }
-        throw bad("'" + shortened(text) + "' is no count");
+        throw bad("'" + shortened(text) + "' is not a count");
     }
 
     private void booster() {
@@ -290,7 +298,7 @@ final class XgboostReader {
 
     private ParsedModel model() {
         if (features == MISSING) {
-            throw bad("there is no 'num_feature' in it");
+            throw bad("it has no 'num_feature'");
         }
         int outputs = Math.max(1, Math.max(classes, targets));
         if (outputs > MOST_OUTPUTS) {
@@ -303,19 +311,19 @@ final class XgboostReader {
                 throw bad("there are " + (weights == null ? 0 : weights.length) + " weights for " + features
                         + " features and " + outputs + " outputs");
             }
-            // The library begins all sums of a linear model with the first base score, and so must who answers alike.
+            // The library starts all outputs of a linear model with the first base score; results must equal its.
             Arrays.fill(base, base[0]);
         } else if (booster.equals("gbtree") || booster.equals("dart")) {
             weights = null;
             if (groups.length != trees.size()) {
-                throw bad("'tree_info' tells of " + groups.length + " trees, but there are " + trees.size());
+                throw bad("'tree_info' lists " + groups.length + " trees, but there are " + trees.size());
             }
             if (dropped.length != (booster.equals("dart") ? trees.size() : 0)) {
-                throw bad("'weight_drop' tells of " + dropped.length + " trees, but there are " + trees.size());
+                throw bad("'weight_drop' lists " + dropped.length + " trees, but there are " + trees.size());
             }
             for (int i = 0; i < groups.length; i++) {
                 parsed.add(parse(i, outputs));
-                trees.set(i, NONE);
+                trees.set(i, NONE); // frees the raw arrays early
             }
         } else {
             throw bad("booster '" + shortened(booster) + "' is unknown (expected: gbtree, dart or gblinear)");
@@ -324,7 +332,7 @@ final class XgboostReader {
             throw bad("there are " + names.size() + " names for " + features + " features");
         }
         ParsedModel model = new ParsedModel(
-                XgboostBackend.NAME,
+                ParsedModel.XGBOOST,
                 objective,
                 parsed,
                 weights,
@@ -338,7 +346,7 @@ final class XgboostReader {
         return ascend(parsed.size()) ? model.withIterations(iterations, best) : model;
     }
 
-    /** Whether the file tells where iterations begin, as those of XGBoost 1.7 and later do. */
+    /** Whether the file stores where iterations begin, as XGBoost 1.7 and later do, in a valid form. */
     private boolean ascend(int all) {
         for (int i = 1; i < iterations.length; i++) {
             if (iterations[i] < iterations[i - 1]) {
@@ -370,9 +378,10 @@ final class XgboostReader {
         }
         int group = t.width > 1 ? 0 : groups[number];
         if (group < 0 || group >= outputs) {
-            throw ParsedTree.bad(number, "is of output " + group + " of " + outputs);
+            throw ParsedTree.bad(number, "adds to output " + group + " of " + outputs);
         }
         int[][] sets = sets(number, t);
+        // The file numbers nodes and leaves together; here each kind has its own numbers, leaves as complements.
         int[] place = new int[nodes];
         int inner = 0;
         int leaves = 0;
@@ -410,7 +419,7 @@ final class XgboostReader {
             boolean left = t.defaultLeft[n] != 0;
             tree.feature()[at] = t.feature[n] & Integer.MAX_VALUE;
             tree.threshold()[at] = set == null ? t.condition[n] : 0;
-            tree.rule()[at] = set != null ? Slots.CATEGORY : left ? Slots.NAN_LEFT : Slots.NAN_RIGHT;
+            tree.rule()[at] = set != null ? FeatureKeys.CATEGORY : left ? FeatureKeys.NAN_LEFT : FeatureKeys.NAN_RIGHT;
             tree.missingLeft()[at] = left;
             tree.left()[at] = child(number, t.left[n], place);
             tree.right()[at] = child(number, t.right[n], place);
@@ -421,7 +430,7 @@ final class XgboostReader {
 
     private static int child(int number, int node, int[] place) {
         if (node <= 0 || node >= place.length) {
-            throw ParsedTree.bad(number, "has a child " + node + " that it lacks");
+            throw ParsedTree.bad(number, "has a child " + node + " that does not exist");
         }
         return place[node];
     }
@@ -431,6 +440,8 @@ final class XgboostReader {
             to[leaf] = t.condition[node] * weight;
             return;
         }
+        // Leaf vectors are stored by node, or, when there is 'leaf_weights', compactly: a leaf's right child
+        // is its index.
         float[] from = t.leafWeights == null ? t.baseWeights : t.leafWeights;
         long at = (long) (t.leafWeights == null ? node : t.right[node]) * t.width;
         if (at < 0 || at + t.width > from.length) {
@@ -441,18 +452,18 @@ final class XgboostReader {
         }
     }
 
-    /** By node the set of its categories; null when no node has one. */
+    /** By node the bit set of its categories; null when no node has one. */
     private int @Nullable [] @Nullable [] sets(int number, RawTree t) {
         int count = t.categoryNodes.length;
-        boolean wanted = false;
+        boolean anyCategorical = false;
         for (int type : t.type) {
-            wanted |= type == 1;
+            anyCategorical |= type == 1;
         }
-        if (!wanted) {
+        if (!anyCategorical) {
             return null;
         }
         if (t.categorySegments.length != count || t.categorySizes.length != count) {
-            throw ParsedTree.bad(number, "has sets of categories of different lengths");
+            throw ParsedTree.bad(number, "has category arrays of different lengths");
         }
         int[][] sets = new int[t.left.length][];
         for (int i = 0; i < count; i++) {
@@ -460,7 +471,7 @@ final class XgboostReader {
             long to = from + t.categorySizes[i];
             int node = t.categoryNodes[i];
             if (node < 0 || node >= sets.length || from < 0 || to < from || to > t.categories.length) {
-                throw ParsedTree.bad(number, "has a set of categories that reaches beyond them");
+                throw ParsedTree.bad(number, "has a category set that is out of range");
             }
             int greatest = -1;
             for (int c = (int) from; c < to; c++) {
@@ -473,7 +484,7 @@ final class XgboostReader {
             int[] words = new int[(greatest >> 5) + 1];
             setWords += words.length;
             if (setWords > ForestBuilder.MOST_SET_WORDS) {
-                throw ParsedTree.bad(number, "has too many, or too wide, sets of categories");
+                throw ParsedTree.bad(number, "has too many or too large category sets");
             }
             for (int c = (int) from; c < to; c++) {
                 words[t.categories[c] >> 5] |= 1 << (t.categories[c] & 31);
@@ -491,7 +502,7 @@ final class XgboostReader {
         return sets;
     }
 
-    /** What the sums begin with: the base score, which the file has as an answer. */
+    /** The initial margins. The file stores the base score as a prediction, so the link function is applied to it. */
     private double[] base(int outputs) {
         String text = baseScore.strip();
         boolean list = text.startsWith("[") && text.endsWith("]");
@@ -504,7 +515,7 @@ final class XgboostReader {
             try {
                 base[i] = margin(Float.parseFloat(parts[i].strip()));
             } catch (NumberFormatException e) {
-                throw bad("base score '" + shortened(text) + "' is no number");
+                throw bad("base score '" + shortened(text) + "' is not a number");
             }
         }
         if (parts.length == 1) {
@@ -513,6 +524,7 @@ final class XgboostReader {
         return base;
     }
 
+    /** The link function of the objective. Computed in floats, as in the library. */
     private float margin(float score) {
         switch (objective) {
             case "binary:logistic":
@@ -532,23 +544,23 @@ final class XgboostReader {
         }
     }
 
-    private Link link() {
+    private LinkFunction link() {
         switch (objective) {
             case "binary:logistic":
             case "reg:logistic":
-                return Link.of(Link.Kind.LOGISTIC);
+                return LinkFunction.of(LinkFunction.Kind.LOGISTIC);
             case "count:poisson":
             case "reg:gamma":
             case "reg:tweedie":
             case "survival:cox":
             case "survival:aft":
-                return Link.of(Link.Kind.EXP);
+                return LinkFunction.of(LinkFunction.Kind.EXP);
             case "binary:hinge":
-                return Link.of(Link.Kind.STEP);
+                return LinkFunction.of(LinkFunction.Kind.STEP);
             case "multi:softmax":
-                return Link.of(Link.Kind.GREATEST);
+                return LinkFunction.of(LinkFunction.Kind.GREATEST);
             case "multi:softprob":
-                return Link.of(Link.Kind.SOFTMAX);
+                return LinkFunction.of(LinkFunction.Kind.SOFTMAX);
             case "binary:logitraw":
             case "reg:squarederror":
             case "reg:linear":
@@ -559,10 +571,10 @@ final class XgboostReader {
             case "rank:ndcg":
             case "rank:map":
             case "rank:pairwise":
-                return Link.IDENTITY;
+                return LinkFunction.IDENTITY;
             default:
                 throw ServingException.invalidArgument(
-                        "objective '" + shortened(objective) + "' is unknown, so its answers cannot be told",
+                        "objective '" + shortened(objective) + "' is unknown, so its predictions cannot be computed",
                         "update the server, or set the objective of the saved model to one that is known");
         }
     }

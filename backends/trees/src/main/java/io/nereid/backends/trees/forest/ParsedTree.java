@@ -1,28 +1,28 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 import io.nereid.base.ServingException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One tree as its file has it. A child is an inner node, or {@code ~leaf} below zero; node 0 is the root, and a tree
- * without nodes is leaf 0. Read only once it is made.
+ * One tree as read from its file. A child is the index of an inner node, or {@code ~leaf}, which is negative. Node 0 is
+ * the root; a tree without nodes is the single leaf 0. Not modified after construction.
  *
- * @param feature by node
+ * @param feature by node, the feature of the split
  * @param threshold by node; unused where there are categories
- * @param rule by node, one of {@link Slots}'s
+ * @param rule by node, the rule for missing values, a constant of {@link FeatureKeys}
  * @param missingLeft by node; whether a missing category goes left
- * @param left by node
- * @param right by node
- * @param categories by node a set of bits, null for a node that compares; null for a tree that only compares
+ * @param left by node, the left child
+ * @param right by node, the right child
+ * @param categories by node the bit set of a categorical split, null for a numeric one; null for a tree without any
  * @param values by leaf, {@code width} for each
- * @param width outputs that each leaf adds to
+ * @param width values per leaf
  * @param group the output that the tree adds to
- * @param linear what leaves add besides, by leaf; null for a tree of constants
- * @param cover how much of the training data came by; null when it was not read, or is not in the file
+ * @param linear linear models by leaf; null for a tree of constants
+ * @param cover the weight of the training data at each node; null when not read, or not in the file
  */
-record ParsedTree(
+public record ParsedTree(
         int[] feature,
         double[] threshold,
         byte[] rule,
@@ -38,19 +38,19 @@ record ParsedTree(
     /**
      * A leaf with a linear model of its own, which falls back to the leaf's value when a feature is missing.
      *
-     * @param constant added first
-     * @param features of the model
-     * @param coefficients as many
+     * @param constant the intercept
+     * @param features the features of the model
+     * @param coefficients one per feature
      */
-    record LinearLeaf(double constant, int[] features, double[] coefficients) {}
+    public record LinearLeaf(double constant, int[] features, double[] coefficients) {}
 
     /**
-     * How much of the training data came by: rows, or what the library weighs them with.
+     * The training data that reached each node: the number of rows, or the sum of their Hessians.
      *
      * @param nodes by node
      * @param leaves by leaf
      */
-    record Cover(double[] nodes, double[] leaves) {}
+    public record Cover(double[] nodes, double[] leaves) {}
 
     int nodes() {
         return feature.length;
@@ -60,8 +60,12 @@ record ParsedTree(
         return values.length / width;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when it is no tree */
-    void check(int number, int features) {
+    /**
+     * Validates that children exist and that no node or leaf has two parents, so that every walk from the root ends.
+     *
+     * @throws ServingException INVALID_ARGUMENT for arrays that do not form a tree
+     */
+    public void check(int number, int features) {
         int leaves = leaves();
         if (leaves == 0 || values.length % width != 0) {
             throw bad(number, "has " + values.length + " leaf values");
@@ -79,18 +83,18 @@ record ParsedTree(
                 boolean inner = child >= 0;
                 int at = inner ? child : ~child;
                 if (at >= (inner ? nodes() : leaves) || (inner && at == 0)) {
-                    throw bad(number, "has a child " + child + " that it lacks");
+                    throw bad(number, "has a child " + child + " that does not exist");
                 }
                 boolean[] seen = inner ? nodeSeen : leafSeen;
                 if (seen[at]) {
-                    throw bad(number, "has two ways to one " + (inner ? "node" : "leaf"));
+                    throw bad(number, "has two paths to one " + (inner ? "node" : "leaf"));
                 }
                 seen[at] = true;
             }
         }
     }
 
-    static ServingException bad(int number, String what) {
+    public static ServingException bad(int number, String what) {
         return ServingException.invalidArgument("tree " + number + " " + what);
     }
 }

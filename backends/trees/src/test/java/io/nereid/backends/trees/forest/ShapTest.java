@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.within;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
+import io.nereid.backends.trees.References;
 import io.nereid.backends.trees.References.Expected;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -31,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Contributions are those of the Python packages, for every trained model, and add up to the margin. */
+/** SHAP values equal those of the Python packages, for every trained model, and add up to the margin. */
 class ShapTest {
     private static final double TOLERANCE = 1e-6;
     private static final int STEP = 3;
@@ -151,7 +152,7 @@ class ShapTest {
                 1,
                 new double[] {0.5},
                 1,
-                Link.IDENTITY,
+                LinkFunction.IDENTITY,
                 0,
                 List.of());
         TreeShap shap = new TreeShap(model);
@@ -201,7 +202,7 @@ class ShapTest {
     void aLargeModelIsReadAgainUnlessItsFileHasChanged(@TempDir Path directory) throws IOException {
         Path from = References.model("lightgbm", "regression-gbdt-nomissing");
         Path file = directory.resolve("model.txt");
-        // What comes behind the trees is not read.
+        // The text after the trees is not read.
         Files.writeString(file, Files.readString(from, StandardCharsets.UTF_8) + " ".repeat(5 << 20));
         double[] x = {0.5, 0.1, 0, -1, 0.3, 2};
         double[] wanted;
@@ -214,7 +215,7 @@ class ShapTest {
         try (BackendModel model = References.load(file, References.config(file).build())) {
             Files.writeString(file, "tree\n");
             assertThatThrownBy(() -> explain(model, x, 1, 6))
-                    .hasMessageContaining("not the one any more")
+                    .hasMessageContaining("has changed since")
                     .extracting(e -> ((ServingException) e).remedy())
                     .isEqualTo("load the model again");
         }

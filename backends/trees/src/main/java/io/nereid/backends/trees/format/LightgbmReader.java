@@ -1,8 +1,14 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.format;
 
-import io.nereid.backends.trees.ParsedTree.LinearLeaf;
+import io.nereid.backends.trees.forest.FeatureKeys;
+import io.nereid.backends.trees.forest.ForestBuilder;
+import io.nereid.backends.trees.forest.GrowableArrays;
+import io.nereid.backends.trees.forest.LinkFunction;
+import io.nereid.backends.trees.forest.ParsedModel;
+import io.nereid.backends.trees.forest.ParsedTree;
+import io.nereid.backends.trees.forest.ParsedTree.LinearLeaf;
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -13,7 +19,10 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Reads the text that LightGBM writes. Confined to one load. */
+/**
+ * Reads models in LightGBM's text format: sections of {@code name=value} lines, one section for the model and one for
+ * each tree. Confined to one load.
+ */
 final class LightgbmReader {
     private static final int MOST_FEATURES = 1 << 24;
     private static final int MOST_OUTPUTS = 1 << 16;
@@ -26,7 +35,7 @@ final class LightgbmReader {
     private int @Nullable [] cachedBoundaries;
     private int @Nullable [] cachedWords;
 
-    /** The fields of the section that was read last. */
+    /** The fields of the current section. */
     private final Map<String, String> fields = new HashMap<>();
 
     private LightgbmReader(byte[] bytes, int length, boolean covers) {
@@ -35,7 +44,7 @@ final class LightgbmReader {
         this.end = length;
     }
 
-    /** Whether bytes begin as such a text does. */
+    /** Whether the bytes begin like a LightGBM model. */
     static boolean recognises(byte[] bytes, int length) {
         return length >= 5
                 && bytes[0] == 't'
@@ -46,10 +55,10 @@ final class LightgbmReader {
     }
 
     /**
-     * The model of a text.
+     * Reads the model of a text.
      *
-     * @param covers whether to read how many rows came by each node
-     * @throws ServingException INVALID_ARGUMENT for a text that is no model, or one that cannot be served
+     * @param covers whether to read the row counts of nodes, which SHAP values need
+     * @throws ServingException INVALID_ARGUMENT for a text that is not a model, or a model that is not supported
      */
     static ParsedModel read(byte[] bytes, int length, boolean covers) {
         return new LightgbmReader(bytes, length, covers).model();
@@ -60,7 +69,7 @@ final class LightgbmReader {
         int outputs = count("num_tree_per_iteration", MOST_OUTPUTS);
         int features = count("max_feature_idx", MOST_FEATURES) + 1;
         if (outputs == 0) {
-            throw bad("there are no trees in an iteration");
+            throw bad("an iteration has no trees");
         }
         boolean average = fields.containsKey("average_output");
         String objective = fields.getOrDefault("objective", "");
@@ -69,7 +78,7 @@ final class LightgbmReader {
         if (!names.isEmpty() && names.size() != features) {
             throw bad("there are " + names.size() + " names for " + features + " features");
         }
-        Link link = link(objective);
+        LinkFunction link = link(objective);
         int classes = objective.startsWith("multiclass") ? outputs : objective.startsWith("binary") ? 2 : 0;
         String sizes = fields.getOrDefault("tree_sizes", "").strip();
         int announced = sizes.isEmpty() ? 0 : sizes.split(" ", -1).length;
@@ -79,17 +88,17 @@ final class LightgbmReader {
             trees.add(tree(trees.size(), trees.size() % outputs, features));
         }
         if (!next.equals("end of trees")) {
-            throw bad("the text ends before 'end of trees', so it is not whole");
+            throw bad("the text has no 'end of trees', so it is truncated");
         }
         if (announced != 0 && announced != trees.size()) {
-            throw bad("'tree_sizes' tells of " + announced + " trees, but there are " + trees.size());
+            throw bad("'tree_sizes' lists " + announced + " trees, but there are " + trees.size());
         }
         int[] iterations = new int[trees.size() / outputs + 1];
         for (int i = 0; i < iterations.length; i++) {
             iterations[i] = i * outputs;
         }
         return new ParsedModel(
-                        LightgbmBackend.NAME,
+                        ParsedModel.LIGHTGBM,
                         objective,
                         trees,
                         null,
@@ -103,7 +112,10 @@ final class LightgbmReader {
                 .withIterations(iterations, -1);
     }
 
-    /** Reads fields up to the next tree, or the end of trees, whose line it gives; empty at the end of the text. */
+    /**
+     * Reads the fields of a section, up to the line that begins a tree or ends the trees; returns that line, or empty
+     * at the end.
+     */
     private String section() {
         fields.clear();
         while (pos < end) {
@@ -128,7 +140,7 @@ final class LightgbmReader {
                 if (key.equals("Tree")) {
                     return text(from, Math.min(to, from + 64));
                 }
-                // What no answer depends on is not kept.
+                // Fields that no prediction depends on are not kept.
                 boolean cover = key.equals("internal_count") || key.equals("leaf_count");
                 boolean idle = key.startsWith("split_gain")
                         || key.startsWith("internal_")
@@ -163,22 +175,23 @@ final class LightgbmReader {
         byte[] rules = new byte[inner];
         int[][] sets = null;
         for (int n = 0; n < inner; n++) {
+            // decision_type: bit 0 categorical, bit 1 default left, bits 2 and 3 the missing type (none, zero, NaN).
             boolean defaultLeft = (decision[n] & 2) != 0;
             if ((decision[n] & 1) != 0) {
                 sets = sets == null ? new int[inner][] : sets;
                 sets[n] = set(number, threshold[n]);
-                rules[n] = Slots.CATEGORY_OR_NONE;
+                rules[n] = FeatureKeys.CATEGORY_OR_NONE;
                 continue;
             }
             switch (decision[n] >> 2) {
                 case 0:
-                    rules[n] = Slots.NAN_IS_ZERO;
+                    rules[n] = FeatureKeys.NAN_IS_ZERO;
                     break;
                 case 1:
-                    rules[n] = defaultLeft ? Slots.ZERO_LEFT : Slots.ZERO_RIGHT;
+                    rules[n] = defaultLeft ? FeatureKeys.ZERO_LEFT : FeatureKeys.ZERO_RIGHT;
                     break;
                 case 2:
-                    rules[n] = defaultLeft ? Slots.NAN_LEFT : Slots.NAN_RIGHT;
+                    rules[n] = defaultLeft ? FeatureKeys.NAN_LEFT : FeatureKeys.NAN_RIGHT;
                     break;
                 default:
                     throw ParsedTree.bad(number, "has decision type " + decision[n] + " (expected: 0 to 11)");
@@ -211,11 +224,12 @@ final class LightgbmReader {
             return new ParsedTree.Cover(
                     doubles(number, "internal_count", leaves - 1), doubles(number, "leaf_count", leaves));
         } catch (ServingException e) {
-            // No answer depends on them, so the model is served, without explanations.
+            // No prediction depends on counts, so the model is served, without SHAP values.
             return null;
         }
     }
 
+    /** The bit set of a categorical split, whose threshold is the index of a set in {@code cat_boundaries}. */
     private int[] set(int number, double index) {
         if (cachedBoundaries == null || cachedWords == null) {
             cachedBoundaries = ints(number, "cat_boundaries", -1);
@@ -223,16 +237,16 @@ final class LightgbmReader {
         }
         int at = (int) index;
         if (at != index || at < 0 || at + 1 >= cachedBoundaries.length) {
-            throw ParsedTree.bad(number, "has a split on a set of categories that it lacks");
+            throw ParsedTree.bad(number, "has a split on a category set that does not exist");
         }
         int from = cachedBoundaries[at];
         int to = cachedBoundaries[at + 1];
         if (from < 0 || to < from || to > cachedWords.length) {
-            throw ParsedTree.bad(number, "has a set of categories that reaches beyond them");
+            throw ParsedTree.bad(number, "has a category set that is out of range");
         }
         setWords += to - from;
         if (setWords > ForestBuilder.MOST_SET_WORDS) {
-            throw ParsedTree.bad(number, "has too many, or too wide, sets of categories");
+            throw ParsedTree.bad(number, "has too many or too large category sets");
         }
         return Arrays.copyOfRange(cachedWords, from, to);
     }
@@ -263,7 +277,7 @@ final class LightgbmReader {
     private int count(String name, int most) {
         String text = fields.get(name);
         if (text == null) {
-            throw bad("there is no '" + name + "' in it");
+            throw bad("it has no '" + name + "'");
         }
         try {
             int value = Integer.parseInt(text.strip());
@@ -271,14 +285,14 @@ final class LightgbmReader {
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Reported below.
         }
         throw bad("'" + name + "' is '" + shortened(text) + "' (expected: a count)");
     }
 
-    /** So many whole numbers, of up to 32 bits with or without a sign; any number of them for -1. */
+    /** Reads {@code number} integers of 32 bits, signed or unsigned; any number of them for -1. */
     private int[] ints(int number, String name, int size) {
-        Vectors.Ints items = new Vectors.Ints();
+        GrowableArrays.Ints items = new GrowableArrays.Ints();
         String text = fields.getOrDefault(name, "");
         int at = 0;
         while ((at = begin(text, at)) < text.length()) {
@@ -303,7 +317,7 @@ final class LightgbmReader {
     }
 
     private double[] doubles(int number, String name, int size) {
-        Vectors.Doubles items = new Vectors.Doubles();
+        GrowableArrays.Doubles items = new GrowableArrays.Doubles();
         String text = fields.getOrDefault(name, "");
         int at = 0;
         while ((at = begin(text, at)) < text.length()) {
@@ -352,27 +366,29 @@ final class LightgbmReader {
         return i;
     }
 
-    private static Link link(String objective) {
+    private static LinkFunction link(String objective) {
         String[] words = objective.strip().split(" ", -1);
         switch (words[0]) {
             case "binary":
             case "multiclassova":
-                return new Link(Link.Kind.LOGISTIC, scale(words));
+                return new LinkFunction(LinkFunction.Kind.LOGISTIC, scale(words));
             case "cross_entropy":
             case "xentropy":
-                return Link.of(Link.Kind.LOGISTIC);
+                return LinkFunction.of(LinkFunction.Kind.LOGISTIC);
             case "cross_entropy_lambda":
             case "xentlambda":
-                return Link.of(Link.Kind.SOFTPLUS);
+                return LinkFunction.of(LinkFunction.Kind.SOFTPLUS);
             case "multiclass":
-                return Link.of(Link.Kind.SOFTMAX);
+                return LinkFunction.of(LinkFunction.Kind.SOFTMAX);
             case "poisson":
             case "gamma":
             case "tweedie":
-                return Link.of(Link.Kind.EXP);
+                return LinkFunction.of(LinkFunction.Kind.EXP);
             case "regression":
             case "regression_l2":
-                return List.of(words).contains("sqrt") ? Link.of(Link.Kind.SQUARE) : Link.IDENTITY;
+                return List.of(words).contains("sqrt")
+                        ? LinkFunction.of(LinkFunction.Kind.SQUARE)
+                        : LinkFunction.IDENTITY;
             case "":
             case "none":
             case "custom":
@@ -383,10 +399,10 @@ final class LightgbmReader {
             case "mape":
             case "lambdarank":
             case "rank_xendcg":
-                return Link.IDENTITY;
+                return LinkFunction.IDENTITY;
             default:
                 throw ServingException.invalidArgument(
-                        "objective '" + shortened(words[0]) + "' is unknown, so its answers cannot be told",
+                        "objective '" + shortened(words[0]) + "' is unknown, so its predictions cannot be computed",
                         "update the server, or set 'objective' in the file to one that is known");
         }
     }

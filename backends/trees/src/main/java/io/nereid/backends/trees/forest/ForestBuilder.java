@@ -1,8 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
-import io.nereid.backends.trees.ParsedTree.LinearLeaf;
+import io.nereid.backends.trees.forest.ParsedTree.LinearLeaf;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -12,38 +12,38 @@ import java.util.Map;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** Packs parsed trees. Confined to one load. */
-final class ForestBuilder {
-    /** Words of all sets of categories of a model, so that a small file cannot ask for much memory. */
-    static final int MOST_SET_WORDS = 1 << 24;
+/** Packs parsed trees into a {@link Forest}, and chooses the layout of each. Confined to one load. */
+public final class ForestBuilder {
+    /** Limit of the words of all category sets of a model, so that a small file cannot allocate much memory. */
+    public static final int MOST_SET_WORDS = 1 << 24;
 
     private static final int MOST = Integer.MAX_VALUE - 64;
 
     private final List<ParsedTree> trees;
     private final Flavor flavor;
     private final Map<Long, Integer> slots = new HashMap<>();
-    private final Vectors.Ints features = new Vectors.Ints();
-    private final Vectors.Ints rules = new Vectors.Ints();
+    private final GrowableArrays.Ints features = new GrowableArrays.Ints();
+    private final GrowableArrays.Ints rules = new GrowableArrays.Ints();
     private final Map<Integer, double[]> ranks = new HashMap<>();
-    private final Vectors.Ints sets = new Vectors.Ints();
+    private final GrowableArrays.Ints sets = new GrowableArrays.Ints();
 
-    /** How thresholds compare. */
-    enum Flavor {
-        /** Left when a float is less. */
+    /** How a value is compared with a threshold; the libraries differ. */
+    public enum Flavor {
+        /** XGBoost: left when the value, a float, is less. */
         LESS,
-        /** Left when a value is less or equal; rows are floats. */
+        /** LightGBM with float inputs: left when the value is less or equal. */
         LESS_OR_EQUAL,
-        /** Left when a value is less or equal; rows are doubles. */
+        /** LightGBM with other inputs: left when the value, a double, is less or equal. */
         LESS_OR_EQUAL_DOUBLE
     }
 
-    ForestBuilder(List<ParsedTree> trees, Flavor flavor) {
+    public ForestBuilder(List<ParsedTree> trees, Flavor flavor) {
         this.trees = trees;
         this.flavor = flavor;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when there is too much of it */
-    Forest build() {
+    /** @throws ServingException INVALID_ARGUMENT when the model has too many nodes */
+    public Forest build() {
         int width = trees.isEmpty() ? 1 : trees.get(0).width();
         long packedNodes = 0;
         long looseNodes = 0;
@@ -54,8 +54,8 @@ final class ForestBuilder {
             }
         }
         if (features.size() == 0) {
-            // Leaves look at slot 0, too.
-            slot(0, Slots.NAN_IS_ZERO);
+            // Leaves of the branch-free layouts read key 0 as well, so there must be one.
+            slot(0, FeatureKeys.NAN_IS_ZERO);
         }
         boolean fits = features.size() <= 1 << 16;
         for (ParsedTree tree : trees) {
@@ -121,13 +121,14 @@ final class ForestBuilder {
             ranksOf[s] = ranks.getOrDefault(features.get(s), new double[0]);
         }
         return new Forest(
-                new Slots(features.toArray(), ruleOf, flavor != Flavor.LESS, ranksOf),
+                new FeatureKeys(features.toArray(), ruleOf, flavor != Flavor.LESS, ranksOf),
                 packedTrees,
                 evens.toArray(Forest.Even[]::new),
                 packed,
                 new Forest.Loose(nodes, sets.toArray(), values, width, linear));
     }
 
+    /** Whether a tree can use one of the branch-free layouts. */
     private static boolean packs(ParsedTree tree, boolean fits) {
         return fits
                 && tree.nodes() < 1 << 15
@@ -136,16 +137,19 @@ final class ForestBuilder {
                 && tree.width() == 1;
     }
 
-    /** Whether a tree is flat and full enough to be filled up. */
+    /** Whether a tree is shallow and full enough to be padded to a complete tree. */
     private static boolean isEven(Levels levels) {
         int depth = levels.deepest;
         return depth <= Forest.MOST_EVEN && (depth <= 4 || (2L << depth) <= 4L * levels.ids.length);
     }
 
-    /** A tree breadth first, so that the upper levels, where all rows pass, share cache lines. Confined to one load. */
+    /**
+     * A tree in breadth-first order, so that the upper levels, which all rows pass, share cache lines. Confined to one
+     * load.
+     */
     private static final class Levels {
         private final int[] ids;
-        /** By place, where the right child is, before the left one. */
+        /** By position, the position of the right child; the left one follows. */
         private final int[] children;
 
         private int size;
@@ -180,11 +184,11 @@ final class ForestBuilder {
         for (int n = 1; n < ids.length; n++) {
             int id = ids[n];
             if (n < nodes.length) {
-                // Below a leaf there are only leaves, and whichever of them a row goes to has its value.
+                // A leaf above the last level becomes a subtree of copies, so that any path below it has its value.
                 ids[2 * n] = id < 0 ? id : tree.right()[id];
                 ids[2 * n + 1] = id < 0 ? id : tree.left()[id];
                 nodes[n] = id < 0
-                        ? (long) Slots.LEAST << 32
+                        ? (long) FeatureKeys.LEAST << 32
                         : (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32
                                 | slot(tree.feature()[id], tree.rule()[id]);
             } else if (single) {
@@ -207,7 +211,7 @@ final class ForestBuilder {
                         (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32 | steps << 16 | slot;
                 continue;
             }
-            packed.nodes()[base + q] = (long) Slots.LEAST << 32;
+            packed.nodes()[base + q] = (long) FeatureKeys.LEAST << 32;
             if (singles != null) {
                 singles[base + q] = (float) tree.values()[~id];
             } else {
@@ -221,7 +225,7 @@ final class ForestBuilder {
             int at = base + q * Forest.NODE;
             int id = levels.ids[q];
             if (id < 0) {
-                nodes[at] = Slots.LEAST;
+                nodes[at] = FeatureKeys.LEAST;
                 nodes[at + 2] = at;
                 nodes[at + 3] = leafBase + ~id;
                 continue;
@@ -234,7 +238,7 @@ final class ForestBuilder {
             nodes[at + 2] = base + levels.children[q] * Forest.NODE;
             nodes[at + 3] = set == null
                     ? 0
-                    : (tree.rule()[id] == Slots.CATEGORY_OR_NONE ? 1 : 0) | (tree.missingLeft()[id] ? 2 : 0);
+                    : (tree.rule()[id] == FeatureKeys.CATEGORY_OR_NONE ? 1 : 0) | (tree.missingLeft()[id] ? 2 : 0);
         }
     }
 
@@ -260,28 +264,29 @@ final class ForestBuilder {
         return at;
     }
 
-    /** The number below which a row's number goes left. */
+    /** The threshold in the number space of {@link FeatureKeys}: a row goes left when its number is less. */
     private int threshold(int feature, double value) {
         switch (flavor) {
             case LESS:
-                return Slots.number((float) value);
+                return FeatureKeys.number((float) value);
             case LESS_OR_EQUAL:
-                // A float is at most a double when it is at most the greatest float that is not above it.
+                // A float is <= a double exactly when it is <= the greatest float that is not above the double.
                 float below = (float) value;
                 if (below > value) {
                     below = Math.nextDown(below);
                 }
-                return Slots.number(below) + 1;
+                return FeatureKeys.number(below) + 1;
             default:
                 return Arrays.binarySearch(ranks.getOrDefault(feature, new double[0]), value + 0.0) + 1;
         }
     }
 
+    /** Collects the sorted thresholds of each feature, so that doubles can be replaced by 32-bit ranks. */
     private void rank() {
         Map<Integer, TreeSet<Double>> found = new HashMap<>();
         for (ParsedTree tree : trees) {
             for (int n = 0; n < tree.nodes(); n++) {
-                // Zero has one sign here, as it has for compares.
+                // Adding 0.0 turns -0.0 into 0.0: they compare as equal, but differ in a TreeSet.
                 found.computeIfAbsent(tree.feature()[n], f -> new TreeSet<>()).add(tree.threshold()[n] + 0.0);
             }
         }

@@ -1,29 +1,29 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Exact Shapley values of a model's sums, before the link. For trees those of the path-dependent value function, in which
- * a feature that is not known sends a row both ways, in the proportion in which the training data went: algorithm 2 of
- * Lundberg, Erion, Lee, "Consistent Individualized Feature Attribution for Tree Ensembles" (2018, arXiv:1802.03888), as in
- * Lundberg et al., "From local explanations to global understanding with explainable AI for trees", Nature Machine
- * Intelligence 2 (2020). For linear models the terms of the sum, as they are, which the library takes for them. Computed
- * in 64 bits. Immutable.
+ * TreeSHAP: exact Shapley values of a model's raw scores. For trees, the value function is the path-dependent one:
+ * where a feature is unknown, a row goes both ways, in the proportion of the training data. This is algorithm 2 of
+ * Lundberg, Erion, Lee, "Consistent Individualized Feature Attribution for Tree Ensembles" (2018, arXiv:1802.03888), as
+ * in Lundberg et al., "From local explanations to global understanding with explainable AI for trees", Nature Machine
+ * Intelligence 2 (2020). For linear models, the values are the terms of the sum, as in the library. Computed in 64
+ * bits. Immutable.
  */
-final class TreeShap {
+public final class TreeShap {
     private final ParsedModel model;
     private final boolean xgboost;
     private final int deepest;
-    /** By output what its trees give on average over the training data, and the base score. */
+    /** The expected raw score of each output over the training data: the base value. */
     private final double[] base;
 
-    /** For a model whose trees have covers, constants of one number at their leaves, and a bounded depth. */
-    TreeShap(ParsedModel model) {
+    /** Requires trees with covers, a single constant at each leaf, and a bounded depth. */
+    public TreeShap(ParsedModel model) {
         this.model = model;
-        this.xgboost = model.format().equals(XgboostBackend.NAME);
+        this.xgboost = model.format().equals(ParsedModel.XGBOOST);
         this.base = model.base().clone();
         int most = 0;
         for (ParsedTree tree : model.trees()) {
@@ -39,8 +39,8 @@ final class TreeShap {
         }
     }
 
-    /** Steps from the root of a tree to the farthest leaf. */
-    static int depth(ParsedTree tree) {
+    /** Steps from the root of a tree to its deepest leaf; iterative, as the tree may be too deep for recursion. */
+    public static int depth(ParsedTree tree) {
         int[] depths = new int[tree.nodes()];
         int[] open = new int[tree.nodes() + 1];
         int count = 0;
@@ -63,6 +63,7 @@ final class TreeShap {
         return most;
     }
 
+    /** The expected value below a node over the training data. */
     private static double mean(ParsedTree tree, int at) {
         if (at < 0) {
             return tree.values()[~at];
@@ -80,15 +81,15 @@ final class TreeShap {
         return at < 0 ? cover.leaves()[~at] : cover.nodes()[at];
     }
 
-    /** The part of the training data at a node that went on to a child. */
+    /** The fraction of the training data at a node that went to a child. */
     private static double share(ParsedTree tree, int node, int child) {
         double all = cover(tree, node);
-        // Where nothing came by, nothing goes on; its share is taken of nothing anyway.
+        // A node without data has the fraction 0 itself, so the fraction of its children does not matter.
         return all == 0 ? 0 : cover(tree, child) / all;
     }
 
-    /** Numbers of a row: {@code features + 1} for each output. */
-    int width() {
+    /** The number of values per row: {@code features + 1} for each output. */
+    public int width() {
         return (model.features() + 1) * model.outputs();
     }
 
@@ -96,20 +97,20 @@ final class TreeShap {
         return model;
     }
 
-    /** Room for one computation after another. */
-    Path newPath() {
+    /** The working memory of a computation; it can be reused by the next one. */
+    public Path newPath() {
         int levels = Math.min(deepest, model.features()) + 2;
         return new Path((deepest + 2) * (levels + 1));
     }
 
     /**
-     * Computes the contributions of a row.
+     * Computes the SHAP values of a row.
      *
-     * @param row its values by feature
-     * @param to by output the contributions of the features and the base value; overwritten
-     * @param stopped asked from time to time; once true the result is not whole
+     * @param row its feature values
+     * @param to by output the contributions of the features, then the base value; overwritten
+     * @param stopped polled between trees; when it returns true, the result is incomplete
      */
-    void explain(double[] row, double[] to, Path path, BooleanSupplier stopped) {
+    public void explain(double[] row, double[] to, Path path, BooleanSupplier stopped) {
         int features = model.features();
         int outputs = model.outputs();
         java.util.Arrays.fill(to, 0, width(), 0);
@@ -133,6 +134,13 @@ final class TreeShap {
         }
     }
 
+    /**
+     * Visits a node: extends the path by the split above it, then either adds the contributions of a leaf or visits
+     * both children.
+     *
+     * @param zero the fraction of the training data that takes this branch when the feature is unknown
+     * @param one 1 when the row takes this branch when the feature is known, else 0
+     */
     private void descend(Path p, int at, int above, int length, double zero, double one, int feature) {
         ParsedTree tree = p.tree();
         int from = above + length;
@@ -153,6 +161,7 @@ final class TreeShap {
         double zeroBefore = 1;
         double oneBefore = 1;
         int next = length + 1;
+        // A feature counts once: when it was split on above, that entry is removed and its fractions are multiplied in.
         for (int i = 1; i <= length; i++) {
             if (p.features[from + i] == split) {
                 zeroBefore = p.zeros[from + i];
@@ -166,7 +175,7 @@ final class TreeShap {
         descend(p, cold, from, next, zeroBefore * share(tree, at, cold), 0, split);
     }
 
-    /** Where a value goes at a node, as {@link Slots} and {@link Forest} have it. */
+    /** Whether a value goes left at a node. Must agree with {@link FeatureKeys} and {@link Forest}. */
     private boolean goesLeft(ParsedTree tree, int node, double value) {
         byte rule = tree.rule()[node];
         int[] @Nullable [] sets = tree.categories();
@@ -174,25 +183,25 @@ final class TreeShap {
         if (set != null) {
             return member(tree, node, rule, set, value);
         }
-        double x = xgboost ? (float) value : Math.abs(value) <= Slots.ZERO ? 0 : value;
+        double x = xgboost ? (float) value : Math.abs(value) <= FeatureKeys.ZERO ? 0 : value;
         boolean missing = Double.isNaN(x);
         switch (rule) {
-            case Slots.NAN_LEFT:
+            case FeatureKeys.NAN_LEFT:
                 if (missing) {
                     return true;
                 }
                 break;
-            case Slots.NAN_RIGHT:
+            case FeatureKeys.NAN_RIGHT:
                 if (missing) {
                     return false;
                 }
                 break;
-            case Slots.ZERO_LEFT:
+            case FeatureKeys.ZERO_LEFT:
                 if (missing || x == 0) {
                     return true;
                 }
                 break;
-            case Slots.ZERO_RIGHT:
+            case FeatureKeys.ZERO_RIGHT:
                 if (missing || x == 0) {
                     return false;
                 }
@@ -204,7 +213,7 @@ final class TreeShap {
     }
 
     private static boolean member(ParsedTree tree, int node, byte rule, int[] set, double value) {
-        boolean lightgbm = rule == Slots.CATEGORY_OR_NONE;
+        boolean lightgbm = rule == FeatureKeys.CATEGORY_OR_NONE;
         if (Double.isNaN(value)) {
             return !lightgbm && tree.missingLeft()[node];
         }
@@ -214,11 +223,12 @@ final class TreeShap {
     }
 
     /**
-     * The features on the way to a node, each once: the part of the training data that goes on when it is not known, whether
-     * the row goes on when it is, and the weights of sets by their size. Each level has room of its own behind the one
-     * above. Confined to one computation at a time.
+     * The unique features on the path to a node, as in the paper: for each feature the fraction of the training data
+     * that follows the path when it is unknown (zeros), and whether the row follows it when known (ones), and the
+     * permutation weights of subsets by their size. Each recursion level has its own range of the arrays, after that of
+     * the level above, so that returning restores it. Confined to one computation at a time.
      */
-    static final class Path {
+    public static final class Path {
         private final int[] features;
         private final double[] zeros;
         private final double[] ones;
@@ -253,6 +263,7 @@ final class TreeShap {
             System.arraycopy(weights, above, weights, from, length);
         }
 
+        /** EXTEND of the paper: grows the subsets by one feature. */
         private void extend(int from, int length, double zero, double one, int feature) {
             features[from + length] = feature;
             zeros[from + length] = zero;
@@ -266,6 +277,7 @@ final class TreeShap {
             }
         }
 
+        /** UNWIND of the paper: undoes the extension by one feature, in any position. */
         private void unwind(int from, int length, int index) {
             double one = ones[from + index];
             double zero = zeros[from + index];
@@ -289,7 +301,7 @@ final class TreeShap {
             }
         }
 
-        /** The sum of the weights as they were without a feature. */
+        /** The sum of the weights after {@link #unwind}, without changing the path. */
         private double sumWithout(int from, int length, int index) {
             double one = ones[from + index];
             double zero = zeros[from + index];

@@ -3,6 +3,10 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.ModelInstance;
+import io.nereid.backends.trees.forest.ParsedModel;
+import io.nereid.backends.trees.forest.ParsedTree;
+import io.nereid.backends.trees.forest.TreeShap;
+import io.nereid.backends.trees.format.TreeFile;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -16,40 +20,41 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The signature {@link #SIGNATURE} of a model: what each feature contributes to each sum of a row. Of a small model what
- * that needs is kept when it is loaded; of others the file is read again by the first request. Thread-safe: what is read
- * later is guarded by this.
+ * Provides the signature {@link #SIGNATURE} of a model: SHAP values, the contribution of each feature to each raw score
+ * of a row. They need the parsed trees, which take more memory than the packed ones. So those of a small model are kept
+ * from the load, and the file of a larger one is read again by the first request. Thread-safe: the explainer that is
+ * read later is guarded by this.
  */
-final class Explanations {
+final class ShapExplainer {
     /** The signature's name. */
     static final String SIGNATURE = "shap";
     /** Its one output. */
     static final String OUTPUT = "contributions";
-    /** Its method: none that clients of other servers know. */
+    /** Its method name, specific to this server. */
     static final String METHOD = "nereid/shap";
 
-    /** Steps from the root to a leaf beyond which a row would take too much time, and its path too much memory. */
+    /** The maximum depth of a tree: the time and memory of a row grow with its square. */
     private static final int DEEPEST = 1024;
 
     private final Origin origin;
     private final TreeConfig config;
-    private final @Nullable String refusal;
+    private final @Nullable String unsupportedReason;
     private final Map<String, Signature> signatures;
     private @Nullable TreeShap shap;
 
     /**
-     * The file a model came from.
+     * The file that a model was loaded from, with what identifies its content.
      *
-     * @param file where it is
-     * @param backend what reads it
-     * @param size its bytes
-     * @param modified when it was written last
+     * @param file the path
+     * @param backend the backend that reads it
+     * @param size the size in bytes
+     * @param modified the time of the last modification
      */
     record Origin(Path file, String backend, long size, long modified) {
-        /** Larger files are read again when need be. */
+        /** Larger files are read again on demand. */
         private static final long SMALL = 4 << 20;
 
-        /** The origin as it is now. */
+        /** The current state of the file; -1 where it cannot be read. */
         static Origin of(Path file, String backend) {
             try {
                 return new Origin(
@@ -68,19 +73,19 @@ final class Explanations {
     }
 
     /**
-     * For a model.
+     * Creates the explainer of a model.
      *
-     * @param origin where it was read from, with covers when it is small
-     * @param parsed the trees that answer
+     * @param origin the file that it was read from, with covers when the file is small
+     * @param parsed the parsed model
      */
-    Explanations(Origin origin, ParsedModel parsed, TreeConfig config) {
+    ShapExplainer(Origin origin, ParsedModel parsed, TreeConfig config) {
         this.origin = origin;
         this.config = config;
-        this.refusal = refusal(parsed, origin.small());
-        if (refusal == null && (origin.small() || parsed.weights() != null)) {
+        this.unsupportedReason = unsupportedReason(parsed, origin.small());
+        if (unsupportedReason == null && (origin.small() || parsed.weights() != null)) {
             shap = new TreeShap(parsed);
         }
-        this.signatures = refusal == null ? Map.of(SIGNATURE, signature(parsed)) : Map.of();
+        this.signatures = unsupportedReason == null ? Map.of(SIGNATURE, signature(parsed)) : Map.of();
     }
 
     private Signature signature(ParsedModel model) {
@@ -93,15 +98,15 @@ final class Explanations {
                 Map.of());
     }
 
-    /** The shape of a row's contributions. */
+    /** The shape of the contributions of one row. */
     static Shape row(ParsedModel model) {
         return model.outputs() == 1
                 ? Shape.of(model.features() + 1L)
                 : Shape.of(model.outputs(), model.features() + 1L);
     }
 
-    /** Why a model cannot be explained, or null. */
-    private static @Nullable String refusal(ParsedModel model, boolean covers) {
+    /** The reason why a model cannot be explained, or null. */
+    private static @Nullable String unsupportedReason(ParsedModel model, boolean covers) {
         for (int i = 0; i < model.trees().size(); i++) {
             ParsedTree tree = model.trees().get(i);
             if (tree.linear() != null) {
@@ -111,7 +116,7 @@ final class Explanations {
                 return "it has trees with vectors at their leaves (multi_strategy multi_output_tree)";
             }
             if (covers && tree.cover() == null) {
-                return "its file does not tell how much of the training data came by each node of tree " + i
+                return "its file does not store the weight of the training data at each node of tree " + i
                         + (model.format().equals(ParsedModel.XGBOOST)
                                 ? " (sum_hessian)"
                                 : " (internal_count, leaf_count)");
@@ -123,25 +128,25 @@ final class Explanations {
         return null;
     }
 
-    /** By name; empty for a model that cannot be explained. */
+    /** The signatures by name; empty for a model that cannot be explained. */
     Map<String, Signature> signatures() {
         return signatures;
     }
 
-    /** Whether no file has to be read. */
+    /** Whether a request can run without reading the file again. */
     synchronized boolean atHand() {
-        return shap != null || refusal != null;
+        return shap != null || unsupportedReason != null;
     }
 
     /** @throws ServingException UNIMPLEMENTED for a model that cannot be explained */
     ModelInstance newInvocation(TreeModel model) {
-        if (refusal != null) {
-            throw refused(refusal);
+        if (unsupportedReason != null) {
+            throw unavailable(unsupportedReason);
         }
-        return new ShapInvocation(model, this);
+        return new ShapModelInstance(model, this);
     }
 
-    /** What computes them; the first call may read a file. */
+    /** The explainer. The first call may read the file, while other calls wait. */
     synchronized TreeShap shap() {
         TreeShap ready = shap;
         if (ready == null) {
@@ -156,21 +161,21 @@ final class Explanations {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "model '" + config.config().name() + "' cannot be explained: its file '" + origin.file()
-                            + "' is not the one any more that was loaded",
+                            + "' has changed since it was loaded",
                     "load the model again");
         }
         ParsedModel parsed = TreeConfig.chosen(TreeFile.read(origin.file(), origin.backend(), true), config.config());
-        String why = refusal(parsed, true);
+        String why = unsupportedReason(parsed, true);
         if (why != null) {
-            throw refused(why);
+            throw unavailable(why);
         }
         return new TreeShap(parsed);
     }
 
-    private ServingException refused(String why) {
+    private ServingException unavailable(String why) {
         return ServingException.of(
                 ErrorCode.UNIMPLEMENTED,
-                "signature '" + SIGNATURE + "' of model '" + config.config().name() + "' is not there: " + why,
-                "ask for an explanation that needs nothing but predictions, such as method kernel");
+                "signature '" + SIGNATURE + "' of model '" + config.config().name() + "' is not available: " + why,
+                "use a model-agnostic explainer, such as method kernel");
     }
 }

@@ -3,6 +3,9 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.ModelInstance;
+import io.nereid.backends.trees.forest.ParsedModel;
+import io.nereid.backends.trees.forest.RowReader;
+import io.nereid.backends.trees.forest.TreeShap;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -13,16 +16,16 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Runs of a model's signature of contributions. Confined to one run at a time, but for {@link #cancel}. */
-final class ShapInvocation implements ModelInstance {
+/** An instance of the signature that returns SHAP values. Confined to one run at a time, except {@link #cancel}. */
+final class ShapModelInstance implements ModelInstance {
     private final TreeModel model;
-    private final Explanations explanations;
+    private final ShapExplainer explanations;
     private final double[] row;
     private double[] contributions = {};
     private TreeShap.@Nullable Path path;
     private volatile boolean cancelled;
 
-    ShapInvocation(TreeModel model, Explanations explanations) {
+    ShapModelInstance(TreeModel model, ShapExplainer explanations) {
         this.model = model;
         this.explanations = explanations;
         this.row = new double[model.facts().features()];
@@ -32,16 +35,16 @@ final class ShapInvocation implements ModelInstance {
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
         cancelled = false;
         ParsedModel facts = model.facts();
-        int rows = TreeInvocation.rows(inputs.get(0), model);
+        int rows = TreeModelInstance.rows(inputs.get(0), model);
         TreeShap shap = explanations.shap();
-        TreeShap.Path room = path;
-        if (room == null) {
-            room = shap.newPath();
-            path = room;
+        TreeShap.Path scratch = path;
+        if (scratch == null) {
+            scratch = shap.newPath();
+            path = scratch;
             contributions = new double[shap.width()];
         }
         DataType type = TreeConfig.type(facts);
-        Shape shape = Explanations.row(facts);
+        Shape shape = ShapExplainer.row(facts);
         long bytes = (long) rows * shap.width() * type.size();
         if (bytes > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
@@ -50,11 +53,11 @@ final class ShapInvocation implements ModelInstance {
                     "ask for fewer rows at once");
         }
         Tensor tensor =
-                Tensor.allocate(Explanations.OUTPUT, type, model.settings().rowVector() ? shape : shape.prepend(rows));
+                Tensor.allocate(ShapExplainer.OUTPUT, type, model.settings().rowVector() ? shape : shape.prepend(rows));
         List<Tensor> results = new ArrayList<>(List.of(tensor));
         boolean whole = false;
         try {
-            explain(new Rows(inputs.get(0), facts.features()), rows, tensor.buffer(), type, shap, room);
+            explain(new RowReader(inputs.get(0), facts.features()), rows, tensor.buffer(), type, shap, scratch);
             for (int i = 1; i < outputs.size(); i++) {
                 results.add(tensor.retain());
             }
@@ -67,12 +70,13 @@ final class ShapInvocation implements ModelInstance {
         }
     }
 
-    private void explain(Rows rows, int count, ByteBuffer to, DataType type, TreeShap shap, TreeShap.Path room) {
+    private void explain(
+            RowReader rows, int count, ByteBuffer to, DataType type, TreeShap shap, TreeShap.Path scratch) {
         for (int r = 0; r < count; r++) {
             for (int f = 0; f < row.length; f++) {
                 row[f] = rows.value(r, f);
             }
-            shap.explain(row, contributions, room, () -> cancelled);
+            shap.explain(row, contributions, scratch, () -> cancelled);
             if (cancelled) {
                 throw ServingException.of(ErrorCode.CANCELLED, "the run was stopped");
             }

@@ -1,26 +1,26 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 import java.util.Arrays;
 
-/** Arrays that grow. Confined to one thread. */
-final class Vectors {
-    private Vectors() {}
+/** Growable arrays of primitives. Confined to one thread. */
+public final class GrowableArrays {
+    private GrowableArrays() {}
 
-    /** Whole numbers. Confined to one thread. */
-    static final class Ints {
+    /** Integers. Confined to one thread. */
+    public static final class Ints {
         private int[] items = new int[16];
         private int size;
 
-        void add(int value) {
+        public void add(int value) {
             if (size == items.length) {
                 items = Arrays.copyOf(items, grown(size));
             }
             items[size++] = value;
         }
 
-        int size() {
+        public int size() {
             return size;
         }
 
@@ -32,45 +32,45 @@ final class Vectors {
             items[i] = value;
         }
 
-        int[] toArray() {
+        public int[] toArray() {
             return Arrays.copyOf(items, size);
         }
     }
 
     /** Floats. Confined to one thread. */
-    static final class Floats {
+    public static final class Floats {
         private float[] items = new float[16];
         private int size;
 
-        void add(float value) {
+        public void add(float value) {
             if (size == items.length) {
                 items = Arrays.copyOf(items, grown(size));
             }
             items[size++] = value;
         }
 
-        float[] toArray() {
+        public float[] toArray() {
             return Arrays.copyOf(items, size);
         }
     }
 
     /** Doubles. Confined to one thread. */
-    static final class Doubles {
+    public static final class Doubles {
         private double[] items = new double[16];
         private int size;
 
-        void add(double value) {
+        public void add(double value) {
             if (size == items.length) {
                 items = Arrays.copyOf(items, grown(size));
             }
             items[size++] = value;
         }
 
-        int size() {
+        public int size() {
             return size;
         }
 
-        double[] toArray() {
+        public double[] toArray() {
             return Arrays.copyOf(items, size);
         }
     }

@@ -1,42 +1,48 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
-import io.nereid.backends.trees.ParsedTree.LinearLeaf;
+import io.nereid.backends.trees.forest.ParsedTree.LinearLeaf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Trees in arrays, in one of three ways, all of them breadth first with the left child behind the right one. A walk takes
- * as many steps as the tree is deep, without a branch in them, so that walks of several rows overlap.
+ * Trees packed into arrays for fast scoring. There are three layouts, all in breadth-first order, with the left child
+ * after the right one. In the first two, a walk from the root has no data-dependent branch and takes as many steps as
+ * the tree is deep, so that the processor can overlap the walks of {@link #LANES} rows instead of waiting for each
+ * load.
  *
  * <ul>
- *   <li>A flat tree that only compares is filled up to an even one, whose children need not be looked up: node n has 2n and
- *       2n + 1. A long for each node: threshold (32 bits) and slot.
- *   <li>A deeper tree that only compares has a long for each node and leaf: threshold (32 bits), steps to the right child
- *       (16) and slot (16). A leaf is its own child whatever the row.
- *   <li>All others, those with sets of categories, vectors or linear models at the leaves, have four numbers for each node,
- *       and are walked row by row.
+ *   <li>EVEN: a shallow tree with numeric splits only is padded to a complete binary tree, whose child indexes are
+ *       computed: node n has the children 2n and 2n + 1. One long per node: threshold (32 bits) and feature key.
+ *   <li>PACKED: a deeper tree with numeric splits only has one long per node and leaf: threshold (32 bits), offset to
+ *       the right child (16) and feature key (16). A leaf is its own child for every row, so that further steps do
+ *       nothing.
+ *   <li>LOOSE: all others, which have categorical splits, or vectors or linear models at the leaves. Four ints per
+ *       node, walked row by row.
  * </ul>
  *
  * Immutable.
  */
-final class Forest {
-    /** Numbers of a node of a tree that is walked row by row: threshold or set, slot, place of the right child, and a leaf's number. */
+public final class Forest {
+    /**
+     * Ints per node in the LOOSE layout: threshold or category set, feature key, index of the right child, leaf or
+     * flags.
+     */
     static final int NODE = 4;
 
-    /** Rows that are walked at once: one walk waits for memory most of the time. */
-    static final int LANES = 8;
+    /** Rows that are walked together: a single walk spends most of its time waiting for memory. */
+    public static final int LANES = 8;
 
-    /** Even trees are at most so deep: a deeper one has many more nodes than it needs. */
+    /** The maximum depth of the EVEN layout: padding doubles the nodes with each level. */
     static final int MOST_EVEN = 8;
 
-    private final Slots slots;
+    private final FeatureKeys slots;
     private final Tree[] trees;
     private final Even[] evens;
     private final Packed packed;
     private final Loose loose;
 
-    Forest(Slots slots, Tree[] trees, Even[] evens, Packed packed, Loose loose) {
+    Forest(FeatureKeys slots, Tree[] trees, Even[] evens, Packed packed, Loose loose) {
         this.slots = slots;
         this.trees = trees;
         this.evens = evens;
@@ -47,14 +53,14 @@ final class Forest {
     /**
      * One tree.
      *
-     * @param kind how it lies
-     * @param root where it begins, or which of the even trees it is
-     * @param depth steps from the root to the farthest leaf
-     * @param group the output it adds to
+     * @param kind its layout
+     * @param root the index of its root node, or of the tree among {@code evens}
+     * @param depth steps from the root to the deepest leaf
+     * @param group the output that it adds to
      */
     record Tree(Kind kind, int root, int depth, int group) {}
 
-    /** How a tree lies. */
+    /** The layout of a tree. */
     enum Kind {
         EVEN,
         PACKED,
@@ -62,32 +68,32 @@ final class Forest {
     }
 
     /**
-     * A tree of which all leaves are equally deep.
+     * A complete binary tree.
      *
-     * @param nodes the root is node 1
-     * @param singles by leaf; null when values are doubles
-     * @param doubles likewise
+     * @param nodes inner nodes; the root is node 1
+     * @param singles values by leaf; null when values are doubles
+     * @param doubles values by leaf; empty when values are floats
      */
     record Even(long[] nodes, float @Nullable [] singles, double[] doubles) {}
 
     /**
-     * Deeper trees that only compare.
+     * Deeper trees with numeric splits only.
      *
-     * @param nodes by node
+     * @param nodes nodes and leaves of all trees
      * @param singles by node the value of a leaf; null when values are doubles
-     * @param doubles likewise
+     * @param doubles by node the value of a leaf; empty when values are floats
      */
     record Packed(long[] nodes, float @Nullable [] singles, double[] doubles) {}
 
     /**
-     * All other trees. Of a node with a set of categories the slot is its complement, and bit 0 of the fourth number says
-     * where members go, bit 1 where the missing go.
+     * All other trees. In a node with a category set, the feature key is stored as its complement, and the fourth int
+     * holds flags: bit 0 is set when members go left, bit 1 when missing values go left.
      *
-     * @param nodes {@link #NODE} numbers each
-     * @param sets of categories: the number of words, then the words
+     * @param nodes {@link #NODE} ints each
+     * @param sets category sets: the number of words, then the words of the bit set
      * @param values by leaf, {@code width} each
-     * @param width values of a leaf
-     * @param linear by leaf; null when there is none
+     * @param width values per leaf
+     * @param linear linear models by leaf; null when the model has none
      */
     record Loose(
             int[] nodes,
@@ -96,12 +102,12 @@ final class Forest {
             int width,
             @Nullable LinearLeaf @Nullable [] linear) {}
 
-    Slots slots() {
+    public FeatureKeys slots() {
         return slots;
     }
 
-    /** Steps of one row. */
-    long steps() {
+    /** The number of steps that one row takes through all trees, which predicts the time of a run. */
+    public long steps() {
         long sum = 0;
         for (Tree tree : trees) {
             sum += tree.depth + 1;
@@ -110,18 +116,21 @@ final class Forest {
     }
 
     /**
-     * Adds every tree to the sums of some rows, in the order of the trees.
+     * Adds the values of all trees to the scores of some rows. Trees are added in order, as floating-point sums depend
+     * on it and must equal the library's.
      *
-     * @param numbers the encoded rows, {@code slots().size()} each, with room for a multiple of {@link #LANES} rows
-     * @param rows how many
-     * @param sums by row and output, with room likewise
-     * @param outputs how many
-     * @param raw the rows themselves
-     * @param first the first row in {@code raw}
+     * @param numbers the encoded rows, {@code slots().size()} each, with capacity for a multiple of {@link #LANES} rows
+     * @param rows number of rows
+     * @param sums scores by row and output, with capacity likewise
+     * @param outputs number of outputs
+     * @param raw the rows before encoding, for linear leaves
+     * @param first index of the first row in {@code raw}
      */
-    void add(int[] numbers, int rows, Sums sums, int outputs, Rows raw, int first) {
+    public void add(int[] numbers, int rows, ScoreAccumulator sums, int outputs, RowReader raw, int first) {
         int stride = slots.size();
-        // Walking eight rows takes the time of about two, so that a few rows may be joined by what is left of others.
+        // Walking eight rows takes about as long as walking two one by one. So a rest of three or more rows
+        // is rounded up to
+        // eight: the extra rows are stale data of an earlier block, whose results are ignored.
         int joined = rows % LANES > 2 ? rows + LANES - 1 : rows;
         for (Tree tree : trees) {
             int row = 0;
@@ -161,7 +170,7 @@ final class Forest {
     }
 
     private static void walkEight(
-            Even tree, int depth, int[] numbers, int a, int stride, Sums sums, int sum, int outputs) {
+            Even tree, int depth, int[] numbers, int a, int stride, ScoreAccumulator sums, int sum, int outputs) {
         long[] nodes = tree.nodes;
         int b = a + stride;
         int c = b + stride;
@@ -222,7 +231,7 @@ final class Forest {
         }
     }
 
-    private static void walk(Even tree, int depth, int[] numbers, int at, Sums sums, int sum) {
+    private static void walk(Even tree, int depth, int[] numbers, int at, ScoreAccumulator sums, int sum) {
         long[] nodes = tree.nodes;
         int i = 1;
         for (int step = depth; step > 0; step--) {
@@ -237,12 +246,12 @@ final class Forest {
         }
     }
 
-    /** 1 when the number is less than a node's threshold, else 0. */
+    /** 1 when the number is less than the node's threshold, else 0: the sign of their difference, without a branch. */
     private static int less(int number, long node) {
         return (int) ((number - (node >> 32)) >>> 63);
     }
 
-    private void walkEight(int[] numbers, int a, int stride, Tree tree, Sums sums, int sum, int outputs) {
+    private void walkEight(int[] numbers, int a, int stride, Tree tree, ScoreAccumulator sums, int sum, int outputs) {
         long[] nodes = packed.nodes;
         int b = a + stride;
         int c = b + stride;
@@ -260,6 +269,7 @@ final class Forest {
         int o = tree.root;
         int p = tree.root;
         int moved;
+        // A row that has reached its leaf stays there; the loop ends when no row moved.
         do {
             long at0 = nodes[i];
             int to0 = step(at0, numbers[a + (char) at0]);
@@ -312,7 +322,7 @@ final class Forest {
         }
     }
 
-    /** How far it is from a node to the child of a row: one more to the left one, when the number is less. */
+    /** The offset from a node to the child that the row goes to: the left child stands one after the right one. */
     private static int step(long node, int number) {
         return ((int) node >>> 16) + less(number, node);
     }
@@ -329,7 +339,7 @@ final class Forest {
         return i;
     }
 
-    private void arrive(int node, Sums sums, int sum) {
+    private void arrive(int node, ScoreAccumulator sums, int sum) {
         float[] singles = packed.singles;
         if (singles != null) {
             sums.singles[sum] += singles[node];
@@ -352,8 +362,9 @@ final class Forest {
         }
     }
 
+    /** Whether a category goes left at a node with a category set. */
     private boolean goesLeft(int category, int set, int about) {
-        if (category == Slots.MISSING_CATEGORY) {
+        if (category == FeatureKeys.MISSING_CATEGORY) {
             return (about & 2) != 0;
         }
         int[] sets = loose.sets;
@@ -362,7 +373,7 @@ final class Forest {
         return member == ((about & 1) != 0);
     }
 
-    private void arriveLoose(int leaf, Sums sums, int sum, Rows raw, int row) {
+    private void arriveLoose(int leaf, ScoreAccumulator sums, int sum, RowReader raw, int row) {
         @Nullable LinearLeaf[] models = loose.linear;
         LinearLeaf model = models == null ? null : models[leaf];
         if (model != null) {
@@ -380,7 +391,8 @@ final class Forest {
         }
     }
 
-    private static double value(LinearLeaf model, double otherwise, Rows raw, int row) {
+    /** LightGBM's linear leaf: falls back to the constant value when a feature is missing. */
+    private static double value(LinearLeaf model, double otherwise, RowReader raw, int row) {
         double sum = model.constant();
         int[] features = model.features();
         double[] coefficients = model.coefficients();
@@ -389,7 +401,7 @@ final class Forest {
             if (Double.isNaN(x)) {
                 return otherwise;
             }
-            sum += coefficients[i] * (Math.abs(x) <= Slots.ZERO ? 0 : x);
+            sum += coefficients[i] * (Math.abs(x) <= FeatureKeys.ZERO ? 0 : x);
         }
         return sum;
     }

@@ -1,43 +1,43 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 /**
- * From sums to answers. Immutable.
+ * The inverse link function: converts raw scores (margins) to predictions. Immutable.
  *
  * @param kind the function
- * @param scale of the sums, for {@link Kind#LOGISTIC}
+ * @param scale the factor of the scores, for {@link Kind#LOGISTIC}
  */
-record Link(Kind kind, double scale) {
-    static final Link IDENTITY = new Link(Kind.IDENTITY, 1);
+public record LinkFunction(Kind kind, double scale) {
+    public static final LinkFunction IDENTITY = new LinkFunction(Kind.IDENTITY, 1);
 
-    /** The functions. */
-    enum Kind {
+    /** The supported functions. */
+    public enum Kind {
         IDENTITY,
         LOGISTIC,
         EXP,
-        /** 1 above zero, else 0. */
+        /** 1 for a score above zero, else 0. */
         STEP,
-        /** The place of the greatest: one answer for all sums. */
+        /** The index of the greatest score: one prediction for all scores. */
         GREATEST,
         SOFTMAX,
-        /** The square, with its sign. */
+        /** The square, with the sign of the score. */
         SQUARE,
-        /** The logarithm of one more than the exponential. */
+        /** log(1 + exp(score)). */
         SOFTPLUS
     }
 
-    static Link of(Kind kind) {
-        return new Link(kind, 1);
+    public static LinkFunction of(Kind kind) {
+        return new LinkFunction(kind, 1);
     }
 
-    /** Answers for so many sums. */
-    int width(int outputs) {
+    /** The number of predictions per row. */
+    public int width(int outputs) {
         return kind == Kind.GREATEST ? 1 : outputs;
     }
 
-    /** Turns a row's sums into its answers, in place. */
-    void apply(double[] row, int outputs) {
+    /** Converts a row's scores to its predictions, in place. */
+    public void apply(double[] row, int outputs) {
         switch (kind) {
             case IDENTITY:
                 return;
@@ -71,7 +71,7 @@ record Link(Kind kind, double scale) {
         }
     }
 
-    static int greatest(double[] row, int outputs) {
+    public static int greatest(double[] row, int outputs) {
         int best = 0;
         for (int i = 1; i < outputs; i++) {
             best = row[i] > row[best] ? i : best;
@@ -79,7 +79,7 @@ record Link(Kind kind, double scale) {
         return best;
     }
 
-    static void softmax(double[] row, int outputs) {
+    public static void softmax(double[] row, int outputs) {
         double max = row[greatest(row, outputs)];
         double sum = 0;
         for (int i = 0; i < outputs; i++) {

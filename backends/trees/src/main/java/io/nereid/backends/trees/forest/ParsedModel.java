@@ -1,28 +1,28 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a model file says. Read only once it is made.
+ * A model as read from its file, before trees are packed for scoring. Not modified after construction.
  *
- * @param format the backend's name
- * @param objective as the file has it
+ * @param format {@link #XGBOOST} or {@link #LIGHTGBM}
+ * @param objective the training objective, as in the file
  * @param trees in the order in which they are added; empty for a linear model
- * @param weights of a linear model, by feature and output, biases last; null for trees
- * @param features values of a row
- * @param outputs sums of a row
- * @param base what each sum begins with
- * @param divisor by which sums are divided before the link, 1 for none
- * @param link from sums to answers
- * @param classes that a row may be of; 0 when the model does not classify
- * @param names of the features; empty when there are none
- * @param iterations places among the trees where iterations begin, and how many trees there are; empty when there are none
- * @param best the iteration that early stopping found best, or -1
+ * @param weights the weights of a linear model, by feature and output, biases last; null for trees
+ * @param features the number of features
+ * @param outputs raw scores per row
+ * @param base the initial raw scores
+ * @param divisor divides the scores before the link function (averaged forests); 1 for none
+ * @param link converts scores to predictions
+ * @param classes the number of classes; 0 for a model that is not a classifier
+ * @param names the feature names; empty when the file has none
+ * @param iterations the index of the first tree of each iteration, then the number of trees; empty when unknown
+ * @param best the best iteration of early stopping, or -1
  */
-record ParsedModel(
+public record ParsedModel(
         String format,
         String objective,
         List<ParsedTree> trees,
@@ -31,13 +31,18 @@ record ParsedModel(
         int outputs,
         double[] base,
         double divisor,
-        Link link,
+        LinkFunction link,
         int classes,
         List<String> names,
         int[] iterations,
         int best) {
-    /** Without iterations. */
-    ParsedModel(
+    /** The format of XGBoost's models, and the name of their backend. */
+    public static final String XGBOOST = "xgboost";
+    /** The format of LightGBM's models, and the name of their backend. */
+    public static final String LIGHTGBM = "lightgbm";
+
+    /** A model whose iterations are unknown. */
+    public ParsedModel(
             String format,
             String objective,
             List<ParsedTree> trees,
@@ -46,14 +51,14 @@ record ParsedModel(
             int outputs,
             double[] base,
             double divisor,
-            Link link,
+            LinkFunction link,
             int classes,
             List<String> names) {
         this(format, objective, trees, weights, features, outputs, base, divisor, link, classes, names, new int[0], -1);
     }
 
-    /** With iterations that follow each other among the trees. */
-    ParsedModel withIterations(int[] begins, int bestOfThem) {
+    /** A copy with the ranges of its iterations. */
+    public ParsedModel withIterations(int[] begins, int bestOfThem) {
         return new ParsedModel(
                 format,
                 objective,
@@ -70,13 +75,13 @@ record ParsedModel(
                 bestOfThem);
     }
 
-    /** Iterations that there are. */
-    int rounds() {
+    /** The number of boosting iterations; 0 when unknown. */
+    public int rounds() {
         return Math.max(0, iterations.length - 1);
     }
 
-    /** With the trees of some iterations only; an average is one of these. */
-    ParsedModel between(int begin, int end) {
+    /** A copy with the trees of iterations {@code begin} to {@code end}; an average is taken over these only. */
+    public ParsedModel between(int begin, int end) {
         return new ParsedModel(
                 format,
                 objective,
@@ -91,8 +96,8 @@ record ParsedModel(
                 names);
     }
 
-    /** Everything but the trees. */
-    ParsedModel withoutTrees() {
+    /** A copy without trees, which frees their memory once they are packed. */
+    public ParsedModel withoutTrees() {
         return new ParsedModel(
                 format, objective, List.of(), weights, features, outputs, base, divisor, link, classes, names);
     }

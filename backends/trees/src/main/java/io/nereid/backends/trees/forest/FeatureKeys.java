@@ -1,39 +1,40 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 import java.util.Arrays;
 
 /**
- * What nodes look at: a feature under a rule for what is missing. A row is turned into one whole number for each slot,
- * such that a node has only to compare numbers, and what is missing is the least or the greatest of all. Immutable.
+ * Encodes rows as the keys that tree nodes compare. A key is a feature together with a rule for missing values. Each
+ * row is encoded once into one int per key, in an order-preserving way, so that a node compares two ints, and a missing
+ * value is the least or the greatest int. Without this, every node of every tree would test for NaN. Immutable.
  */
-final class Slots {
-    /** Not a number goes left. */
-    static final byte NAN_LEFT = 0;
-    /** Not a number goes right. */
-    static final byte NAN_RIGHT = 1;
-    /** Not a number is zero. */
-    static final byte NAN_IS_ZERO = 2;
-    /** Zero and not a number go left. */
-    static final byte ZERO_LEFT = 3;
-    /** Zero and not a number go right. */
-    static final byte ZERO_RIGHT = 4;
-    /** A category; not a number is missing, what is no category is {@link #NO_CATEGORY}. */
-    static final byte CATEGORY = 5;
-    /** A category; not a number and numbers below zero are {@link #NO_CATEGORY}. */
-    static final byte CATEGORY_OR_NONE = 6;
+public final class FeatureKeys {
+    /** NaN goes left. */
+    public static final byte NAN_LEFT = 0;
+    /** NaN goes right. */
+    public static final byte NAN_RIGHT = 1;
+    /** NaN is taken as zero. */
+    public static final byte NAN_IS_ZERO = 2;
+    /** Zero and NaN go left. */
+    public static final byte ZERO_LEFT = 3;
+    /** Zero and NaN go right. */
+    public static final byte ZERO_RIGHT = 4;
+    /** XGBoost's categories: NaN is missing, and an invalid category is {@link #NO_CATEGORY}. */
+    public static final byte CATEGORY = 5;
+    /** LightGBM's categories: NaN and negative numbers are {@link #NO_CATEGORY}. */
+    public static final byte CATEGORY_OR_NONE = 6;
 
-    /** The number of what goes left everywhere. */
+    /** The code of a value that goes left at every node. */
     static final int LEAST = Integer.MIN_VALUE;
-    /** The number of what goes right everywhere. */
+    /** The code of a value that goes right at every node. */
     static final int GREATEST = Integer.MAX_VALUE;
-    /** The number of a missing category. */
+    /** The code of a missing category. */
     static final int MISSING_CATEGORY = -2;
-    /** The number of what is in no set of categories. */
+    /** The code of a value that is in no category set. */
     static final int NO_CATEGORY = -1;
 
-    /** What LightGBM takes for zero: as a float there, and so here. */
+    /** LightGBM's {@code kZeroThreshold}, a float there: values nearer to zero count as zero. */
     static final double ZERO = 1e-35f;
 
     private static final float CATEGORIES = 1 << 24;
@@ -42,21 +43,23 @@ final class Slots {
     private final byte[] rules;
     private final int[] missing;
 
-    /** By slot the thresholds of its feature, ascending, when numbers are ranks among them; else empty. */
+    /** By key the ascending thresholds of its feature, when codes are ranks among them; else empty. */
     private final double[][] ranks;
 
     private final boolean ranked;
 
-    /** What is so near zero counts as zero; below zero for nothing. */
+    /** Absolute values up to this count as zero; negative to disable. */
     private final double zero;
 
     /**
-     * For slots.
+     * Creates the encoder.
      *
-     * @param lightgbm whether what is very near zero is zero
-     * @param ranks by slot the thresholds of its feature; empty when numbers are made of the bits of floats
+     * @param features by key, the feature
+     * @param rules by key, the rule for missing values
+     * @param lightgbm whether values very near zero count as zero
+     * @param ranks by key the thresholds of its feature; empty when codes are made of the bits of floats
      */
-    Slots(int[] features, byte[] rules, boolean lightgbm, double[][] ranks) {
+    FeatureKeys(int[] features, byte[] rules, boolean lightgbm, double[][] ranks) {
         this.zero = lightgbm ? ZERO : -1;
         this.features = features;
         this.rules = rules;
@@ -85,17 +88,20 @@ final class Slots {
         }
     }
 
-    int size() {
+    public int size() {
         return features.length;
     }
 
-    /** A number that is ordered as floats are; both zeros have one. */
+    /**
+     * Converts a float to an int of the same order. The bits of positive floats are ordered as ints; those of negative
+     * ones in reverse, so their lower 31 bits are flipped. Adding 0 gives both zeros the same code.
+     */
     static int number(float value) {
         int bits = Float.floatToRawIntBits(value + 0f);
         return bits ^ ((bits >> 31) & Integer.MAX_VALUE);
     }
 
-    /** How many thresholds are less. */
+    /** The number of thresholds that are less than the value. */
     static int rank(double value, double[] thresholds) {
         int low = 0;
         int high = thresholds.length;
@@ -110,8 +116,8 @@ final class Slots {
         return low;
     }
 
-    /** Puts the numbers of a row into {@code to} from {@code at} on. */
-    void encode(Rows rows, int row, int[] to, int at) {
+    /** Writes the codes of a row to {@code to} at {@code at}. */
+    public void encode(RowReader rows, int row, int[] to, int at) {
         if (ranked) {
             encodeRanks(rows, row, to, at);
             return;
@@ -133,7 +139,7 @@ final class Slots {
         }
     }
 
-    private void encodeRanks(Rows rows, int row, int[] to, int at) {
+    private void encodeRanks(RowReader rows, int row, int[] to, int at) {
         for (int s = 0; s < features.length; s++) {
             double x = rows.value(row, features[s]);
             x = Math.abs(x) <= zero ? 0 : x;
@@ -142,9 +148,10 @@ final class Slots {
         }
     }
 
-    /** No number of anything. */
+    /** Returned by {@link #special} for an ordinary value; not a valid code of a category. */
     private static final int PLAIN = -3;
 
+    /** The code of a category, or of a zero that counts as missing. */
     private int special(int s, double x) {
         switch (rules[s]) {
             case CATEGORY:
@@ -158,6 +165,6 @@ final class Slots {
 
     @Override
     public String toString() {
-        return "slots of features " + Arrays.toString(features);
+        return "keys of features " + Arrays.toString(features);
     }
 }

@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.format;
 
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
@@ -15,19 +16,19 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Finds and reads a model's file. Stateless. */
-final class TreeFile {
+/** Finds the file of a model, recognises its format, and reads it. Stateless. */
+public final class TreeFile {
     private static final String SAVE_XGBOOST =
             "save it as JSON or UBJ with booster.save_model(\"model.json\") or \"model.ubj\"";
     private static final String SAVE_LIGHTGBM = "save it with booster.save_model(\"model.txt\")";
 
-    /** Bytes by which a file is recognised. */
+    /** The number of leading bytes by which a format is recognised. */
     private static final int HEAD = 4096;
 
     private TreeFile() {}
 
-    /** Whether a file begins as those of a backend do. */
-    static boolean recognises(Path file, String backend) {
+    /** Whether a file looks like a model of a backend, by its first bytes. */
+    public static boolean recognises(Path file, String backend) {
         byte[] head;
         try (InputStream in = Files.newInputStream(file)) {
             head = in.readNBytes(HEAD);
@@ -38,19 +39,19 @@ final class TreeFile {
         if (!backend.equals(ParsedModel.XGBOOST)) {
             return lightgbm;
         }
-        // Files of other endings than JSON's are XGBoost's whatever they hold, which it tells about.
+        // Only a .json file can belong to another backend; others are XGBoost's, which reports invalid content.
         return !lightgbm
                 && (!String.valueOf(file.getFileName()).endsWith(".json")
                         || new String(head, StandardCharsets.ISO_8859_1).contains("\"learner\""));
     }
 
     /**
-     * The model's file in a version's directory.
+     * Finds the model file in a version directory.
      *
-     * @param defaults names of files, the first that is there is meant
-     * @throws ServingException INVALID_ARGUMENT when there is no such file
+     * @param defaults default file names
+     * @throws ServingException INVALID_ARGUMENT when no such file exists, or several
      */
-    static Path find(ModelLocation source, ModelConfig config, List<String> defaults) {
+    public static Path find(ModelLocation source, ModelConfig config, List<String> defaults) {
         Path directory = source.versionDirectory().normalize();
         List<String> names = config.modelFile().isEmpty() ? defaults : List.of(config.modelFile());
         List<Path> found = new ArrayList<>();
@@ -58,7 +59,7 @@ final class TreeFile {
             Path file = directory.resolve(name).normalize();
             if (!file.startsWith(directory)) {
                 throw ServingException.invalidArgument(
-                        "model file '" + name + "' lies outside the version's directory",
+                        "model file '" + name + "' is outside the version directory",
                         "name a file inside " + directory);
             }
             if (Files.isRegularFile(file)) {
@@ -72,33 +73,33 @@ final class TreeFile {
         }
         if (found.size() > 1) {
             throw ServingException.invalidArgument(
-                    "there are several files for model '" + config.name() + "': " + found,
-                    "leave one of them, or name it in default_model_filename");
+                    "several files exist for model '" + config.name() + "': " + found,
+                    "keep one of them, or name it in default_model_filename");
         }
         return found.get(0);
     }
 
     /**
-     * The model in a file.
+     * Reads the model of a file.
      *
-     * @param backend the backend that is asked for
-     * @param covers whether to read how much of the training data came by each node
-     * @throws ServingException INVALID_ARGUMENT for a file that cannot be served
+     * @param backend the backend that loads it
+     * @param covers whether to read the covers of nodes, which SHAP values need
+     * @throws ServingException INVALID_ARGUMENT for a file that is not a supported model of the backend
      */
-    static ParsedModel read(Path file, String backend, boolean covers) {
+    public static ParsedModel read(Path file, String backend, boolean covers) {
         byte[] bytes;
         int length;
         try {
             long size = Files.size(file);
             if (size > Integer.MAX_VALUE - 64) {
-                throw refused(file, "it has " + size + " bytes (expected: < 2 GiB)", "make the model smaller");
+                throw invalid(file, "it has " + size + " bytes (expected: < 2 GiB)", "make the model smaller");
             }
             length = (int) size;
             bytes = new byte[length + JsonReader.SLACK];
             try (InputStream in = Files.newInputStream(file)) {
                 int got = in.readNBytes(bytes, 0, length);
                 if (got != length) {
-                    throw refused(file, "it changes while it is read", "load it again when it is written");
+                    throw invalid(file, "it changed while it was read", "load it again when it is completely written");
                 }
             }
         } catch (IOException e) {
@@ -111,40 +112,41 @@ final class TreeFile {
         return read(file, bytes, length, backend, covers);
     }
 
-    /** The model in the first {@code length} bytes, behind which there are {@link JsonReader#SLACK} more. */
-    static ParsedModel read(Path file, byte[] bytes, int length, String backend, boolean covers) {
+    /** Reads the model in the first {@code length} bytes, which {@link JsonReader#SLACK} more bytes follow. */
+    public static ParsedModel read(Path file, byte[] bytes, int length, String backend, boolean covers) {
         boolean xgboost = backend.equals(ParsedModel.XGBOOST);
         String remedy = xgboost ? SAVE_XGBOOST : SAVE_LIGHTGBM;
-        // Both write .bst, and what it is stands in it.
+        // Both libraries write .bst files, so the content decides.
         boolean either = String.valueOf(file.getFileName()).endsWith(".bst");
         int first = 0;
         while (first < length && first < 64 && bytes[first] <= ' ' && bytes[first] >= 0) {
             first++;
         }
         if (first == length) {
-            throw refused(file, "it is empty", remedy);
+            throw invalid(file, "it is empty", remedy);
         }
         if (LightgbmReader.recognises(bytes, length)) {
             if (xgboost && !either) {
-                throw refused(file, "it is LightGBM's", "set backend: \"lightgbm\", or call it model.txt");
+                throw invalid(file, "it is a LightGBM model", "set backend: \"lightgbm\", or rename it to model.txt");
             }
             return described(file, SAVE_LIGHTGBM, () -> LightgbmReader.read(bytes, length, covers));
         }
         if (bytes[first] != '{') {
-            throw refused(file, foreign(bytes, length, xgboost), remedy);
+            throw invalid(file, foreign(bytes, length, xgboost), remedy);
         }
         if (!xgboost && !either) {
-            throw refused(
+            throw invalid(
                     file,
-                    "it is JSON or UBJ, but the text that LightGBM saves is needed",
+                    "it is JSON or UBJ, not LightGBM's text format",
                     "for a model of XGBoost set backend: \"xgboost\", else " + SAVE_LIGHTGBM);
         }
-        Document document =
-                binary(bytes, first, length) ? new UbjDocument(bytes, length) : new JsonDocument(bytes, length);
+        DocumentReader document = binary(bytes, first, length)
+                ? new UbjDocumentReader(bytes, length)
+                : new JsonDocumentReader(bytes, length);
         return described(file, SAVE_XGBOOST, () -> XgboostReader.read(document, covers));
     }
 
-    /** Whether a document that begins with a brace goes on as UBJ: a length instead of a quotation mark. */
+    /** Whether a document that begins with a brace is UBJ: a length follows instead of a quotation mark. */
     private static boolean binary(byte[] bytes, int first, int length) {
         int at = first + 1;
         return at < length && "iUIlL$#N".indexOf(bytes[at]) >= 0;
@@ -158,12 +160,12 @@ final class TreeFile {
             return "it is compressed";
         }
         if (xgboost) {
-            return "it is neither JSON nor UBJ; the binary format of XGBoost before 3.1 is not served";
+            return "it is neither JSON nor UBJ; the binary format of XGBoost before 3.1 is not supported";
         }
-        return "it is not the text that LightGBM saves, which begins with a line 'tree'";
+        return "it is not LightGBM's text format, which begins with a line 'tree'";
     }
 
-    /** What reads a document. */
+    /** Reads a document. */
     private interface Reading {
         ParsedModel read();
     }
@@ -173,11 +175,11 @@ final class TreeFile {
             return reading.read();
         } catch (ServingException e) {
             String own = e.remedy();
-            throw refused(file, e.getMessage(), own == null ? "it may be damaged: " + remedy + " again" : own);
+            throw invalid(file, e.getMessage(), own == null ? "it may be damaged: " + remedy + " again" : own);
         }
     }
 
-    private static ServingException refused(Path file, String why, String remedy) {
+    private static ServingException invalid(Path file, String why, String remedy) {
         return ServingException.invalidArgument("model file '" + file + "' cannot be loaded: " + why, remedy);
     }
 }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.trees;
+package io.nereid.backends.trees.forest;
 
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
@@ -8,15 +8,15 @@ import java.nio.ByteBuffer;
 import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
 
-/** The rows of one run, in the memory they came in. Confined to one run. */
-final class Rows {
+/** Reads feature values from an input tensor in place, as float or double. Confined to one run. */
+public final class RowReader {
     private final DataType type;
     private final ByteBuffer bytes;
     private final FloatBuffer floats;
     private final DoubleBuffer doubles;
     private final int features;
 
-    Rows(Tensor tensor, int features) {
+    public RowReader(Tensor tensor, int features) {
         this.type = tensor.dataType();
         this.bytes = tensor.buffer();
         this.floats = bytes.asFloatBuffer();
@@ -24,17 +24,17 @@ final class Rows {
         this.features = features;
     }
 
-    /** Whether values are floats as they stand. */
+    /** Whether the input is FP32, so that {@link #single(int, int)} can be used. */
     boolean single() {
         return type == DataType.FP32;
     }
 
-    /** For rows of floats. */
+    /** A value of an FP32 input. */
     float single(int row, int feature) {
         return floats.get(row * features + feature);
     }
 
-    double value(int row, int feature) {
+    public double value(int row, int feature) {
         int at = row * features + feature;
         switch (type) {
             case FP32:

@@ -5,6 +5,12 @@ package io.nereid.backends.trees;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backends.trees.TreeConfig.Output;
 import io.nereid.backends.trees.TreeModel.Port;
+import io.nereid.backends.trees.forest.FeatureKeys;
+import io.nereid.backends.trees.forest.Forest;
+import io.nereid.backends.trees.forest.LinkFunction;
+import io.nereid.backends.trees.forest.ParsedModel;
+import io.nereid.backends.trees.forest.RowReader;
+import io.nereid.backends.trees.forest.ScoreAccumulator;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -16,12 +22,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs of a shared model, in blocks of rows that stay in the caches while all trees pass over them. Confined to one run
- * at a time, but for {@link #cancel}.
+ * An instance of a tree model. Rows are scored in blocks, which stay in the processor's caches while all trees pass
+ * over them. Confined to one run at a time, except {@link #cancel}.
  */
-final class TreeInvocation implements ModelInstance {
+final class TreeModelInstance implements ModelInstance {
     private static final int BLOCK = 64;
-    /** Numbers of a block, so that it stays in the first cache. */
+    /** The maximum number of codes per block, so that a block stays in the L1 cache. */
     private static final int BLOCK_NUMBERS = 4096;
 
     private final TreeModel model;
@@ -30,12 +36,12 @@ final class TreeInvocation implements ModelInstance {
     private final @Nullable Forest forest;
     private final int block;
     private final int[] numbers;
-    private final Sums sums;
+    private final ScoreAccumulator sums;
     private final double[] row;
     private final double[] answers;
     private volatile boolean cancelled;
 
-    TreeInvocation(TreeModel model, List<Port> ports) {
+    TreeModelInstance(TreeModel model, List<Port> ports) {
         this.model = model;
         this.ports = ports;
         this.facts = model.facts();
@@ -44,7 +50,7 @@ final class TreeInvocation implements ModelInstance {
         int size = Math.max(stride, facts.outputs());
         this.block = Math.max(Forest.LANES, Math.min(BLOCK, BLOCK_NUMBERS / size & -Forest.LANES));
         this.numbers = new int[Math.multiplyExact(block, stride)];
-        this.sums = new Sums(facts.format().equals(ParsedModel.XGBOOST), block * facts.outputs());
+        this.sums = new ScoreAccumulator(facts.format().equals(ParsedModel.XGBOOST), block * facts.outputs());
         this.row = new double[facts.outputs()];
         this.answers = new double[Math.max(2, facts.outputs())];
     }
@@ -61,7 +67,7 @@ final class TreeInvocation implements ModelInstance {
             for (int i = 0; i < writers.length; i++) {
                 writers[i] = writer(outputs.get(i), rows, results);
             }
-            score(new Rows(input, facts.features()), rows, writers);
+            score(new RowReader(input, facts.features()), rows, writers);
             whole = true;
             return results;
         } finally {
@@ -71,7 +77,7 @@ final class TreeInvocation implements ModelInstance {
         }
     }
 
-    /** How many rows an input has, which is found to fit the model. */
+    /** Validates the input's shape against the model, and returns the number of rows. */
     static int rows(Tensor input, TreeModel model) {
         Shape shape = input.shape();
         int rank = shape.rank();
@@ -110,7 +116,7 @@ final class TreeInvocation implements ModelInstance {
         return new Writer(port.output(), port.type(), tensor.buffer(), width);
     }
 
-    /** Where the answers of an output go, and how. Confined to one run. */
+    /** Writes the values of an output to its tensor. Confined to one run. */
     private record Writer(Output output, DataType type, ByteBuffer to, int width) {
         void put(double[] values) {
             for (int i = 0; i < width; i++) {
@@ -131,7 +137,7 @@ final class TreeInvocation implements ModelInstance {
         }
     }
 
-    private void score(Rows rows, int count, Writer[] writers) {
+    private void score(RowReader rows, int count, Writer[] writers) {
         for (int first = 0; first < count; first += block) {
             if (cancelled) {
                 throw ServingException.of(ErrorCode.CANCELLED, "the run was stopped");
@@ -150,7 +156,7 @@ final class TreeInvocation implements ModelInstance {
         }
     }
 
-    private void sum(Rows rows, int first, int n) {
+    private void sum(RowReader rows, int first, int n) {
         int outputs = facts.outputs();
         double[] base = facts.base();
         for (int r = 0; r < n; r++) {
@@ -164,14 +170,14 @@ final class TreeInvocation implements ModelInstance {
             }
             return;
         }
-        Slots slots = forest.slots();
+        FeatureKeys slots = forest.slots();
         for (int r = 0; r < n; r++) {
             slots.encode(rows, first + r, numbers, r * slots.size());
         }
         forest.add(numbers, n, sums, outputs, rows, first);
     }
 
-    private void addLinear(Rows rows, int row, int at) {
+    private void addLinear(RowReader rows, int row, int at) {
         float[] weights = facts.weights();
         if (weights == null) {
             return;
@@ -202,8 +208,8 @@ final class TreeInvocation implements ModelInstance {
                 break;
             case PREDICT_PROBA:
                 System.arraycopy(row, 0, answers, 0, outputs);
-                if (facts.link().kind() == Link.Kind.GREATEST) {
-                    Link.softmax(answers, outputs);
+                if (facts.link().kind() == LinkFunction.Kind.GREATEST) {
+                    LinkFunction.softmax(answers, outputs);
                 } else {
                     facts.link().apply(answers, outputs);
                 }
@@ -213,12 +219,12 @@ final class TreeInvocation implements ModelInstance {
                 }
                 break;
             default:
-                answers[0] = outputs == 1 ? (row[0] > 0 ? 1 : 0) : Link.greatest(row, outputs);
+                answers[0] = outputs == 1 ? (row[0] > 0 ? 1 : 0) : LinkFunction.greatest(row, outputs);
         }
         writer.put(answers);
     }
 
-    /** The sums as they are before the average. */
+    /** The margins: raw scores before they are divided for an average. */
     private void margins(int at, int outputs) {
         for (int o = 0; o < outputs; o++) {
             answers[o] = sums.get(at + o);
