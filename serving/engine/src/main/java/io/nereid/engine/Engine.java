@@ -27,7 +27,7 @@ import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.RequestTrace;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.repository.tfserving.BatchingParameters;
-import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.Loader;
@@ -92,7 +92,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final EngineOptions options;
     private final List<Backend> backends;
     private final Clock clock;
-    private final DevicePool pool;
+    private final DeviceExecutor pool;
     private final ServableFactory servables;
     private final Manager manager;
     private final ModelSources sources;
@@ -121,7 +121,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         int threads = batching == null || batching.numBatchThreads() == 0
                 ? options.deviceThreads()
                 : batching.numBatchThreads();
-        this.pool = new DevicePool("device", threads, clock);
+        this.pool = new DeviceExecutor("device", threads, clock);
         this.servables = new ServableFactory(pool, options, clock);
         this.manager = new Manager(
                 ManagerOptions.DEFAULT

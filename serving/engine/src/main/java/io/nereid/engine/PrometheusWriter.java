@@ -12,7 +12,7 @@ import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.LatencySummaries;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.engine.statistics.SlidingQuantiles;
-import io.nereid.scheduling.BatchCut;
+import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.ServableId;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -201,7 +201,7 @@ public final class PrometheusWriter {
                 s -> Math.max(0, s.memoryBytes()));
         family("nereid_batch_cut", "counter", "Number of batches by the reason why they were closed");
         for (EngineServable servable : servables) {
-            for (BatchCut cut : BatchCut.values()) {
+            for (BatchCloseReason cut : BatchCloseReason.values()) {
                 sample(
                         "nereid_batch_cut",
                         labels(servable) + ",reason=\"" + cut.name().toLowerCase(Locale.ROOT) + '"',

@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.Reschedulable;
+import io.nereid.scheduling.ReschedulableJob;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A job that keeps its result for the test. Confined to the test's thread. */
-public final class FakeJob implements InferenceJob, Reschedulable {
+public final class FakeJob implements InferenceJob, ReschedulableJob {
     private final InferenceRequest request;
     private final int rows;
     final List<List<Tensor>> responses = new ArrayList<>();

@@ -19,10 +19,10 @@ import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.servable.ModelServable;
 import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
-import io.nereid.scheduling.BatchCut;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.InitialStates;
+import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -52,7 +52,7 @@ class PrometheusWriterTest {
             "([a-zA-Z_:][a-zA-Z0-9_:]*)(\\{([a-zA-Z_][a-zA-Z0-9_]*=\"([^\"\\\\\n]|\\\\[\\\\n\"])*\",?)*\\})? (\\S+)");
 
     private final FakeClock clock = new FakeClock();
-    private final DevicePool pool = new DevicePool("test", 1, clock);
+    private final DeviceExecutor pool = new DeviceExecutor("test", 1, clock);
     private final CountedTensors tensors = new CountedTensors();
 
     @TempDir
@@ -94,7 +94,7 @@ class PrometheusWriterTest {
                             "nv_inference_request_failure{model=\"m\",version=\"1\",reason=\"" + reason + "\"}", 0.0);
         }
         double cuts = 0;
-        for (BatchCut cut : BatchCut.values()) {
+        for (BatchCloseReason cut : BatchCloseReason.values()) {
             cuts += samples.get("nereid_batch_cut{model=\"m\",version=\"1\",reason=\""
                     + cut.name().toLowerCase(java.util.Locale.ROOT) + "\"}");
         }
@@ -306,7 +306,7 @@ class PrometheusWriterTest {
                 new ModelStatistics(id, config, options, clock),
                 pool,
                 SchedulerOptions.DEFAULT,
-                InitialStates.NONE,
+                InitialStateFiles.NONE,
                 clock);
         Client client = new Client(servable, clock);
         client.send(List.of(tensors.ints("IN", Shape.of(2, 1), 1, 2)));

@@ -2,33 +2,49 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
+import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.spi.InferenceJob;
 import java.util.List;
 
-/** Runs batches on a model's instances. Implementations are thread-safe across instances. */
+/**
+ * Runs batches on the instances of a model. Implementations are thread-safe across instances: a scheduler never uses
+ * one instance for two runs at the same time.
+ *
+ * <pre>{@code
+ * public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
+ *     for (InferenceJob job : jobs) {
+ *         job.complete(compute(instance, job.request().inputs()), Map.of());
+ *     }
+ * }
+ * }</pre>
+ */
 public interface BatchRunner {
     /**
-     * Runs one batch and ends every job before it returns, in the order of the list. Must not throw; if it does, every
-     * job is failed with INTERNAL, ended or not.
+     * Runs one batch and ends every job before it returns, in the order of the list. Must not throw; if it does, the
+     * scheduler fails every job of the batch with INTERNAL, whether it has ended or not.
      *
-     * <p>The scheduler has marked the jobs as {@code queued} and {@code started}, has found them neither expired nor
-     * cancelled, and has taken its own action on cancellation back.
+     * <p>Before the call the scheduler has marked the jobs as {@code queued} and {@code started}, has checked that they
+     * are neither expired nor cancelled, and has removed its own action on cancellation.
      *
-     * @param instance 0 … instances - 1 (the number may change, see {@link Scheduler#instances(int)}), used by no other run at the same time
-     * @param jobs at least one, unmodifiable; with ordered answers they may be wrappers of the jobs that were submitted
-     * @param cut why the batch ended where it did, for metrics and traces
+     * @param instance 0 … instances - 1 (the number may change, see {@link Scheduler#instances(int)}); no
+     *     concurrent run uses the same instance
+     * @param jobs at least one, unmodifiable; these may be wrappers of the submitted jobs, for instance with
+     *     {@code preserve_ordering}
+     * @param cut why the batch was closed, for metrics and traces
      */
-    void run(int instance, List<InferenceJob> jobs, BatchCut cut);
+    void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut);
 
     /**
-     * Whether two jobs fit into one batch: equal shapes beyond the first dimension and the same set of inputs. Pure and
-     * quick: it is called while the queue is locked. An equivalence: a batch is compared with its first job only.
+     * Returns whether two jobs may share a batch: equal shapes beyond the first dimension and the same set of inputs.
+     * Pure and quick: it is called while the queue is locked. An equivalence: a batch is compared with its first job
+     * only.
      */
     boolean joinable(InferenceJob a, InferenceJob b);
 
     /**
-     * The instance gets no more runs and has none under way: its memory may go. Should the number of instances grow
-     * again, runs follow after this returns. Not called at the end of the scheduler.
+     * Called when an instance was removed and its last run has ended, so that its memory can be freed. If the number of
+     * instances grows again later, the instance gets runs only after this method has returned. Not called when the
+     * scheduler is closed.
      */
     default void retired(int instance) {}
 }

@@ -2,17 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
+import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.execution.RateLimiter;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is said about a queue beside its model's configuration. Immutable, but for the strategy and the limiter.
+ * Settings of a scheduler that are not part of the model's configuration. Immutable, except for the strategy and the
+ * rate limiter that it refers to.
  *
- * @param maxQueueSize most jobs that may wait for a model whose configuration sets no limit
- * @param inline whether runs may happen on the submitting thread
- * @param strategy the model's own batching rule, which its scheduler closes at the end; null for none
- * @param limiter grants runs their resources, across models; null when runs are not limited that way
- * @param delayScheduler for tests: nothing runs before so many jobs have waited at once; 0 for off
- * @param backlogDelayScheduler for tests: as {@code delayScheduler}, for the backlog of the sequence batcher
+ * @param maxQueueSize maximum number of queued jobs of a model whose configuration sets no limit
+ * @param inline whether runs may execute on the submitting thread
+ * @param strategy the custom batching strategy of the model, which its scheduler closes at the end; null for none
+ * @param limiter the rate limiter that all models share; null for unlimited runs
+ * @param delayScheduler for tests: runs start only after so many jobs have been queued at once; 0 for off (Triton:
+ *     {@code TRITONSERVER_DELAY_SCHEDULER})
+ * @param backlogDelayScheduler for tests: like {@code delayScheduler}, for the backlog of the sequence batcher (Triton:
+ *     {@code TRITONSERVER_BACKLOG_DELAY_SCHEDULER})
  */
 public record SchedulerOptions(
         int maxQueueSize,
@@ -21,39 +26,40 @@ public record SchedulerOptions(
         @Nullable RateLimiter limiter,
         int delayScheduler,
         int backlogDelayScheduler) {
-    /** Ten thousand waiting jobs, and models that prove tiny run on the caller's thread. */
+    /** At most 10,000 queued jobs; models whose measured runs are very short run on the submitting thread. */
     public static final SchedulerOptions DEFAULT = new SchedulerOptions(10_000, Inline.MEASURED);
 
-    /** No strategy, no limiter, no delays. */
+    /** Options without a strategy, a rate limiter or delays. */
     public SchedulerOptions(int maxQueueSize, Inline inline) {
         this(maxQueueSize, inline, null, null, 0, 0);
     }
 
-    /** These options with a strategy. */
+    /** Returns these options with a custom batching strategy. */
     public SchedulerOptions withStrategy(@Nullable BatchStrategy newStrategy) {
         return new SchedulerOptions(maxQueueSize, inline, newStrategy, limiter, delayScheduler, backlogDelayScheduler);
     }
 
-    /** These options with a limiter. */
+    /** Returns these options with a rate limiter. */
     public SchedulerOptions withLimiter(@Nullable RateLimiter newLimiter) {
         return new SchedulerOptions(maxQueueSize, inline, strategy, newLimiter, delayScheduler, backlogDelayScheduler);
     }
 
-    /** These options with the delays for tests. */
+    /** Returns these options with the delays for tests. */
     public SchedulerOptions delayed(int untilQueued, int untilBacklog) {
         return new SchedulerOptions(maxQueueSize, inline, strategy, limiter, untilQueued, untilBacklog);
     }
 
     /**
-     * When {@link Scheduler#submit} runs a job itself rather than hand it to the pool. It only ever does so when nothing
-     * waits, an instance is free, and neither a queue delay nor a strategy is configured.
+     * When {@link Scheduler#submit} runs a job on the calling thread instead of a pool thread. This saves the thread
+     * switch, which costs more than the run of a very small model. It happens only when the queue is empty, an instance
+     * is free, and neither a queue delay nor a batching strategy is configured.
      */
     public enum Inline {
         /** Never: the submitting thread must not compute. */
         NEVER,
         /** While measured runs take a few tens of microseconds. */
         MEASURED,
-        /** Always: the model is known to be tiny. */
+        /** Always: the model is known to have very short runs. */
         ALWAYS
     }
 }

@@ -14,62 +14,61 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A job that remembers how it ended. Thread-safe. */
-final class FakeJob implements InferenceJob {
-    final int number;
-    final int rows;
-    final int shape;
-    final long deadline;
-    final AtomicInteger ends = new AtomicInteger();
-    volatile @Nullable ErrorCode code;
-    volatile @Nullable ServingException error;
-    volatile long queuedAt = -1;
-    volatile long startedAt = -1;
-    final AtomicInteger answers = new AtomicInteger();
-    /** What it is made of; given up at the end. */
-    List<Tensor> inputs = List.of();
-    /** The answer, when a test wants to look at it and close it. */
-    @Nullable
-    List<Tensor> outputs;
+/** A job that records how it ended. Thread-safe. */
+public final class FakeJob implements InferenceJob {
+    public final int number;
+    public final int rows;
+    public final int shape;
+    public final long deadline;
+    public final AtomicInteger ends = new AtomicInteger();
+    public volatile @Nullable ErrorCode code;
+    public volatile @Nullable ServingException error;
+    public volatile long queuedAt = -1;
+    public volatile long startedAt = -1;
+    public final AtomicInteger answers = new AtomicInteger();
+    /** The inputs; released at the end. */
+    public List<Tensor> inputs = List.of();
+    /** The outputs, if a test reads and closes them itself. */
+    public @Nullable List<Tensor> outputs;
 
-    boolean keepsOutputs;
-    int runs;
-    Runnable onStart = () -> {};
-    Consumer<FakeJob> onAnswer = job -> {};
-    Consumer<FakeJob> onEnd = job -> {};
+    public boolean keepsOutputs;
+    public int runs;
+    public Runnable onStart = () -> {};
+    public Consumer<FakeJob> onAnswer = job -> {};
+    public Consumer<FakeJob> onEnd = job -> {};
     private InferenceRequest.Options options = InferenceRequest.Options.NONE;
     private boolean cancelled;
     private @Nullable Runnable onCancel;
 
-    FakeJob(int number, int rows, int shape, long deadline) {
+    public FakeJob(int number, int rows, int shape, long deadline) {
         this.number = number;
         this.rows = rows;
         this.shape = shape;
         this.deadline = deadline;
     }
 
-    static FakeJob of(int number) {
+    public static FakeJob of(int number) {
         return new FakeJob(number, 1, 0, Long.MAX_VALUE);
     }
 
-    static FakeJob rows(int number, int rows) {
+    public static FakeJob rows(int number, int rows) {
         return new FakeJob(number, rows, 0, Long.MAX_VALUE);
     }
 
-    static FakeJob shaped(int number, int shape) {
+    public static FakeJob shaped(int number, int shape) {
         return new FakeJob(number, 1, shape, Long.MAX_VALUE);
     }
 
-    static FakeJob until(int number, long deadline) {
+    public static FakeJob until(int number, long deadline) {
         return new FakeJob(number, 1, 0, deadline);
     }
 
-    FakeJob priority(long priority) {
+    public FakeJob priority(long priority) {
         options = new InferenceRequest.Options(priority, options.timeoutNanos(), null, null);
         return this;
     }
 
-    FakeJob timeout(long nanos) {
+    public FakeJob timeout(long nanos) {
         options = new InferenceRequest.Options(options.priority(), nanos, null, null);
         return this;
     }
@@ -107,11 +106,11 @@ final class FakeJob implements InferenceJob {
         }
     }
 
-    synchronized boolean hasAction() {
+    public synchronized boolean hasAction() {
         return onCancel != null;
     }
 
-    void cancel() {
+    public void cancel() {
         Runnable action;
         synchronized (this) {
             cancelled = true;

@@ -13,21 +13,21 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model of rows: every element of an INT32 input comes back doubled, in an output of the same shape; texts come back as
- * they are. It writes down what it ran, as {@code job:rows}. Used under the instance's turn, so by one thread at a time.
+ * A batch runner that doubles every element of an INT32 input and returns strings unchanged. Records its runs as
+ * {@code job:rows}. Confined to one thread at a time.
  */
-final class FitRunner implements BatchRunner {
-    final List<String> ran = new ArrayList<>();
-    final List<BatchCut> cuts = new ArrayList<>();
-    final List<AssertionError> trouble = new ArrayList<>();
-    Runnable during = () -> {};
-    /** Fails the next run of all its jobs. */
-    @Nullable ServingException failure;
-    /** Fails only the run of this position among all. */
-    int failAt = -1;
+public final class FitRunner implements BatchRunner {
+    public final List<String> ran = new ArrayList<>();
+    public final List<BatchCloseReason> cuts = new ArrayList<>();
+    public final List<AssertionError> trouble = new ArrayList<>();
+    public Runnable during = () -> {};
+    /** Makes the next run fail all of its jobs. */
+    public @Nullable ServingException failure;
+    /** Makes only the run with this position fail. */
+    public int failAt = -1;
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
+    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
         StringBuilder text = new StringBuilder();
         for (InferenceJob job : jobs) {
             text.append(text.length() == 0 ? "" : " ")

@@ -11,15 +11,15 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Makes tensors and knows how many of them have not been freed. Thread-safe. */
-final class Ledger {
+/** Creates tensors and counts those that have not been freed. Thread-safe. */
+public final class Ledger {
     private final AtomicInteger open = new AtomicInteger();
 
-    int open() {
+    public int open() {
         return open.get();
     }
 
-    Tensor ints(String name, Shape shape, int... values) {
+    public Tensor ints(String name, Shape shape, int... values) {
         ByteBuffer bytes = ByteBuffer.allocateDirect(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
         for (int v : values) {
             bytes.putInt(v);
@@ -32,11 +32,11 @@ final class Ledger {
         return Tensor.over(name, DataType.INT32, shape, region, 0, 4 * values.length);
     }
 
-    static int first(Tensor t) {
+    public static int first(Tensor t) {
         return t.byteLength() == 0 ? 0 : t.region().getInt(t.offset());
     }
 
-    /** The first element as people write it. */
+    /** Returns the first element as text. */
     static String show(Tensor t) {
         ByteBuffer b = t.buffer();
         return switch (t.dataType()) {

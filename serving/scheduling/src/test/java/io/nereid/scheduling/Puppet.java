@@ -7,17 +7,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** A runner that writes down what it ran and does what a test wants during a run. Confined to one thread. */
-final class Puppet implements BatchRunner {
-    final List<List<Integer>> ran = new ArrayList<>();
-    final List<Integer> instances = new ArrayList<>();
-    final List<BatchCut> cuts = new ArrayList<>();
-    final List<Integer> retired = new ArrayList<>();
-    final List<AssertionError> trouble = new ArrayList<>();
-    Runnable during = () -> {};
+/** A runner that records its runs and executes an action of the test during a run. Confined to one thread. */
+public final class Puppet implements BatchRunner {
+    public final List<List<Integer>> ran = new ArrayList<>();
+    public final List<Integer> instances = new ArrayList<>();
+    final List<BatchCloseReason> cuts = new ArrayList<>();
+    public final List<Integer> retired = new ArrayList<>();
+    public final List<AssertionError> trouble = new ArrayList<>();
+    public Runnable during = () -> {};
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
+    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
         ran.add(jobs.stream().map(Puppet::number).toList());
         instances.add(instance);
         cuts.add(cut);
@@ -26,7 +26,7 @@ final class Puppet implements BatchRunner {
         try {
             now.run();
         } catch (AssertionError e) {
-            // The queue would take it for the runner's own fault.
+            // Recorded, because the queue would treat it as a failure of the runner.
             trouble.add(e);
         }
         for (InferenceJob job : jobs) {
@@ -44,7 +44,7 @@ final class Puppet implements BatchRunner {
         retired.add(instance);
     }
 
-    static int number(InferenceJob job) {
+    public static int number(InferenceJob job) {
         return Integer.parseInt(job.request().id().substring(1));
     }
 }

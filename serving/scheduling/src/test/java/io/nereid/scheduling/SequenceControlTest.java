@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import static io.nereid.scheduling.SequenceStage.control;
+import static io.nereid.scheduling.execution.SequenceStage.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.execution.SequenceStage;
 import io.nereid.spi.ModelConfig.Control;
 import io.nereid.spi.ModelConfig.Control.Kind;
 import io.nereid.tensor.DataType;
@@ -19,7 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The tensors that tell a model where in its sequence a row stands. */
+/** The control inputs of sequences. */
 class SequenceControlTest {
     private final SequenceStage stage = new SequenceStage();
 
@@ -114,7 +116,7 @@ class SequenceControlTest {
     void refuseAnIdThatDoesNotFit(DataType type, String id) {
         stage.controls = List.of(new Control("ID", Kind.CORRID, type, 0, 0));
         SequenceBatcher batcher = stage.open();
-        ServingException e = stage.refused(batcher, stage.turn(id + " S"));
+        ServingException e = stage.rejected(batcher, stage.turn(id + " S"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e).hasMessageContaining(id).hasMessageContaining("'ID'").hasMessageContaining(type.name());
         stage.end(batcher);
@@ -125,7 +127,7 @@ class SequenceControlTest {
     void refuseAnIdOfTheOtherType(DataType type, String id, String given) {
         stage.controls = List.of(new Control("CORRID", Kind.CORRID, type, 0, 0));
         SequenceBatcher batcher = stage.open();
-        ServingException e = stage.refused(batcher, stage.turn(id + " S"));
+        ServingException e = stage.rejected(batcher, stage.turn(id + " S"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e)
                 .hasMessage("sequence batching control 'CORRID' data-type is '" + given + "', but model 'm' expects '"
@@ -134,7 +136,7 @@ class SequenceControlTest {
     }
 
     @Test
-    void takeAnyIdWhenTheModelIsNotToldIt() {
+    void takeAnyIdWhenTheModelHasNoCorridControl() {
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "abc S");
         stage.submit(batcher, "18446744073709551615 SE");

@@ -5,6 +5,8 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
+import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.execution.SequenceStage;
 import org.junit.jupiter.api.Test;
 
 class SequenceIterativeDirectTest extends SequenceIterativeRules {
@@ -17,7 +19,7 @@ class SequenceIterativeDirectTest extends SequenceIterativeRules {
     void cannotComeBackToAModelThatIsNotIterative() {
         stage.iterative = false;
         SequenceBatcher batcher = stage.open();
-        stage.puppet.instead = job -> ((Reschedulable) job).reschedule();
+        stage.puppet.instead = job -> ((ReschedulableJob) job).reschedule();
         Turn turn = stage.submit(batcher, "1 SE");
         stage.runAll();
         assertThat(turn.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);

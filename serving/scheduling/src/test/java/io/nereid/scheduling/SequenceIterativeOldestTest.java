@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
+import io.nereid.scheduling.execution.SequenceStage;
+
 class SequenceIterativeOldestTest extends SequenceIterativeRules {
     @Override
     void choose() {

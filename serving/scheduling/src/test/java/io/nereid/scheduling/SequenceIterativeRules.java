@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.execution.SequenceStage;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig.Control;
 import io.nereid.spi.ModelConfig.Control.Kind;
@@ -17,7 +19,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Requests that come back until their model is done with them; for each strategy a subclass. */
+/** Iterative sequences: requests that are rescheduled until the model completes them. A subclass for each strategy. */
 abstract class SequenceIterativeRules {
     final SequenceStage stage = new SequenceStage();
     private final Map<String, Integer> runs = new HashMap<>();
@@ -32,11 +34,11 @@ abstract class SequenceIterativeRules {
         choose();
     }
 
-    /** Answers one piece a run, and is done after three. */
+    /** Sends one response per run and completes after three. */
     private void threeTimes(InferenceJob job) {
         if (runs.merge(job.request().id(), 1, Integer::sum) < 3) {
             job.respond(stage.puppet.sums(job), Map.of());
-            ((Reschedulable) job).reschedule();
+            ((ReschedulableJob) job).reschedule();
         } else {
             job.complete(stage.puppet.sums(job), Map.of());
         }
@@ -71,13 +73,13 @@ abstract class SequenceIterativeRules {
         assertThat(stage.ran()).hasSize(4);
         assertThat(stage.ran().get(1)).containsExactlyInAnyOrder("r1", "r2");
         assertThat(stage.puppet.seen.get(1).stream().map(s -> s.substring(s.indexOf("CORRID"))))
-                .as("the server gives ids of its own")
+                .as("the server generates the ids")
                 .containsExactlyInAnyOrder("CORRID=1", "CORRID=2");
         stage.end(batcher);
     }
 
     @Test
-    void areNotEndedForSilence() {
+    void areNotEndedWhenIdle() {
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = this::threeTimes;
         Turn turn = stage.submit(batcher, stage.turn("1"));
@@ -90,35 +92,35 @@ abstract class SequenceIterativeRules {
     }
 
     @Test
-    void endWithTheModelHearingOfItWhenTheirClientGoes() {
+    void endWithTheModelBeingNotifiedWhenTheirClientGoes() {
         SequenceBatcher batcher = stage.open();
-        List<Boolean> heard = new ArrayList<>();
+        List<Boolean> cancelledSeen = new ArrayList<>();
         stage.puppet.instead = job -> {
-            heard.add(job.cancelled());
-            ((Reschedulable) job).reschedule();
+            cancelledSeen.add(job.cancelled());
+            ((ReschedulableJob) job).reschedule();
         };
         Turn turn = stage.submit(batcher, stage.turn("1"));
         stage.runOne();
         turn.cancel();
         stage.runAll();
-        assertThat(heard).containsExactly(false, true);
+        assertThat(cancelledSeen).containsExactly(false, true);
         assertThat(turn.code).isEqualTo(ErrorCode.CANCELLED);
         stage.end(batcher);
     }
 
     @Test
-    void endWithTheModelHearingOfItWhenTheirDeadlinePasses() {
+    void endWithTheModelBeingNotifiedWhenTheirDeadlinePasses() {
         SequenceBatcher batcher = stage.open();
-        List<Boolean> heard = new ArrayList<>();
+        List<Boolean> cancelledSeen = new ArrayList<>();
         stage.puppet.instead = job -> {
-            heard.add(job.cancelled());
-            ((Reschedulable) job).reschedule();
+            cancelledSeen.add(job.cancelled());
+            ((ReschedulableJob) job).reschedule();
         };
         Turn turn = stage.submit(batcher, stage.turn("1").until(stage.time.nanos() + 100));
         stage.runOne();
         stage.time.advance(100);
         stage.runAll();
-        assertThat(heard).containsExactly(false, true);
+        assertThat(cancelledSeen).containsExactly(false, true);
         assertThat(turn.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         stage.end(batcher);
     }

@@ -2,22 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import static io.nereid.scheduling.SequenceStage.IDLE;
+import static io.nereid.scheduling.execution.SequenceStage.IDLE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.execution.SequenceStage;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** How sequences come, wait, fall silent, are cancelled, and go. One place, unless a test says otherwise. */
+/** Start, backlog, idle timeout, cancellation and end of sequences. One slot, unless a test configures more. */
 class SequenceLifeTest {
     private final SequenceStage stage = new SequenceStage();
 
     @Test
-    void keepsSequencesWithoutAPlaceInTheOrderTheyCame() {
+    void keepsSequencesWithoutASlotInTheOrderTheyCame() {
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
         stage.submit(batcher, "2 S");
@@ -39,7 +41,7 @@ class SequenceLifeTest {
         stage.submit(batcher, "1 S");
         stage.submit(batcher, "2 S");
         stage.submit(batcher, "2 E");
-        assertThat(stage.refused(batcher, stage.turn("2"))).hasMessageContaining("must specify the START flag");
+        assertThat(stage.rejected(batcher, stage.turn("2"))).hasMessageContaining("must specify the START flag");
         stage.submit(batcher, "2 S");
         stage.submit(batcher, "1 E");
         stage.runAll();
@@ -55,10 +57,10 @@ class SequenceLifeTest {
         stage.submit(batcher, "1 S");
         stage.submit(batcher, "2 S");
         stage.submit(batcher, "2");
-        ServingException e = stage.refused(batcher, stage.turn("1"));
+        ServingException e = stage.rejected(batcher, stage.turn("1"));
         assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(e).hasMessage("[request id: r4] Exceeds maximum queue size");
-        assertThat(stage.refused(batcher, stage.turn("3 S"))).hasMessageContaining("Exceeds maximum queue size");
+        assertThat(stage.rejected(batcher, stage.turn("3 S"))).hasMessageContaining("Exceeds maximum queue size");
         stage.runAll();
         stage.submit(batcher, "1 E");
         stage.end(batcher);
@@ -82,7 +84,7 @@ class SequenceLifeTest {
                     .hasMessage("[request id: r" + turn.number
                             + "] timeout of the corresponding sequence has been expired");
         }
-        assertThat(stage.refused(batcher, stage.turn("2"))).hasMessageContaining("must specify the START flag");
+        assertThat(stage.rejected(batcher, stage.turn("2"))).hasMessageContaining("must specify the START flag");
         stage.submit(batcher, "1 E");
         stage.runAll();
         assertThat(other.code).isEqualTo(ErrorCode.OK);
@@ -90,7 +92,7 @@ class SequenceLifeTest {
     }
 
     @Test
-    void forgetsTheTimeoutOnceTheSequenceHasAPlace() {
+    void forgetsTheTimeoutOnceTheSequenceHasASlot() {
         SequenceBatcher batcher = stage.open();
         Turn here = stage.submit(batcher, stage.turn("1 S").timeout(100));
         Turn waits = stage.submit(batcher, stage.turn("2 S").timeout(500));
@@ -116,7 +118,7 @@ class SequenceLifeTest {
         assertThat(late.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(late.error).hasMessage("[request id: r2] Request timeout expired");
         assertThat(after.code).isEqualTo(ErrorCode.CANCELLED);
-        assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
+        assertThat(stage.rejected(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
         assertThat(before.code).isEqualTo(ErrorCode.OK);
         assertThat(next.code).isEqualTo(ErrorCode.OK);
@@ -131,13 +133,13 @@ class SequenceLifeTest {
         stage.runAll();
         assertThat(stage.ran()).isEmpty();
         assertThat(late.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
-        assertThat(stage.refused(batcher, stage.turn("2 S").until(stage.time.nanos())))
+        assertThat(stage.rejected(batcher, stage.turn("2 S").until(stage.time.nanos())))
                 .hasMessageContaining("Request timeout expired");
         stage.end(batcher);
     }
 
     @Test
-    void freesThePlaceOfASequenceThatIsSilentForTooLong() {
+    void freesTheSlotOfASequenceThatIsIdleForTooLong() {
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
         Turn waits = stage.submit(batcher, "2 S");
@@ -150,18 +152,18 @@ class SequenceLifeTest {
         stage.time.advance(1);
         stage.runAll();
         assertThat(waits.code).isEqualTo(ErrorCode.OK);
-        assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
+        assertThat(stage.rejected(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.end(batcher);
     }
 
     @Test
-    void countsSilenceFromTheLastRequestAndEndsBehindWhatIsQueued() {
+    void countsIdleTimeFromTheLastRequestAndEndsBehindWhatIsQueued() {
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
         stage.submit(batcher, "1");
         Turn waits = stage.submit(batcher, "2 SE");
         stage.time.advance(IDLE);
-        assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
+        assertThat(stage.rejected(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
         assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("r2"), List.of("r3"));
         assertThat(waits.code).isEqualTo(ErrorCode.OK);
@@ -169,7 +171,7 @@ class SequenceLifeTest {
     }
 
     @Test
-    void freesThePlaceOfASilentSequenceOnlyWhenItsRunHasEnded() {
+    void freesTheSlotOfAnIdleSequenceOnlyWhenItsRunHasEnded() {
         SequenceBatcher batcher = stage.open();
         stage.puppet.keep = true;
         stage.submit(batcher, "1 S");
@@ -186,7 +188,7 @@ class SequenceLifeTest {
     }
 
     @Test
-    void neverEndsASequenceInTheBacklogForItsSilence() {
+    void neverEndsASequenceInTheBacklogForItsIdleTime() {
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
         Turn waits = stage.submit(batcher, "2 S");
@@ -197,7 +199,7 @@ class SequenceLifeTest {
         stage.submit(batcher, "1 E");
         stage.runAll();
         assertThat(waits.code).isEqualTo(ErrorCode.OK);
-        // Its silence counts from when it got the place.
+        // Its idle time begins when it gets the slot.
         stage.time.advance(IDLE - 1);
         stage.submit(batcher, "2");
         stage.runAll();
@@ -229,7 +231,7 @@ class SequenceLifeTest {
         second.cancel();
         assertThat(second.code).isEqualTo(ErrorCode.CANCELLED);
         assertThat(third.code).isEqualTo(ErrorCode.CANCELLED);
-        assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
+        assertThat(stage.rejected(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
         assertThat(first.code).isEqualTo(ErrorCode.OK);
         assertThat(next.code).isEqualTo(ErrorCode.OK);
@@ -237,7 +239,7 @@ class SequenceLifeTest {
     }
 
     @Test
-    void freesThePlaceAtOnceWhenTheFirstInLineIsCancelled() {
+    void freesTheSlotAtOnceWhenTheFirstInLineIsCancelled() {
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
         stage.runAll();
@@ -291,7 +293,7 @@ class SequenceLifeTest {
     }
 
     @Test
-    void goesOnWhenTheAnswerWasFasterThanTheCancellation() {
+    void goesOnWhenTheResponseWasFasterThanTheCancellation() {
         SequenceBatcher batcher = stage.open();
         Turn first = stage.submit(batcher, "1 S");
         Turn second = stage.submit(batcher, "1");
@@ -303,7 +305,7 @@ class SequenceLifeTest {
     }
 
     @Test
-    void refusesARequestWhoseClientHasGone() {
+    void rejectsARequestWhoseClientHasGone() {
         SequenceBatcher batcher = stage.open();
         Turn gone = stage.turn("1 S");
         gone.cancel();
@@ -322,7 +324,7 @@ class SequenceLifeTest {
         Turn second = stage.submit(batcher, "1");
         Turn waits = stage.submit(batcher, "2 S");
         batcher.close();
-        assertThat(stage.refused(batcher, stage.turn("1")))
+        assertThat(stage.rejected(batcher, stage.turn("1")))
                 .hasMessage("[request id: r4] Server is stopping, scheduler for model has stopped accepting new"
                         + " inference requests");
         assertThat(batcher.drained().toCompletableFuture()).isNotDone();

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import static io.nereid.scheduling.SequenceStage.oldest;
+import static io.nereid.scheduling.execution.SequenceStage.oldest;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.execution.SequenceStage;
 import io.nereid.spi.ModelConfig.Sequence.Oldest;
 import java.time.Duration;
 import java.util.List;
@@ -15,7 +17,7 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The strategy that batches the oldest requests of many sequences. */
+/** The oldest strategy. */
 class SequenceOldestTest {
     private final SequenceStage stage = new SequenceStage();
 
@@ -84,7 +86,7 @@ class SequenceOldestTest {
         stage.time.advance(1);
         stage.runAll();
         assertThat(stage.ran().get(1)).containsExactly("r3");
-        assertThat(stage.puppet.cuts).containsExactly(BatchCut.PREFERRED_SIZE, BatchCut.DELAY);
+        assertThat(stage.puppet.cuts).containsExactly(BatchCloseReason.PREFERRED_SIZE, BatchCloseReason.DELAY);
         stage.end(batcher);
     }
 
@@ -100,7 +102,7 @@ class SequenceOldestTest {
     }
 
     @Test
-    void letsAnswersOutInOrderWhenAskedTo() {
+    void letsResponsesOutInOrderWhenAskedTo() {
         stage.strategy = new Oldest(4, List.of(), Duration.ZERO, true);
         SequenceBatcher batcher = stage.open();
         stage.puppet.keep = true;
@@ -140,7 +142,7 @@ class SequenceOldestTest {
         first.cancel();
         assertThat(first.code).isEqualTo(ErrorCode.CANCELLED);
         assertThat(second.code).isEqualTo(ErrorCode.CANCELLED);
-        assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
+        assertThat(stage.rejected(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
         assertThat(other.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
@@ -158,7 +160,7 @@ class SequenceOldestTest {
     }
 
     @Test
-    void endsASilentSequenceBehindItsWork() {
+    void endsAnIdleSequenceBehindItsWork() {
         stage.strategy = oldest(1, 0);
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
@@ -193,7 +195,7 @@ class SequenceOldestTest {
     }
 
     @Test
-    void ignoresARequestsTimeoutOnceItsSequenceHasAPlace() {
+    void ignoresARequestsTimeoutOnceItsSequenceHasASlot() {
         SequenceBatcher batcher = stage.open();
         Turn first = stage.submit(batcher, stage.turn("1 S").timeout(100));
         stage.time.advance(1_000);

@@ -3,6 +3,7 @@
 package io.nereid.scheduling;
 
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.Shape;
@@ -14,38 +15,38 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model that adds its input to its state: OUT is the sum, and so is every output named S…OUT, whose state is the input
- * S…IN. It writes down what it saw. Confined to one thread.
+ * A model that adds its input to its state: OUT is the sum, and so is every output S…OUT, whose state is the input
+ * S…IN. Records the inputs of its runs. Confined to one thread.
  */
-final class SequencePuppet implements BatchRunner {
+public final class SequencePuppet implements BatchRunner {
     /** Ids by row, {@code -} for a row without a request. */
-    final List<List<String>> ran = new ArrayList<>();
-    /** Everything beside the client's input, by row: {@code START=1 END=0}. */
+    public final List<List<String>> ran = new ArrayList<>();
+    /** All inputs except the client's, by row: {@code START=1 END=0}. */
     final List<List<String>> seen = new ArrayList<>();
 
-    final List<Integer> instances = new ArrayList<>();
-    final List<BatchCut> cuts = new ArrayList<>();
+    public final List<Integer> instances = new ArrayList<>();
+    public final List<BatchCloseReason> cuts = new ArrayList<>();
     final List<Integer> retired = new ArrayList<>();
-    final List<Throwable> trouble = new ArrayList<>();
-    /** Jobs that {@link #keep} has left unended. */
-    final List<InferenceJob> kept = new ArrayList<>();
+    public final List<Throwable> trouble = new ArrayList<>();
+    /** Jobs that {@link #keep} has not ended. */
+    public final List<InferenceJob> kept = new ArrayList<>();
 
-    Runnable during = () -> {};
+    public Runnable during = () -> {};
     Runnable onRetired = () -> {};
-    boolean keep;
+    public boolean keep;
 
-    @Nullable ServingException failure;
-    /** Ends one job instead of adding. */
-    @Nullable Consumer<InferenceJob> instead;
+    public @Nullable ServingException failure;
+    /** Ends one job in another way. */
+    public @Nullable Consumer<InferenceJob> instead;
 
     private final Ledger ledger;
 
-    SequencePuppet(Ledger ledger) {
+    public SequencePuppet(Ledger ledger) {
         this.ledger = ledger;
     }
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
+    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
         instances.add(instance);
         cuts.add(cut);
         ran.add(jobs.stream()
@@ -78,7 +79,7 @@ final class SequencePuppet implements BatchRunner {
         }
     }
 
-    /** What a real answer holds. */
+    /** Returns the outputs of a normal response. */
     List<Tensor> sums(InferenceJob job) {
         List<Tensor> outputs = new ArrayList<>();
         int in = value(job, "IN");

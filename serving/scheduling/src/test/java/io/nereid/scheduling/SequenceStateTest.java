@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import static io.nereid.scheduling.SequenceStage.state;
+import static io.nereid.scheduling.execution.SequenceStage.state;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.execution.SequenceStage;
 import io.nereid.spi.ModelConfig.InitialState;
 import io.nereid.spi.ModelConfig.State;
 import io.nereid.spi.TensorSpec;
@@ -22,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** States that the server carries from one request of a sequence to the next. */
+/** Implicit states of the sequence batcher. */
 class SequenceStateTest {
     private final SequenceStage stage = new SequenceStage();
 
@@ -131,7 +133,7 @@ class SequenceStateTest {
     }
 
     @Test
-    void areTakenFromTheAnswersOfADecoupledModelToo() {
+    void areTakenFromTheResponsesOfADecoupledModelToo() {
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = job -> {
@@ -260,7 +262,7 @@ class SequenceStateTest {
     }
 
     @Test
-    void areDroppedWhenTheirSequenceFallsSilentOrIsCancelled() {
+    void areDroppedWhenTheirSequenceBecomesIdleOrIsCancelled() {
         stage.maxBatch = 2;
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
@@ -300,7 +302,7 @@ class SequenceStateTest {
         a  | -1  | 2  | 'initial_state' field for state input name 'SIN' contains variable dimensions.
         a  | 3   | 2  | 'initial_state' dim for input name 'SIN' doesn't match 'state' dim description. 3 != 2
         """, quoteCharacter = '"')
-    void refuseABeginningThatDoesNotMatch(String name, String initial, String dims, String text) {
+    void rejectABeginningThatDoesNotMatch(String name, String initial, String dims, String text) {
         String given = name.equals("''") ? "" : name;
         stage.states = List.of(new State(
                 "SIN", "SOUT", DataType.INT32, shape(dims), new InitialState(given, shape(initial), ""), false));
@@ -317,7 +319,7 @@ class SequenceStateTest {
     }
 
     @Test
-    void refuseAFileThatIsTooShort() {
+    void rejectAFileThatIsTooShort() {
         stage.states = List.of(
                 new State("SIN", "SOUT", DataType.INT32, Shape.of(2), new InitialState("s", Shape.of(2), "f"), false));
         stage.files = file -> new byte[7];
@@ -326,14 +328,14 @@ class SequenceStateTest {
         stage.states = List.of(
                 new State("SIN", "SOUT", DataType.BYTES, Shape.of(1), new InitialState("s", Shape.of(1), "f"), false));
         assertThatThrownBy(stage::open).hasMessageContaining("only has 7 bytes.");
-        stage.files = InitialStates.NONE;
+        stage.files = InitialStateFiles.NONE;
         assertThatThrownBy(stage::open)
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND));
     }
 
     @Test
-    void failARequestWhoseAnswerHoldsAnUnknownState() {
+    void failARequestWhoseResponseHoldsAnUnknownState() {
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = job -> job.complete(List.of(stage.ledger.ints("XOUT", Shape.of(1), 1)), Map.of());
@@ -345,7 +347,7 @@ class SequenceStateTest {
     }
 
     @Test
-    void failADecoupledRequestWhoseAnswerHoldsAnUnknownStateAndTakeNothingAfterTheEnd() {
+    void failADecoupledRequestWhoseResponseHoldsAnUnknownStateAndTakeNothingAfterTheEnd() {
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = job -> {
@@ -362,7 +364,7 @@ class SequenceStateTest {
     }
 
     @Test
-    void failARequestWhoseAnswerHoldsAStateOfAnotherTypeOrShape() {
+    void failARequestWhoseResponseHoldsAStateOfAnotherTypeOrShape() {
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = job -> job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(2), 1, 2)), Map.of());
@@ -373,7 +375,7 @@ class SequenceStateTest {
         Turn type = stage.submit(batcher, "7");
         stage.runAll();
         assertThat(shape.error)
-                .hasMessage("model 'm' gave state 'SOUT' as INT32 of shape [2] (expected: INT32 of shape [1])");
+                .hasMessage("model 'm' returned state 'SOUT' as INT32 of shape [2] (expected: INT32 of shape [1])");
         assertThat(type.error).hasMessageContaining("as FP32 of shape [1]");
         stage.end(batcher);
     }

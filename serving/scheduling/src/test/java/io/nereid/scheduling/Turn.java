@@ -18,43 +18,42 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A request of a sequence that remembers how it ended and frees what it owns. Thread-safe. */
-final class Turn implements InferenceJob {
-    final int number;
-    final AtomicInteger ends = new AtomicInteger();
-    /** What the client got: {@code OUT=3}. */
+/** A request of a sequence that records how it ended and releases its tensors. Thread-safe. */
+public final class Turn implements InferenceJob {
+    public final int number;
+    public final AtomicInteger ends = new AtomicInteger();
+    /** The responses: {@code OUT=3}. */
     final List<String> answers = new ArrayList<>();
 
-    volatile @Nullable ErrorCode code;
+    public volatile @Nullable ErrorCode code;
     volatile @Nullable ServingException error;
     Consumer<Turn> onEnd = turn -> {};
-    /** When the batcher takes its action on cancellation back. */
-    Runnable onTaken = () -> {};
+    /** When the batcher removes its action on cancellation. */
+    public Runnable onTaken = () -> {};
 
-    int rows = 1;
+    public int rows = 1;
     long deadline = Long.MAX_VALUE;
     long timeout;
 
-    @Nullable
-    Sequence sequence;
+    public @Nullable Sequence sequence;
 
     List<RequestedOutput> wanted = List.of();
     private final List<Tensor> inputs;
     private boolean cancelled;
     private @Nullable Runnable onCancel;
 
-    Turn(int number, @Nullable Sequence sequence, List<Tensor> inputs) {
+    public Turn(int number, @Nullable Sequence sequence, List<Tensor> inputs) {
         this.number = number;
         this.sequence = sequence;
         this.inputs = inputs;
     }
 
-    Turn until(long nanos) {
+    public Turn until(long nanos) {
         deadline = nanos;
         return this;
     }
 
-    Turn timeout(long nanos) {
+    public Turn timeout(long nanos) {
         timeout = nanos;
         return this;
     }
@@ -111,11 +110,11 @@ final class Turn implements InferenceJob {
         }
     }
 
-    synchronized boolean hasAction() {
+    public synchronized boolean hasAction() {
         return onCancel != null;
     }
 
-    void cancel() {
+    public void cancel() {
         Runnable action;
         synchronized (this) {
             cancelled = true;
@@ -169,8 +168,8 @@ final class Turn implements InferenceJob {
         onEnd.accept(this);
     }
 
-    /** A job that no batcher took. */
-    void drop() {
+    /** A job that no batcher has accepted. */
+    public void drop() {
         Tensor.closeAll(inputs);
     }
 

@@ -7,7 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.protocols.v2.options.V2Options;
-import io.nereid.scheduling.RateLimiter;
+import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.tracing.TraceOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;

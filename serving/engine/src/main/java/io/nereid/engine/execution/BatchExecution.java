@@ -10,7 +10,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.observe.RequestTrace;
-import io.nereid.scheduling.BatchCut;
+import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -106,7 +106,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
+    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
         statistics.cut(cut);
         for (int i = 0; i < jobs.size(); i++) {
             RequestTrace trace = jobs.get(i).request().options().trace();
@@ -118,7 +118,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         run(instance, jobs, statistics);
     }
 
-    /** As {@link #run(int, List, BatchCut)}, with other statistics. Every job is ended, whatever the model throws. */
+    /** As {@link #run(int, List, BatchCloseReason)}, with other statistics. Every job is ended, whatever the model throws. */
     public void run(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
         ServingException failure;
         try {

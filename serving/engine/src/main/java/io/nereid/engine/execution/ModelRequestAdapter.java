@@ -5,7 +5,7 @@ package io.nereid.engine.execution;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.Reschedulable;
+import io.nereid.scheduling.ReschedulableJob;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.tensor.Tensor;
@@ -135,11 +135,10 @@ public final class ModelRequestAdapter implements ModelRequest {
 
     @Override
     public void reschedule() {
-        if (!(job instanceof Reschedulable again)) {
+        if (!(job instanceof ReschedulableJob again)) {
             fail(ServingException.of(
                     ErrorCode.INTERNAL,
-                    "model '" + model
-                            + "' rescheduled a request, which only models with iterative sequences may do"));
+                    "model '" + model + "' rescheduled a request, which only models with iterative sequences may do"));
         } else if (ended.compareAndSet(false, true)) {
             drop();
             job.ran(run.from(), run.answered(), run.rows());

@@ -7,7 +7,7 @@ import io.nereid.lifecycle.TransitionPolicy;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.tfserving.BatchingParameters;
-import io.nereid.scheduling.RateLimiter;
+import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.Source;
 import java.nio.file.Path;

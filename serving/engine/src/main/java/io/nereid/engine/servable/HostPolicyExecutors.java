@@ -5,8 +5,8 @@ package io.nereid.engine.servable;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.HostPolicy;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.HostPolicy;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.InstanceGroup;
 import java.util.LinkedHashMap;
@@ -24,8 +24,8 @@ import org.slf4j.LoggerFactory;
 final class HostPolicyExecutors implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(HostPolicyExecutors.class);
 
-    private final DevicePool common;
-    private final Map<String, DevicePool> pools = new LinkedHashMap<>();
+    private final DeviceExecutor common;
+    private final Map<String, DeviceExecutor> pools = new LinkedHashMap<>();
 
     /**
      * Creates the pools.
@@ -34,7 +34,7 @@ final class HostPolicyExecutors implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT for an invalid policy, FAILED_PRECONDITION for one that this machine
      *     does not support
      */
-    HostPolicyExecutors(DevicePool common, EngineOptions options, Clock clock) {
+    HostPolicyExecutors(DeviceExecutor common, EngineOptions options, Clock clock) {
         this.common = common;
         try {
             options.hostPolicies().forEach((name, settings) -> {
@@ -43,7 +43,7 @@ final class HostPolicyExecutors implements AutoCloseable {
                         .collect(Collectors.joining(","));
                 HostPolicy policy = HostPolicy.parse(name + "," + text);
                 int threads = Math.min(options.deviceThreads(), policy.cores().cardinality());
-                pools.put(name, new DevicePool("device-" + name, threads, clock, policy));
+                pools.put(name, new DeviceExecutor("device-" + name, threads, clock, policy));
             });
         } catch (RuntimeException e) {
             close();
@@ -56,7 +56,7 @@ final class HostPolicyExecutors implements AutoCloseable {
      *
      * @throws ServingException INVALID_ARGUMENT when its instance groups name different policies
      */
-    DevicePool of(ModelConfig config) {
+    DeviceExecutor of(ModelConfig config) {
         Set<String> names = new LinkedHashSet<>();
         for (InstanceGroup group : config.instanceGroups()) {
             if (!group.passive()) {
@@ -69,7 +69,8 @@ final class HostPolicyExecutors implements AutoCloseable {
                             + " (expected: one for all)",
                     "give all groups the same host_policy");
         }
-        DevicePool pool = names.isEmpty() ? null : pools.get(names.iterator().next());
+        DeviceExecutor pool =
+                names.isEmpty() ? null : pools.get(names.iterator().next());
         return pool == null ? common : pool;
     }
 
@@ -96,6 +97,6 @@ final class HostPolicyExecutors implements AutoCloseable {
 
     @Override
     public void close() {
-        pools.values().forEach(DevicePool::close);
+        pools.values().forEach(DeviceExecutor::close);
     }
 }

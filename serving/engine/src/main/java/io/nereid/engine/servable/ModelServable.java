@@ -9,10 +9,10 @@ import io.nereid.engine.execution.BatchExecution;
 import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.BatchStrategy;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.InitialStates;
-import io.nereid.scheduling.Scheduler;
+import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
@@ -47,9 +47,9 @@ public final class ModelServable extends EngineServable {
             BackendModel model,
             ModelConfig config,
             ModelStatistics statistics,
-            DevicePool pool,
+            DeviceExecutor pool,
             SchedulerOptions options,
-            InitialStates states,
+            InitialStateFiles states,
             Clock clock) {
         super(id, config, statistics, own(model));
         this.model = model;
@@ -70,7 +70,7 @@ public final class ModelServable extends EngineServable {
             ModelServable version,
             String signature,
             ModelConfig config,
-            DevicePool pool,
+            DeviceExecutor pool,
             SchedulerOptions options,
             Clock clock) {
         super(version.metadata().id(), config, version.statistics());
@@ -109,9 +109,9 @@ public final class ModelServable extends EngineServable {
             BackendModel model,
             ModelConfig config,
             ModelStatistics statistics,
-            DevicePool pool,
+            DeviceExecutor pool,
             SchedulerOptions options,
-            InitialStates states,
+            InitialStateFiles states,
             Clock clock) {
         try {
             return new ModelServable(id, model, config, statistics, pool, options, states, clock);

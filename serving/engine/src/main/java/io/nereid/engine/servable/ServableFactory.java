@@ -11,10 +11,10 @@ import io.nereid.engine.cache.VersionResponseCache;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.repository.config.ModelConfigDocument;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.RateLimiter;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import java.io.IOException;
@@ -37,8 +37,8 @@ public final class ServableFactory {
     /** More than any sum of instances. A thread is started only when all existing ones wait. */
     private static final int MOST_WAITING = 4096;
 
-    private final DevicePool pool;
-    private final DevicePool waiting;
+    private final DeviceExecutor pool;
+    private final DeviceExecutor waiting;
     private final HostPolicyExecutors pools;
     private final EngineOptions options;
     private final SchedulerOptions scheduling;
@@ -47,9 +47,9 @@ public final class ServableFactory {
     private final @Nullable ResponseCache cache;
     private final Set<EngineServable> shown = ConcurrentHashMap.newKeySet();
 
-    public ServableFactory(DevicePool pool, EngineOptions options, Clock clock) {
+    public ServableFactory(DeviceExecutor pool, EngineOptions options, Clock clock) {
         this.pool = pool;
-        this.waiting = new DevicePool("waiting", MOST_WAITING, clock);
+        this.waiting = new DeviceExecutor("waiting", MOST_WAITING, clock);
         this.pools = new HostPolicyExecutors(pool, options, clock);
         this.options = options;
         this.batching = new BatchingDefaults(options);
@@ -80,8 +80,8 @@ public final class ServableFactory {
     /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     public ModelServable make(ModelLocation source, BackendModel model) {
-        DevicePool computing = pools.of(model.config());
-        DevicePool own = model.traits().waits() ? waiting : computing;
+        DeviceExecutor computing = pools.of(model.config());
+        DeviceExecutor own = model.traits().waits() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(CustomBatchStrategy.find(source, model.config()));
         if (own != pool) {
             scheduler = ModelServable.inline(scheduler, Inline.NEVER);

@@ -8,7 +8,7 @@ import io.nereid.engine.options.MetricsOptions;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.ModelStatisticsSnapshot.Memory;
 import io.nereid.observe.ModelStatisticsSnapshot.Total;
-import io.nereid.scheduling.BatchCut;
+import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import java.util.List;
@@ -77,7 +77,7 @@ public final class ModelStatistics {
     public final LongAdder computeOutput = new LongAdder();
     public final Timed cacheHits = new Timed();
     public final Timed cacheMisses = new Timed();
-    public final LongAdder[] cuts = new LongAdder[BatchCut.values().length];
+    public final LongAdder[] cuts = new LongAdder[BatchCloseReason.values().length];
     public final Histogram request = new Histogram(Histogram.DURATIONS);
     public final Histogram queue = new Histogram(Histogram.DURATIONS);
     public final Histogram compute = new Histogram(Histogram.DURATIONS);
@@ -171,7 +171,7 @@ public final class ModelStatistics {
         batches.add(rows, 0, 0, 0);
     }
 
-    public void cut(BatchCut reason) {
+    public void cut(BatchCloseReason reason) {
         cuts[reason.ordinal()].increment();
     }
 

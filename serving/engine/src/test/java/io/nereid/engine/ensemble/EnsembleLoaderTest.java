@@ -11,7 +11,7 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.request.PuppetMembers;
 import io.nereid.engine.servable.ServableFactory;
-import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Ensemble;
 import io.nereid.spi.ModelConfig.Step;
@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 class EnsembleLoaderTest {
     private final PuppetMembers members = new PuppetMembers();
     private final List<Step> steps = new ArrayList<>();
-    private final DevicePool pool = new DevicePool("device", 1, Clock.system());
+    private final DeviceExecutor pool = new DeviceExecutor("device", 1, Clock.system());
     private final ServableFactory servables =
             new ServableFactory(pool, EngineOptions.of(Path.of("models")), Clock.system());
     private final List<TensorSpec> inputs = List.of(spec("X", DataType.FP32, 4));

@@ -15,7 +15,7 @@ import io.nereid.engine.CountedTensors;
 import io.nereid.engine.FakeJob;
 import io.nereid.engine.FakeModel;
 import io.nereid.engine.statistics.ModelStatistics;
-import io.nereid.scheduling.BatchCut;
+import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.BatchInput;
@@ -325,7 +325,7 @@ class BatchExecutionTest {
         BatchExecution execution = new BatchExecution(model, ID, new ModelStatistics(ID), Clock.system());
         for (int instance : new int[] {0, 3, 3}) {
             FakeJob job = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 5)));
-            execution.run(instance, List.of(job), BatchCut.SINGLE);
+            execution.run(instance, List.of(job), BatchCloseReason.SINGLE);
             job.answered(out -> assertThat(text(out.get(0))).isEqualTo("5"));
         }
         assertThat(model.invocations).hasValue(2);
@@ -482,6 +482,6 @@ class BatchExecutionTest {
     }
 
     private static void run(BatchExecution execution, InferenceJob... jobs) {
-        execution.run(0, List.of(jobs), BatchCut.NO_MORE);
+        execution.run(0, List.of(jobs), BatchCloseReason.NO_MORE);
     }
 }

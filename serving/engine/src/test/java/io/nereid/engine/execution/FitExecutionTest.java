@@ -16,7 +16,7 @@ import io.nereid.engine.FakeJob;
 import io.nereid.engine.FakeModel;
 import io.nereid.engine.request.RequestValidator;
 import io.nereid.engine.statistics.ModelStatistics;
-import io.nereid.scheduling.BatchCut;
+import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.BatchInput;
@@ -100,7 +100,7 @@ class FitExecutionTest {
     }
 
     private static void run(BatchExecution execution, InferenceJob... jobs) {
-        execution.run(0, List.of(jobs), BatchCut.NO_MORE);
+        execution.run(0, List.of(jobs), BatchCloseReason.NO_MORE);
     }
 
     private static void expect(FakeJob job, Shape shape, int... values) {

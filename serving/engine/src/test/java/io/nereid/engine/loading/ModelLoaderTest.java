@@ -23,7 +23,7 @@ import io.nereid.engine.servable.ModelServable;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.scheduling.BatchStrategy;
-import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelConfig.Control;
@@ -64,7 +64,7 @@ class ModelLoaderTest {
     private static final ServableId ID = new ServableId("m", 1);
 
     private final CountedTensors tensors = new CountedTensors();
-    private final DevicePool pool = new DevicePool("test", 4);
+    private final DeviceExecutor pool = new DeviceExecutor("test", 4);
     private final List<String> seen = Collections.synchronizedList(new ArrayList<>());
     private final List<FakeModel> models = new ArrayList<>();
     private @Nullable ServableFactory servables;

@@ -9,7 +9,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.InstanceGroup;
 import io.nereid.spi.ModelConfig.InstanceGroup.Kind;
@@ -22,7 +22,7 @@ import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
 class HostPolicyExecutorsTest {
-    private final DevicePool common = new DevicePool("test", 1);
+    private final DeviceExecutor common = new DeviceExecutor("test", 1);
 
     @AfterEach
     void close() {
@@ -37,7 +37,7 @@ class HostPolicyExecutorsTest {
                 .hostPolicies(Map.of("gold", Map.of("cpu-cores", "0"), "model", Map.of("cpu-cores", "0")))
                 .build();
         try (HostPolicyExecutors pools = new HostPolicyExecutors(common, options, Clock.system())) {
-            DevicePool gold = pools.of(config(group("gold", Kind.CPU), group("gold", Kind.CPU)));
+            DeviceExecutor gold = pools.of(config(group("gold", Kind.CPU), group("gold", Kind.CPU)));
             assertThat(gold).isNotSameAs(common);
             assertThat(gold.threads()).as("one for each processor").isEqualTo(1);
             assertThat(pools.of(config(group("", Kind.MODEL))))

@@ -19,10 +19,10 @@ import io.nereid.engine.execution.OutputSplitter;
 import io.nereid.engine.execution.RequestExecution;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.observe.ModelStatisticsSnapshot;
-import io.nereid.scheduling.BatchCut;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.InitialStates;
+import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -45,7 +45,7 @@ class ModelRequestTest {
     private static final ServableId ID = new ServableId("m", 1);
 
     private final CountedTensors tensors = new CountedTensors();
-    private final DevicePool pool = new DevicePool("test", 1);
+    private final DeviceExecutor pool = new DeviceExecutor("test", 1);
 
     @AfterEach
     void nothingIsLeft() {
@@ -180,7 +180,7 @@ class ModelRequestTest {
         BatchExecution execution = new BatchExecution(model, ID, new ModelStatistics(ID), Clock.system());
         FakeJob answered = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
         FakeJob failed = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
-        execution.run(0, List.of(answered, failed), BatchCut.NO_MORE);
+        execution.run(0, List.of(answered, failed), BatchCloseReason.NO_MORE);
         answered.answered(out -> assertThat(CountedTensors.ints(out.get(0))).containsExactly(9));
         assertThat(failed.failed()).hasMessage("model 'm' failed: IllegalStateException");
         execution.close();
@@ -200,7 +200,7 @@ class ModelRequestTest {
         BatchExecution execution = new BatchExecution(model, ID, new ModelStatistics(ID), Clock.system());
         FakeJob silent = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
         FakeJob noted = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
-        execution.run(0, List.of(silent, noted), BatchCut.NO_MORE);
+        execution.run(0, List.of(silent, noted), BatchCloseReason.NO_MORE);
         for (FakeJob job : List.of(silent, noted)) {
             job.answered(out -> assertThat(out).hasSize(1));
         }
@@ -220,7 +220,7 @@ class ModelRequestTest {
         });
         BatchExecution execution = new BatchExecution(model, ID, new ModelStatistics(ID), Clock.system());
         FakeJob job = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
-        execution.run(0, List.of(job), BatchCut.SEQUENCE);
+        execution.run(0, List.of(job), BatchCloseReason.SEQUENCE);
         assertThat(job.rescheduled).isEqualTo(1);
         assertThat(job.outputs).isNull();
         execution.close();
@@ -292,7 +292,7 @@ class ModelRequestTest {
                 new ModelStatistics(ID),
                 pool,
                 SchedulerOptions.DEFAULT,
-                InitialStates.NONE,
+                InitialStateFiles.NONE,
                 Clock.system());
     }
 

@@ -14,9 +14,9 @@ import io.nereid.engine.PrometheusWriter;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.InitialStates;
+import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -51,7 +51,7 @@ class ModelServableTest {
     private static final TensorSpec TEXT_OUT = new TensorSpec("OUT0", DataType.BYTES, Shape.of(-1));
     private static final ModelTraits PLAIN = new ModelTraits(1, true, false);
 
-    private final DevicePool pool = new DevicePool("test", 1);
+    private final DeviceExecutor pool = new DeviceExecutor("test", 1);
     private final List<AtomicInteger> handles = new ArrayList<>();
 
     @AfterEach
@@ -258,7 +258,7 @@ class ModelServableTest {
                 new ModelStatistics(new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
                 pool,
                 new SchedulerOptions(100, SchedulerOptions.Inline.MEASURED),
-                InitialStates.NONE,
+                InitialStateFiles.NONE,
                 Clock.system());
     }
 

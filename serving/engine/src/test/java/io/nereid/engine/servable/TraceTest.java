@@ -10,9 +10,9 @@ import io.nereid.engine.CountedTensors;
 import io.nereid.engine.FakeModel;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.observe.RequestTrace;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.InitialStates;
+import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -32,7 +32,7 @@ class TraceTest {
     private static final ServableId ID = new ServableId("m", 1);
 
     private final CountedTensors tensors = new CountedTensors();
-    private final DevicePool pool = new DevicePool("test", 1);
+    private final DeviceExecutor pool = new DeviceExecutor("test", 1);
 
     @AfterEach
     void nothingIsLeft() {
@@ -118,7 +118,7 @@ class TraceTest {
                 new ModelStatistics(ID),
                 pool,
                 SchedulerOptions.DEFAULT,
-                InitialStates.NONE,
+                InitialStateFiles.NONE,
                 Clock.system());
     }
 

@@ -12,10 +12,10 @@ import io.nereid.engine.CountedTensors;
 import io.nereid.engine.FakeModel;
 import io.nereid.engine.servable.Client;
 import io.nereid.engine.servable.ModelServable;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.InitialStates;
+import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 class FitServingTest {
     private static final ServableId ID = new ServableId("m", 1);
 
-    private final DevicePool pool = new DevicePool("test", 2);
+    private final DeviceExecutor pool = new DeviceExecutor("test", 2);
     private final ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
     private final ConcurrentLinkedQueue<Integer> runs = new ConcurrentLinkedQueue<>();
 
@@ -91,7 +91,7 @@ class FitServingTest {
                 statistics,
                 pool,
                 new SchedulerOptions(10_000, Inline.NEVER),
-                InitialStates.NONE,
+                InitialStateFiles.NONE,
                 Clock.system());
     }
 
@@ -304,7 +304,7 @@ class FitServingTest {
                 new ModelStatistics(ID),
                 pool,
                 new SchedulerOptions(100, Inline.NEVER),
-                InitialStates.NONE,
+                InitialStateFiles.NONE,
                 Clock.system());
         Client client = new Client(servable, Clock.system());
         client.send(List.of(tensors.ints("a", Shape.of(2, 1), 1, 2)));

@@ -17,8 +17,8 @@ import io.nereid.engine.servable.ModelServable;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.ModelStatisticsSnapshot.Batch;
 import io.nereid.observe.ModelStatisticsSnapshot.Total;
-import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -38,7 +38,7 @@ class StatisticsTest {
 
     private final CountedTensors tensors = new CountedTensors();
     private final FakeClock clock = new FakeClock();
-    private final DevicePool pool = new DevicePool("test", 2);
+    private final DeviceExecutor pool = new DeviceExecutor("test", 2);
 
     @AfterEach
     void nothingIsLeft() {
@@ -230,9 +230,9 @@ class StatisticsTest {
                 model,
                 config,
                 new ModelStatistics(ID, config, MetricsOptions.DEFAULT, time),
-                time == clock ? new DevicePool("fake", 1, clock) : pool,
+                time == clock ? new DeviceExecutor("fake", 1, clock) : pool,
                 SchedulerOptions.DEFAULT,
-                io.nereid.scheduling.InitialStates.NONE,
+                io.nereid.scheduling.InitialStateFiles.NONE,
                 time);
     }
 }

@@ -3,12 +3,12 @@
 package io.nereid.bench.jmh;
 
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.BatchCut;
+import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
-import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.DynamicBatcher;
-import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.batcher.DynamicBatcher;
+import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelConfig;
@@ -44,7 +44,7 @@ public class BatcherBenchmark {
     private static final InferenceRequest REQUEST = new InferenceRequest(
             ModelRef.latest("m"), "", List.of(), List.of(), Map.of(), Long.MAX_VALUE, System.nanoTime());
 
-    private DevicePool pool;
+    private DeviceExecutor pool;
     private Scheduler inline;
     private Scheduler pooled;
 
@@ -53,7 +53,7 @@ public class BatcherBenchmark {
     public void prepare() {
         ModelConfig config = ModelConfig.unspecified("m")
                 .completed("none", "none", 32, List.of(), List.of(), ModelConfig.Batching.EAGER, 1);
-        pool = new DevicePool("bench", 1);
+        pool = new DeviceExecutor("bench", 1);
         inline = new DynamicBatcher(
                 config, new AtOnce(), pool, new SchedulerOptions(10_000, SchedulerOptions.Inline.ALWAYS));
         pooled = new DynamicBatcher(
@@ -90,7 +90,7 @@ public class BatcherBenchmark {
     /** Completes every job without outputs. Stateless. */
     private static final class AtOnce implements BatchRunner {
         @Override
-        public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
+        public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
             for (InferenceJob job : jobs) {
                 job.complete(List.of(), Map.of());
             }

@@ -1,0 +1,653 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling.queue;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.BatchStrategy;
+import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.InstanceAllocator;
+import io.nereid.scheduling.execution.RateLimiter;
+import io.nereid.scheduling.execution.RateLimiter.Member;
+import io.nereid.scheduling.execution.RunTimeEstimator;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The request queue of one model, used by the direct scheduler, the dynamic batcher and the oldest strategy of the
+ * sequence batcher. It decides when a batch runs and on which thread.
+ *
+ * <p><b>Permits.</b> A permit is the right to run one batch. There are at most as many permits as instances.
+ * {@code claimed} counts the permits in use; {@code running} of them have a run in progress. The other permits are
+ * <em>enlisted</em>: each stands for one entry of this queue in the line of the {@link DeviceExecutor}. When a pool thread
+ * reaches that entry, it closes a batch and runs it.
+ *
+ * <p><b>When a permit is claimed.</b> {@link #claim} adds a permit if a batch is ready that the enlisted permits will
+ * not take. It is evaluated under the lock after every change that can make a batch ready: after a job is queued, after
+ * a batch is closed, after a run, when the timer fires, after a change of the number of instances, and at {@link
+ * #close}. Therefore no ready batch waits while an instance is free. The batch itself is closed late, by the pool
+ * thread, so that jobs that arrive in the meantime still join it.
+ *
+ * <p><b>Rate limiter.</b> The permit alone is not sufficient: the limiter must grant an instance too. When it does not,
+ * the permit is given back and the queue is {@code blocked}: it claims no permit until the limiter calls {@link
+ * #granted}.
+ *
+ * <p><b>Timer.</b> One {@link QueueTimer} covers the earliest of two events: the next job times out, or the queue delay of
+ * the batch at the head ends.
+ *
+ * <p>Thread-safe. All mutable state is guarded by one short lock. The lock is never held while a job runs or ends,
+ * while the pool or the limiter's callbacks are called, or while tensors are copied. Methods therefore collect what is
+ * to be done in local variables and do it after the lock is released.
+ */
+@SuppressWarnings("NonAtomicVolatileUpdate") // volatile for readers; written under the lock only
+public final class RequestQueue implements DeviceExecutor.Ready {
+    private static final Logger LOG = LoggerFactory.getLogger(RequestQueue.class);
+    private static final long NEVER = QueuedJob.NEVER;
+
+    private final String model;
+    private final int maxQueued;
+    /** Requests with more rows than this are split; {@link Integer#MAX_VALUE} if requests are never split. */
+    private final int cutAbove;
+
+    private final int maxRows;
+    private final Inline inline;
+    private final boolean mayInline;
+    private final BatchRunner runner;
+    private final DeviceExecutor pool;
+    private final Clock clock;
+    private final OrderedJob.@Nullable CompletionQueue completions;
+    private final @Nullable BatchStrategy strategy;
+    private final @Nullable Member member;
+    private final CompletableFuture<Void> drained = new CompletableFuture<>();
+
+    private final Object lock = new Object();
+    private final PriorityLevelQueue levels;
+    private final BatchBuilder forming;
+    private final InstanceAllocator instances;
+    private final RunTimeEstimator runTimes = new RunTimeEstimator();
+    private final QueueTimer timer;
+    private int claimed;
+    private boolean blocked;
+    /** For tests: no job runs until so many are queued at once; 0 after that. */
+    private int held;
+
+    private boolean closed;
+    private boolean finished;
+    private volatile int queued;
+    private volatile int running;
+    private volatile long batches;
+    private volatile boolean tiny;
+
+    public RequestQueue(
+            ModelConfig config,
+            BatchBuilder forming,
+            boolean ordered,
+            BatchRunner runner,
+            DeviceExecutor pool,
+            SchedulerOptions options) {
+        RateLimiter limiter = options.limiter();
+        this.model = config.name();
+        this.maxQueued = options.maxQueueSize();
+        this.maxRows = config.fit().maxRequestRows();
+        this.cutAbove = maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
+        this.inline = options.inline();
+        this.mayInline = inline != Inline.NEVER && limiter == null && forming.trivialAlone();
+        this.tiny = inline == Inline.ALWAYS;
+        this.completions = ordered ? new OrderedJob.CompletionQueue() : null;
+        this.levels = new PriorityLevelQueue(config);
+        this.forming = forming;
+        this.runner = runner;
+        this.pool = pool;
+        this.clock = pool.clock();
+        this.timer = new QueueTimer(pool.timer(), this::onTimer);
+        this.strategy = options.strategy();
+        this.held = options.delayScheduler();
+        this.member = limiter == null ? null : limiter.join(config, this::granted);
+        this.instances = new InstanceAllocator(Math.max(1, config.instances()), member);
+    }
+
+    public int queued() {
+        return queued;
+    }
+
+    public int running() {
+        return running;
+    }
+
+    public long batches() {
+        return batches;
+    }
+
+    public CompletionStage<Void> drained() {
+        return drained.minimalCompletionStage();
+    }
+
+    public void submit(InferenceJob job) {
+        long now = clock.nanos();
+        long deadline = job.deadlineNanos();
+        if (deadline != NEVER && deadline - now <= 0) {
+            throw QueueErrors.late(job);
+        }
+        if (job.cancelled()) {
+            throw QueueErrors.cancelled(job);
+        }
+        if (cutAbove != Integer.MAX_VALUE && job.batchSize() > maxRows) {
+            throw QueueErrors.tooLarge(job, maxRows);
+        }
+        job.queued(now);
+        // The decorators: an ordered job delays its response, a split job is distributed over several batches.
+        InferenceJob decorated = completions == null ? job : new OrderedJob(job, completions);
+        if (cutAbove != Integer.MAX_VALUE && job.batchSize() > cutAbove) {
+            decorated = new SplitJob(decorated);
+        } else if (mayInline && tiny) {
+            int slot = takeInline(decorated);
+            if (slot >= 0) {
+                decorated.started(now);
+                BatchRun.of(model, runner, slot, List.of(decorated), BatchCloseReason.INLINE);
+                if (released(slot, now)) {
+                    enlist();
+                }
+                return;
+            }
+        }
+        enqueue(job, decorated, now);
+    }
+
+    private void enqueue(InferenceJob job, InferenceJob decorated, long now) {
+        QueuedJob entry = new QueuedJob(this, decorated, now);
+        if (entry.large != null) {
+            entry.large.queuedAs(entry);
+        }
+        // Before the job is queued: as soon as it can be taken, the action on cancellation belongs to the thread that
+        // runs it, and this call would replace that action. The client may cancel before the lock is taken (state
+        // CANCELLED).
+        decorated.onCancel(entry);
+        ServingException error = null;
+        boolean enlist = false;
+        synchronized (lock) {
+            PolicyQueue level = levels.of(job);
+            if (entry.state == QueuedJob.State.CANCELLED) {
+                error = QueueErrors.cancelled(job);
+            } else if (closed) {
+                error = QueueErrors.closed(job);
+            } else if (level.full()) {
+                error = QueueErrors.full(job, model, level.size());
+            } else if (queued >= maxQueued && !level.limited()) {
+                error = QueueErrors.full(job, model, queued);
+            } else if (!forming.admits(levels, entry)) {
+                error = QueueErrors.enqueued(job, forming.batches(), forming.maxBatches());
+            } else {
+                enter(decorated);
+                levels.append(level, entry, now);
+                queued = levels.size();
+                forming.arrived(levels, entry);
+                held = queued >= held ? 0 : held;
+                enlist = claim(now);
+                armTimer(now);
+            }
+        }
+        if (error != null) {
+            decorated.onCancel(null);
+            throw error;
+        }
+        if (enlist) {
+            enlist();
+        }
+    }
+
+    private void enter(InferenceJob decorated) {
+        if (completions != null
+                && (decorated instanceof SplitJob large ? large.whole() : decorated) instanceof OrderedJob ordered) {
+            completions.enter(ordered);
+        }
+    }
+
+    /**
+     * Allocates an instance for a run on the submitting thread, or returns -1. Only when the queue is empty, so that
+     * the job does not overtake others. The permit skips the pool's line; otherwise it counts like any other.
+     */
+    private int takeInline(InferenceJob decorated) {
+        synchronized (lock) {
+            if (closed || queued > 0 || held > 0 || claimed >= instances.wanted()) {
+                return -1;
+            }
+            int slot = take();
+            if (slot >= 0) {
+                claimed++;
+                enter(decorated);
+            }
+            return slot;
+        }
+    }
+
+    private int take() {
+        int slot = running < instances.wanted() ? instances.take() : -1;
+        if (slot >= 0) {
+            running = running + 1;
+            batches = batches + 1;
+        }
+        return slot;
+    }
+
+    /**
+     * Called by a pool thread for an enlisted permit: closes one batch and runs it, or gives the permit back. Returns
+     * true when the pool must enlist this queue again.
+     */
+    @Override
+    public boolean runOne() {
+        long now = clock.nanos();
+        List<QueuedJob> late;
+        List<InferenceJob> jobs = List.of();
+        BatchCloseReason cut = BatchCloseReason.NO_MORE;
+        int slot = -1;
+        boolean enlist = false;
+        boolean empty = false;
+        boolean unused;
+        synchronized (lock) {
+            // The timer may not have fired yet: jobs that have timed out must not run.
+            late = expire(now);
+            // The batch may have been taken by another permit, or be cancelled, since this permit was claimed.
+            boolean ready = ready(now);
+            slot = ready ? take() : -1;
+            if (slot >= 0) {
+                int count = forming.cut(levels);
+                cut = forming.why(now);
+                jobs = take(count);
+                // More may be ready than this batch takes: have another thread come for it.
+                enlist = claim(now);
+            } else {
+                claimed--;
+                blocked = ready && member != null;
+                empty = endsNow();
+            }
+            // Without enlisted permits, a granted instance would stay reserved although no thread will use it.
+            unused = claimed == running;
+            armTimer(now);
+        }
+        failAll(late);
+        if (unused && member != null) {
+            member.returnUnused();
+        }
+        if (slot < 0) {
+            if (empty) {
+                finish();
+            }
+            return false;
+        }
+        if (enlist) {
+            enlist();
+        }
+        if (cutAbove != Integer.MAX_VALUE) {
+            // After the lock is released, since it makes slices of the inputs.
+            SplitJob.open(jobs);
+        }
+        jobs = BatchRun.begin(jobs, now);
+        // Empty when all clients have cancelled in the meantime; the instance is then released without a measurement.
+        if (!jobs.isEmpty()) {
+            BatchRun.of(model, runner, slot, jobs, cut);
+        }
+        return released(slot, jobs.isEmpty() ? NEVER : now);
+    }
+
+    /** Returns whether the batch at the head may be closed now. After {@link #close} queue delays do not apply. */
+    private boolean ready(long now) {
+        return !levels.isEmpty() && held == 0 && (closed || forming.ready(levels, now));
+    }
+
+    /** Removes the jobs of a closed batch; the last one may be a split job of which only some rows are taken. */
+    private List<InferenceJob> take(int count) {
+        List<InferenceJob> jobs;
+        if (count == 1) {
+            jobs = List.of(takeHead(forming.part()));
+        } else {
+            jobs = new ArrayList<>(count);
+            for (int i = 0; i < count; i++) {
+                jobs.add(takeHead(i == count - 1 ? forming.part() : 0));
+            }
+        }
+        queued = levels.size();
+        forming.reset();
+        return jobs;
+    }
+
+    /** Takes the job at the head of the queue, or {@code part} rows of it if {@code part} is not 0. */
+    private InferenceJob takeHead(int part) {
+        QueuedJob head = levels.head();
+        if (head == null) {
+            throw new IllegalStateException("a batch has more jobs than the queue");
+        }
+        int rows = part > 0 ? part : head.rows;
+        if (rows < head.rows) {
+            levels.shrink(head, rows);
+        } else {
+            levels.remove(head, QueuedJob.State.TAKEN);
+        }
+        return head.large == null ? head.job : head.large.cut(rows);
+    }
+
+    /**
+     * Releases the instance and the permit of a run, and returns true when another permit was claimed, which the caller
+     * must enlist.
+     *
+     * @param began when the run began, to measure it; {@link #NEVER} if no job ran
+     */
+    private boolean released(int slot, long began) {
+        long now = clock.nanos();
+        boolean again;
+        boolean more;
+        boolean retires;
+        boolean empty;
+        synchronized (lock) {
+            if (began != NEVER && inline == Inline.MEASURED) {
+                runTimes.ran(now - began);
+                boolean nowTiny = runTimes.tiny();
+                if (nowTiny != tiny) {
+                    tiny = nowTiny;
+                }
+            }
+            running = running - 1;
+            claimed--;
+            // An instance that is to be retired stays allocated until the runner has freed its memory.
+            retires = instances.retires(slot);
+            if (!retires) {
+                instances.giveBack(slot);
+            }
+            // With a rate limiter, this model does not continue at once: the limiter decides which model's instance is
+            // next and calls granted() when it is this one.
+            more = member != null && !retires && !levels.isEmpty();
+            blocked = more;
+            again = claim(now);
+            armTimer(now);
+            empty = endsNow();
+        }
+        if (member != null) {
+            member.release(slot, more);
+        }
+        if (retires) {
+            retired(slot);
+        }
+        if (empty) {
+            finish();
+        }
+        return again;
+    }
+
+    /** Called by the rate limiter: an instance may run. Jobs may have left the queue since; then it is returned. */
+    private void granted() {
+        long now = clock.nanos();
+        boolean enlist;
+        boolean unused;
+        synchronized (lock) {
+            blocked = false;
+            enlist = claim(now);
+            unused = claimed == running;
+            armTimer(now);
+        }
+        if (enlist) {
+            enlist();
+        } else if (unused && member != null) {
+            member.returnUnused();
+        }
+    }
+
+    /**
+     * Claims a permit if a batch is ready that the enlisted permits will not take; the caller must enlist it.
+     *
+     * <p>With no permit enlisted, the batch at the head must be ready. With {@code coming} permits enlisted, the exact
+     * batches are unknown until they are closed; one more thread is worth waking only if more rows are queued than the
+     * enlisted permits can take.
+     */
+    private boolean claim(long now) {
+        if (claimed >= instances.wanted() || blocked || held > 0 || levels.isEmpty()) {
+            return false;
+        }
+        int coming = claimed - running;
+        boolean worth = coming == 0 ? closed || forming.ready(levels, now) : forming.exceeds(levels, coming);
+        if (worth) {
+            claimed++;
+        }
+        return worth;
+    }
+
+    private void enlist() {
+        if (!pool.enlist(this)) {
+            abandon();
+        }
+    }
+
+    /** Called when the pool is closed: fails all queued jobs, since they would never run. */
+    private void abandon() {
+        List<QueuedJob> rest = new ArrayList<>();
+        boolean empty;
+        synchronized (lock) {
+            claimed--;
+            for (QueuedJob e = levels.head(); e != null; e = levels.head()) {
+                levels.remove(e, QueuedJob.State.TAKEN);
+                rest.add(e);
+            }
+            queued = 0;
+            forming.reset();
+            empty = endsNow();
+        }
+        for (QueuedJob e : rest) {
+            e.fail(QueueErrors.closed(e.job));
+        }
+        if (member != null) {
+            member.returnUnused();
+        }
+        if (empty) {
+            finish();
+        }
+    }
+
+    /**
+     * Called when the client cancels a request. A job that is not queued yet is only marked; {@link #enqueue} rejects
+     * it. A job that was taken is not affected: its cancellation is up to the run.
+     */
+    void cancelled(QueuedJob entry) {
+        boolean empty;
+        synchronized (lock) {
+            if (entry.state != QueuedJob.State.QUEUED) {
+                if (entry.state == QueuedJob.State.NEW) {
+                    entry.state = QueuedJob.State.CANCELLED;
+                }
+                return;
+            }
+            levels.remove(entry, QueuedJob.State.CANCELLED);
+            queued = levels.size();
+            forming.reset();
+            empty = endsNow();
+        }
+        entry.fail(QueueErrors.cancelled(entry.job));
+        if (empty) {
+            finish();
+        }
+    }
+
+    /** Called when a split job has ended, to remove its remaining rows from the queue. */
+    void withdrawn(QueuedJob entry) {
+        boolean empty;
+        synchronized (lock) {
+            if (entry.state != QueuedJob.State.QUEUED) {
+                return;
+            }
+            levels.remove(entry, QueuedJob.State.TAKEN);
+            queued = levels.size();
+            forming.reset();
+            empty = endsNow();
+        }
+        if (empty) {
+            finish();
+        }
+    }
+
+    /** Called by the timer. */
+    private void onTimer() {
+        long now = clock.nanos();
+        List<QueuedJob> late;
+        boolean enlist;
+        boolean empty;
+        synchronized (lock) {
+            timer.fired();
+            late = expire(now);
+            enlist = claim(now);
+            armTimer(now);
+            empty = endsNow();
+        }
+        failAll(late);
+        if (enlist) {
+            enlist();
+        }
+        if (empty) {
+            finish();
+        }
+    }
+
+    /** Removes jobs that have timed out, or moves them behind the others of their level if the policy is DELAY. */
+    private List<QueuedJob> expire(long now) {
+        long next = levels.nextExpiry();
+        if (next == NEVER || next - now > 0) {
+            return List.of();
+        }
+        List<QueuedJob> late = new ArrayList<>();
+        levels.expire(now, late);
+        queued = levels.size();
+        forming.reset();
+        return late;
+    }
+
+    private static void failAll(List<QueuedJob> late) {
+        for (QueuedJob e : late) {
+            e.fail(e.state == QueuedJob.State.TIMED_OUT ? QueueErrors.timedOut(e.job) : QueueErrors.late(e.job));
+        }
+    }
+
+    /**
+     * Sets the timer to the next job timeout or, if that is earlier, to the end of the queue delay of the batch at the
+     * head. The delay matters only while a permit could be claimed: otherwise the end of a run or the limiter's grant
+     * will evaluate the batch, and a timer would fire in vain.
+     */
+    private void armTimer(long now) {
+        if (levels.isEmpty()) {
+            return;
+        }
+        long at = levels.nextExpiry();
+        if (forming.delays()
+                && !blocked
+                && held == 0
+                && !closed
+                && claimed < instances.wanted()
+                && claimed == running) {
+            long due = forming.due(levels);
+            // A batch that is already due waits for an instance; the end of a run will take it.
+            at = due - now > 0 ? QueuedJob.earlier(at, due) : at;
+        }
+        timer.schedule(at);
+    }
+
+    public int instances() {
+        synchronized (lock) {
+            return instances.wanted();
+        }
+    }
+
+    public void instances(int count) {
+        if (count < 1) {
+            throw ServingException.invalidArgument(
+                    "instances of model '" + model + "': " + count + " (expected: >= 1)");
+        }
+        List<Integer> idle = new ArrayList<>();
+        boolean enlist;
+        synchronized (lock) {
+            instances.resize(count, idle::add);
+            blocked = false;
+            long now = clock.nanos();
+            enlist = claim(now);
+            armTimer(now);
+        }
+        if (member != null) {
+            member.settle();
+        }
+        for (int slot : idle) {
+            retired(slot);
+        }
+        if (enlist) {
+            enlist();
+        }
+    }
+
+    private void retired(int slot) {
+        try {
+            runner.retired(slot);
+        } catch (RuntimeException e) {
+            LOG.error("model {}: instance {} could not be retired", model, slot, e);
+        }
+        boolean enlist;
+        synchronized (lock) {
+            instances.giveBack(slot);
+            blocked = false;
+            enlist = claim(clock.nanos());
+        }
+        if (enlist) {
+            enlist();
+        }
+    }
+
+    public void close() {
+        boolean enlist;
+        boolean empty;
+        synchronized (lock) {
+            closed = true;
+            held = 0;
+            enlist = claim(clock.nanos());
+            empty = endsNow();
+        }
+        if (enlist) {
+            enlist();
+        }
+        if (empty) {
+            finish();
+        }
+    }
+
+    /**
+     * Returns true once, when the queue is closed, empty and has no permits in use; the caller must {@link #finish}.
+     */
+    private boolean endsNow() {
+        if (!closed || claimed > 0 || !levels.isEmpty() || finished) {
+            return false;
+        }
+        finished = true;
+        forming.reset();
+        return true;
+    }
+
+    private void finish() {
+        if (member != null) {
+            member.leave();
+        }
+        if (strategy != null) {
+            try {
+                strategy.close();
+            } catch (RuntimeException e) {
+                LOG.error(
+                        "model {}: batching strategy {} did not close",
+                        model,
+                        strategy.getClass().getName(),
+                        e);
+            }
+        }
+        drained.complete(null);
+    }
+}
