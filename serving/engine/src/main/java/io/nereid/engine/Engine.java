@@ -20,9 +20,9 @@ import io.nereid.engine.servable.RequestJob;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.engine.source.ModelSources;
 import io.nereid.engine.statistics.HostMetrics;
-import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
+import io.nereid.lifecycle.ServableManager;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.RequestTrace;
 import io.nereid.repository.polling.LoaderFactory;
@@ -94,7 +94,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final Clock clock;
     private final DeviceExecutor pool;
     private final ServableFactory servables;
-    private final Manager manager;
+    private final ServableManager manager;
     private final ModelSources sources;
     private final ShadowTraffic shadows;
     private final ComposingModels members = new Members();
@@ -123,7 +123,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                 : batching.numBatchThreads();
         this.pool = new DeviceExecutor("device", threads, clock);
         this.servables = new ServableFactory(pool, options, clock);
-        this.manager = new Manager(
+        this.manager = new ServableManager(
                 ManagerOptions.DEFAULT
                         .withLoadThreads(options.loadThreads())
                         .withMemoryLimitBytes(options.memoryLimitBytes())

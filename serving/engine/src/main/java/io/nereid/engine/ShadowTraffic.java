@@ -6,8 +6,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.engine.servable.EngineServable;
-import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ServableHandle;
+import io.nereid.lifecycle.ServableManager;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
@@ -51,14 +51,14 @@ final class ShadowTraffic implements AutoCloseable {
         }
     }
 
-    private final Manager manager;
+    private final ServableManager manager;
     private final Clock clock;
     private final ExecutorService executor = Threads.single("shadow");
     private final AtomicInteger underWay = new AtomicInteger();
     private final Map<Key, LongAdder> requests = new ConcurrentHashMap<>();
     private final Map<Key, LongAdder> dropped = new ConcurrentHashMap<>();
 
-    ShadowTraffic(Manager manager, Clock clock) {
+    ShadowTraffic(ServableManager manager, Clock clock) {
         this.manager = manager;
         this.clock = clock;
     }

@@ -2,26 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import java.time.Duration;
 
 /**
- * How a manager works. Immutable.
+ * Settings of a manager. Immutable.
  *
- * @param policy in which order versions come and go
- * @param loadThreads loads (with their warm-ups) at once
- * @param initialLoadThreads loads at once until models have settled for the first time ({@link Manager#settled}), if that
- *     is more; 0 for as many as later
- * @param loadNiceness by how much loads give way to serving, as Linux niceness, 0 (not at all) to 19. Only where the
- *     process may change the niceness of its threads back; else without effect
- * @param unloadThreads unloads at once
- * @param memoryLimitBytes most bytes that all versions together may take, by their estimates; 0 for no limit
- * @param loadRetries how often a failed load is tried again; a {@code Loader.load} that failed is then called again. What
- *     failed as INVALID_ARGUMENT, UNIMPLEMENTED or OUT_OF_RANGE is not: it would fail again
- * @param retryInterval time between two tries
+ * <pre>{@code
+ * ManagerOptions options = ManagerOptions.DEFAULT.withLoadThreads(2).withMemoryLimitBytes(8L << 30);
+ * }</pre>
+ *
+ * @param policy the order of loads and unloads in a version transition
+ * @param loadThreads maximum number of concurrent loads, including warm-up
+ * @param initialLoadThreads maximum number of concurrent loads until models have settled for the first time
+ *     ({@link ServableManager#settled}), if that is more; 0 for {@code loadThreads}
+ * @param loadNiceness Linux niceness that is added to loads so that they give way to requests, 0 (off) to 19. Has
+ *     no effect where the process may not raise the priority of its threads again
+ * @param unloadThreads maximum number of concurrent unloads
+ * @param memoryLimitBytes memory limit of all versions together, by their estimates; 0 for no limit
+ * @param loadRetries how often a failed load is retried, by another call of {@code Loader.load}. A load that failed
+ *     with INVALID_ARGUMENT, UNIMPLEMENTED or OUT_OF_RANGE is not retried, since it would fail again
+ * @param retryInterval time between two attempts
  * @param forgetAfter how long an ended version stays in the index
  */
 public record ManagerOptions(
-        TransitionPolicy policy,
+        AspiredVersionPolicy policy,
         int loadThreads,
         int initialLoadThreads,
         int loadNiceness,
@@ -31,14 +36,15 @@ public record ManagerOptions(
         Duration retryInterval,
         Duration forgetAfter) {
     /**
-     * All new versions of a serving model or none, four loads at once, also initially, that give way to serving, no memory
-     * limit, no retries, ended versions shown for ten minutes.
+     * New versions of an available model become available together or not at all; four concurrent loads, also
+     * initially, with lower priority than requests; no memory limit; no retries; ended versions stay in the index for
+     * ten minutes.
      */
     public static final ManagerOptions DEFAULT = new ManagerOptions(
-            TransitionPolicy.ALL_OR_NOTHING, 4, 0, 10, 2, 0, 0, Duration.ofSeconds(30), Duration.ofMinutes(10));
+            AspiredVersionPolicy.ALL_OR_NOTHING, 4, 0, 10, 2, 0, 0, Duration.ofSeconds(30), Duration.ofMinutes(10));
 
-    /** These options with another policy. */
-    public ManagerOptions withPolicy(TransitionPolicy newPolicy) {
+    /** Returns these options with another policy. */
+    public ManagerOptions withPolicy(AspiredVersionPolicy newPolicy) {
         return new ManagerOptions(
                 newPolicy,
                 loadThreads,
@@ -51,7 +57,7 @@ public record ManagerOptions(
                 forgetAfter);
     }
 
-    /** These options with another number of load threads. */
+    /** Returns these options with another number of load threads. */
     public ManagerOptions withLoadThreads(int threads) {
         return new ManagerOptions(
                 policy,
@@ -65,7 +71,7 @@ public record ManagerOptions(
                 forgetAfter);
     }
 
-    /** These options with more load threads until models have settled for the first time. */
+    /** Returns these options with more load threads until models have settled for the first time. */
     public ManagerOptions withInitialLoadThreads(int threads) {
         return new ManagerOptions(
                 policy,
@@ -79,7 +85,7 @@ public record ManagerOptions(
                 forgetAfter);
     }
 
-    /** These options with loads that give way more, or less. */
+    /** Returns these options with another niceness of loads. */
     public ManagerOptions withLoadNiceness(int niceness) {
         return new ManagerOptions(
                 policy,
@@ -93,7 +99,7 @@ public record ManagerOptions(
                 forgetAfter);
     }
 
-    /** These options with another memory limit. */
+    /** Returns these options with another memory limit. */
     public ManagerOptions withMemoryLimitBytes(long bytes) {
         return new ManagerOptions(
                 policy,
@@ -107,7 +113,7 @@ public record ManagerOptions(
                 forgetAfter);
     }
 
-    /** These options with retries. */
+    /** Returns these options with retries of failed loads. */
     public ManagerOptions withRetries(int retries, Duration interval) {
         return new ManagerOptions(
                 policy,
@@ -121,7 +127,7 @@ public record ManagerOptions(
                 forgetAfter);
     }
 
-    /** These options with ended versions shown for another time. */
+    /** Returns these options with another time for which ended versions stay in the index. */
     public ManagerOptions withForgetAfter(Duration time) {
         return new ManagerOptions(
                 policy,

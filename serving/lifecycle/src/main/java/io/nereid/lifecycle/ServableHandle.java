@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
+import io.nereid.lifecycle.serving.LiveServable;
 import io.nereid.spi.Servable;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * The counted right to use one version until {@link #close}: as long as it is open, the version is not unloaded.
- * Thread-safe; not to be kept beyond the request it was acquired for.
+ * A counted reference to a servable: the version is not unloaded until the handle is closed. Thread-safe. Must not be
+ * kept longer than the request it was acquired for.
+ *
+ * <p>{@link #close} uses a {@link VarHandle} on a field instead of an AtomicBoolean, since a handle is created for
+ * every request.
  */
 public final class ServableHandle implements AutoCloseable {
     private static final VarHandle CLOSED;
@@ -21,23 +25,23 @@ public final class ServableHandle implements AutoCloseable {
         }
     }
 
-    private final Live live;
+    private final LiveServable live;
     private final int stripe;
 
     @SuppressWarnings("unused") // through CLOSED
     private volatile boolean closed;
 
-    ServableHandle(Live live, int stripe) {
+    ServableHandle(LiveServable live, int stripe) {
         this.live = live;
         this.stripe = stripe;
     }
 
-    /** The version; not to be used after {@link #close}. */
+    /** Returns the servable, which must not be used after {@link #close}. */
     public Servable servable() {
         return live.servable;
     }
 
-    /** Gives the right back; the last one of a draining version lets its unloading begin on another thread. Idempotent. */
+    /** Releases the reference. The last one of a draining version starts its unload on another thread. Idempotent. */
     @Override
     public void close() {
         if (CLOSED.compareAndSet(this, false, true)) {

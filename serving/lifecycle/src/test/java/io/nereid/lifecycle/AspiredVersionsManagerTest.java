@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
@@ -23,13 +24,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The acceptance cases of a manager that follows wishes, under the names they go by elsewhere, with several load threads;
- * with one in {@link OneLoadThreadTest}.
+ * The acceptance cases of a manager that follows wishes, under the names they go by elsewhere, with several load
+ * threads; with one in {@link OneLoadThreadTest}.
  *
  * <table>
  * <caption>Cases without a counterpart</caption>
  * <tr><td>ServableHandleInvalidArgument, GetAvailableServableHandlesWrongType</td><td>handles have one type</td></tr>
- * <tr><td>CustomSortActions</td><td>models do not queue for one action at a time, so there is no order to choose</td></tr>
+ * <tr><td>CustomSortActions</td><td>models do not queue for one action at a time, so there is no order to
+ * choose</td></tr>
  * </table>
  */
 @Timeout(60)
@@ -37,14 +39,14 @@ class AspiredVersionsManagerTest {
     private ManagerOptions options = ManagerOptions.DEFAULT;
     private Rig rig = new Rig(options);
 
-    /** How many load threads there are. */
+    /** Returns the number of load threads. */
     int threads() {
         return 4;
     }
 
     @BeforeEach
     void begin() {
-        options = options.withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING)
+        options = options.withPolicy(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
                 .withLoadNiceness(0)
                 .withLoadThreads(threads());
         restart(options);
@@ -139,7 +141,9 @@ class AspiredVersionsManagerTest {
         rig.aspire("m", broken(7, 9));
         var unused = rig.settle("m");
         rig.awaitPhase("m", 0, Phase.GONE);
-        assertThat(available()).as("of two stale ones the older one goes").containsExactly(1L);
+        assertThat(available())
+                .as("of two old versions the older one is unloaded")
+                .containsExactly(1L);
         assertThat(rig.phase("m", 7)).isEqualTo(Phase.FAILED);
     }
 
@@ -294,11 +298,11 @@ class AspiredVersionsManagerTest {
 
     @Test
     void noEventBus() throws Exception {
-        ConcurrentLinkedQueue<ServableState> heard = new ConcurrentLinkedQueue<>();
-        Runnable stop = rig.manager.listen(heard::add);
+        ConcurrentLinkedQueue<ServableState> states = new ConcurrentLinkedQueue<>();
+        Runnable stop = rig.manager.listen(states::add);
         stop.run();
         serve(1);
-        assertThat(heard).isEmpty();
+        assertThat(states).isEmpty();
         assertThat(available()).containsExactly(1L);
     }
 
@@ -337,7 +341,7 @@ class AspiredVersionsManagerTest {
         rig.aspire("m", broken(7, 9));
         var unused = rig.settle("m");
         rig.awaitPhase("m", 0, Phase.GONE);
-        assertThat(available()).as("serves on though no longer wanted").containsExactly(1L);
+        assertThat(available()).as("stays available although no longer aspired").containsExactly(1L);
         serve(8);
         rig.awaitPhase("m", 1, Phase.GONE);
         assertThat(loaders[1].unloads.get()).isEqualTo(1);
@@ -352,7 +356,7 @@ class AspiredVersionsManagerTest {
         rig.awaitPhase("m", 1, Phase.DRAINING);
         FakeLoader second = rig.loader("m", 1, "again");
         rig.aspire("m", second);
-        // The new one need not wait for the slow request on the old one.
+        // The new version does not wait for the slow request to the old one.
         var unused = rig.settle("m");
         assertThat(latest()).extracting(s -> s.fingerprint).isEqualTo("again");
         assertThat(loaders[0].unloads.get()).isZero();
@@ -367,7 +371,7 @@ class AspiredVersionsManagerTest {
         rig.aspire("m", first);
         var unused = rig.settle("m");
         rig.aspire("m");
-        // Of two lists that were not looked at yet, only the newer one counts.
+        // Of two lists that are not processed yet, only the newer one is used.
         rig.quiesce();
         serve(1);
         assertThat(available()).containsExactly(1L);
@@ -376,8 +380,8 @@ class AspiredVersionsManagerTest {
 
     @Test
     void unaspireNewServableThenImmediatelyReaspire() throws Exception {
-        // Stays new as long as another one is in its way.
-        restart(options.withPolicy(TransitionPolicy.RESOURCE_PRESERVING));
+        // Stays TRACKED as long as another load is in progress.
+        restart(options.withPolicy(AspiredVersionPolicy.RESOURCE_PRESERVING));
         serve(1);
         ServableHandle pin = rig.manager.acquire(ModelRef.latest("m"));
         FakeLoader first = rig.loader("m", 2, "first");
@@ -395,8 +399,8 @@ class AspiredVersionsManagerTest {
 
     @Test
     void callPolicyWithAllVersions() throws Exception {
-        ConcurrentLinkedQueue<List<TransitionPolicy.VersionSnapshot>> asked = new ConcurrentLinkedQueue<>();
-        restart(options.withPolicy(new TransitionPolicy() {
+        ConcurrentLinkedQueue<List<AspiredVersionPolicy.VersionSnapshot>> asked = new ConcurrentLinkedQueue<>();
+        restart(options.withPolicy(new AspiredVersionPolicy() {
             @Override
             public @Nullable Step next(List<VersionSnapshot> versions) {
                 asked.add(versions);
@@ -419,7 +423,8 @@ class AspiredVersionsManagerTest {
         assertThat(asked)
                 .anySatisfy(versions -> assertThat(versions)
                         .extracting(
-                                TransitionPolicy.VersionSnapshot::version, TransitionPolicy.VersionSnapshot::aspired)
+                                AspiredVersionPolicy.VersionSnapshot::version,
+                                AspiredVersionPolicy.VersionSnapshot::aspired)
                         .contains(
                                 org.assertj.core.groups.Tuple.tuple(0L, false),
                                 org.assertj.core.groups.Tuple.tuple(2L, true),
@@ -428,7 +433,7 @@ class AspiredVersionsManagerTest {
 
     @Test
     void decidesOnEventsAndNeedsNoTimeToPass() throws Exception {
-        // No delay ever ends here, and a step of every model would take 20 s at one step each 100 ms.
+        // Delays never end in this test; at one step each 100 ms, a step of every model would take 20 s.
         String[] names = new String[200];
         for (int i = 0; i < names.length; i++) {
             names[i] = "m" + i;

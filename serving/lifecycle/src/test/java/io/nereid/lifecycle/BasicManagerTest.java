@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -23,25 +24,25 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The acceptance cases of what loads and unloads single versions, under the names they go by elsewhere. What is told there
- * to manage, load or unload one version is told here what is wanted.
+ * The test cases of TensorFlow Serving's {@code BasicManager}, under their original names. There, tests manage, load
+ * and unload single versions; here, they send lists of aspired versions.
  *
  * <table>
  * <caption>Cases without a counterpart</caption>
- * <tr><td>ServableHandleEarliest</td><td>no protocol asks for the lowest version</td></tr>
- * <tr><td>GetAvailableServableHandles, …WrongType</td><td>handles have one type, and are taken one by one</td></tr>
- * <tr><td>AdditionalState, NoAdditionalState, GetManagedServableStateSnapshot…AdditionalState</td><td>nothing is attached
- * to a version</td></tr>
+ * <tr><td>ServableHandleEarliest</td><td>no protocol requests the lowest version</td></tr>
+ * <tr><td>GetAvailableServableHandles, …WrongType</td><td>handles have one type and are acquired one by one</td></tr>
+ * <tr><td>AdditionalState, NoAdditionalState, GetManagedServableStateSnapshot…AdditionalState</td><td>versions have
+ * no additional state</td></tr>
  * <tr><td>FlushFileSystemCaches Load</td><td>nothing caches files in this process</td></tr>
- * <tr><td>PreLoadHook</td><td>what must happen before a load is done by the loader</td></tr>
- * <tr><td>ThreadPoolsNotAliveSimultaneously</td><td>one pool changes its size</td></tr>
- * <tr><td>the rest of those in AspiredVersionsManagerTest</td><td>there is one manager here, tested there</td></tr>
+ * <tr><td>PreLoadHook</td><td>the loader does what must happen before a load</td></tr>
+ * <tr><td>ThreadPoolsNotAliveSimultaneously</td><td>there is a single pool that changes its size</td></tr>
+ * <tr><td>all others of AspiredVersionsManagerTest</td><td>there is a single manager, tested there</td></tr>
  * </table>
  */
 @Timeout(60)
 class BasicManagerTest {
     private static final ManagerOptions OPTIONS = ManagerOptions.DEFAULT
-            .withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING)
+            .withPolicy(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
             .withLoadNiceness(0);
 
     private Rig rig = new Rig(OPTIONS);
@@ -69,7 +70,7 @@ class BasicManagerTest {
         return loader;
     }
 
-    // ---- what is managed ----
+    // ---- managed versions ----
 
     @Test
     void alreadyManagedError() {
@@ -80,7 +81,7 @@ class BasicManagerTest {
 
     @Test
     void stopManagingUnknownId() throws Exception {
-        rig.aspire("nobody");
+        rig.aspire("unknown");
         rig.quiesce();
         assertThat(rig.manager.index()).isEmpty();
     }
@@ -93,7 +94,7 @@ class BasicManagerTest {
         rig.awaitPhase("m", 1, Phase.DRAINING);
         rig.delays.runAll();
         assertThat(rig.manager.index())
-                .as("is not forgotten before it has ended")
+                .as("stays in the index until it has ended")
                 .hasSize(1);
         assertThat(one.unloads.get()).isZero();
         handle.close();
@@ -118,7 +119,7 @@ class BasicManagerTest {
         broken.failLoads = 9;
         rig.aspire("m", broken);
         var unused = rig.settle("m");
-        assertThat(rig.delays.waiting()).as("it is still wanted").isZero();
+        assertThat(rig.delays.waiting()).as("it is still aspired").isZero();
         assertThat(rig.phase("m", 1)).isEqualTo(Phase.FAILED);
     }
 
@@ -150,7 +151,7 @@ class BasicManagerTest {
     void getManagedServableStateSnapshot() throws Exception {
         serve("m", 1);
         assertThat(rig.state("m", 1).phase()).isEqualTo(Phase.AVAILABLE);
-        assertThat(rig.manager.states("nobody")).isEmpty();
+        assertThat(rig.manager.states("unknown")).isEmpty();
     }
 
     @Test
@@ -237,7 +238,7 @@ class BasicManagerTest {
         rig.awaitPhase("m", 1, Phase.GONE);
         assertThat(queued.loads.get()).isZero();
         assertThat(queued.unloads.get())
-                .as("what was not touched need not be freed")
+                .as("a loader that was not called is not unloaded")
                 .isZero();
     }
 
@@ -297,7 +298,7 @@ class BasicManagerTest {
         assertThat(rig.loadThreads()).isEqualTo(3);
         gate.countDown();
         var unused = rig.settle(names(3));
-        // Models serve from here on.
+        // The initial load has ended.
         rig.until(() -> rig.loadThreads() == 1);
     }
 
@@ -390,10 +391,10 @@ class BasicManagerTest {
             restart(OPTIONS.withRetries(5, Duration.ofSeconds(30)));
             FakeLoader broken = rig.loader("m", 1, "a");
             broken.failLoads = 9;
-            broken.failure = ServingException.of(code, "this is no model");
+            broken.failure = ServingException.of(code, "this is not a model");
             rig.aspire("m", broken);
             rig.awaitPhase("m", 1, Phase.FAILED);
-            assertThat(rig.reason("m", 1)).isEqualTo("this is no model");
+            assertThat(rig.reason("m", 1)).isEqualTo("this is not a model");
             assertThat(broken.loads.get()).isEqualTo(1);
             assertThat(broken.unloads.get()).isEqualTo(1);
             assertThat(rig.delays.waiting()).isZero();
@@ -449,7 +450,7 @@ class BasicManagerTest {
         rig.aspire("b", b);
         Rig.await(a.loading);
         Rig.await(b.loading);
-        assertThat(rig.manager.memoryBytes()).as("booked before they load").isEqualTo(10);
+        assertThat(rig.manager.memoryBytes()).as("reserved before the load").isEqualTo(10);
         gate.countDown();
         assertThat(rig.settle("a", "b")).extracting(ServableState::phase).containsOnly(Phase.AVAILABLE);
     }
@@ -510,7 +511,7 @@ class BasicManagerTest {
     }
 
     @Test
-    void whatWaitedForALoadThatKeepsItsMemoryIsRefusedThen() throws Exception {
+    void whatWaitedForALoadThatKeepsItsMemoryIsRejectedThen() throws Exception {
         restart(OPTIONS.withMemoryLimitBytes(10));
         FakeLoader first = sized("a", 10);
         first.gate = new CountDownLatch(1);
@@ -526,7 +527,7 @@ class BasicManagerTest {
     }
 
     @Test
-    void whatCanNeverFitIsRefusedAtOnce() throws Exception {
+    void whatCanNeverFitIsRejectedAtOnce() throws Exception {
         restart(OPTIONS.withMemoryLimitBytes(10));
         FakeLoader loading = sized("a", 1);
         loading.gate = new CountDownLatch(1);

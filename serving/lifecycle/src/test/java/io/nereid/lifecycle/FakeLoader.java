@@ -13,29 +13,29 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** A loader that fails or waits as told, and notes calls in the wrong order. Thread-safe. */
-final class FakeLoader implements Loader {
-    final AtomicInteger loads = new AtomicInteger();
-    final AtomicInteger estimates = new AtomicInteger();
-    final AtomicInteger unloads = new AtomicInteger();
-    final CountDownLatch loading = new CountDownLatch(1);
-    final CountDownLatch unloaded = new CountDownLatch(1);
-    volatile @Nullable FakeServable servable;
+/** A loader that fails or blocks as configured, and records calls in the wrong order. Thread-safe. */
+public final class FakeLoader implements Loader {
+    public final AtomicInteger loads = new AtomicInteger();
+    public final AtomicInteger estimates = new AtomicInteger();
+    public final AtomicInteger unloads = new AtomicInteger();
+    public final CountDownLatch loading = new CountDownLatch(1);
+    public final CountDownLatch unloaded = new CountDownLatch(1);
+    public volatile @Nullable FakeServable servable;
     volatile @Nullable String unloadThread;
-    volatile int failLoads;
+    public volatile int failLoads;
     volatile int failEstimates;
 
-    /** What a failing load or estimate throws; null for something unforeseen. */
-    volatile @Nullable RuntimeException failure;
+    /** The exception of a failing load or estimate; null for an unexpected one. */
+    public volatile @Nullable RuntimeException failure;
 
     volatile boolean failWarm;
     volatile boolean failUnload;
-    volatile long estimate;
+    public volatile long estimate;
     volatile long memory = -1;
-    volatile @Nullable CountDownLatch gate;
+    public volatile @Nullable CountDownLatch gate;
 
-    /** Where unloading waits. */
-    volatile @Nullable CountDownLatch unloadGate;
+    /** Blocks the unload. */
+    public volatile @Nullable CountDownLatch unloadGate;
 
     final CountDownLatch unloading = new CountDownLatch(1);
     private final ServableId id;
@@ -47,16 +47,16 @@ final class FakeLoader implements Loader {
     /** Run before it loads; may throw. */
     volatile Runnable check = () -> {};
 
-    /** Told of what it made. */
-    volatile Consumer<FakeServable> made = s -> {};
+    /** Called with the created servable. */
+    public volatile Consumer<FakeServable> made = s -> {};
 
-    /** Where it is asked for another of its kind. */
+    /** Creates the loader for a reload. */
     volatile @Nullable Supplier<FakeLoader> again;
 
     volatile boolean adopts;
     final AtomicInteger adoptions = new AtomicInteger();
 
-    FakeLoader(String model, long version, String fingerprint) {
+    public FakeLoader(String model, long version, String fingerprint) {
         this.id = new ServableId(model, version);
         this.fingerprint = fingerprint;
     }
@@ -85,8 +85,8 @@ final class FakeLoader implements Loader {
     }
 
     private RuntimeException failed(String text) {
-        RuntimeException told = failure;
-        return told == null ? new IllegalStateException(text) : told;
+        RuntimeException configured = failure;
+        return configured == null ? new IllegalStateException(text) : configured;
     }
 
     @Override

@@ -10,14 +10,14 @@ import io.nereid.spi.ServableId;
 import java.util.List;
 import java.util.Map;
 
-/** A servable that knows whether it has been unloaded. Thread-safe. */
-final class FakeServable implements Servable {
+/** A servable that records whether it has been unloaded. Thread-safe. */
+public final class FakeServable implements Servable {
     final String fingerprint;
-    volatile boolean unloaded;
+    public volatile boolean unloaded;
     private final ServableId id;
     private final long memory;
 
-    FakeServable(ServableId id, String fingerprint, long memory) {
+    public FakeServable(ServableId id, String fingerprint, long memory) {
         this.id = id;
         this.fingerprint = fingerprint;
         this.memory = memory;

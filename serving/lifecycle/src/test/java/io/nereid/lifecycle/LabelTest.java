@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
+import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelRef;
@@ -25,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class LabelTest {
     private final Rig rig = new Rig(ManagerOptions.DEFAULT
-            .withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING)
+            .withPolicy(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
             .withLoadNiceness(0));
 
     @AfterEach
@@ -50,7 +52,7 @@ class LabelTest {
         var unused = rig.settle("m");
     }
 
-    /** How often each version answers. */
+    /** Returns how often each version is selected. */
     private Map<Long, Integer> draw(ModelRef ref, int times) {
         Map<Long, Integer> counts = new HashMap<>();
         for (int i = 0; i < times; i++) {
@@ -108,11 +110,13 @@ class LabelTest {
         Rig.await(seven.loading);
         rig.quiesce();
         assertThat(rig.manager.ready(label("next")))
-                .as("known, but not yet there")
+                .as("known, but not yet available")
                 .isFalse();
         seven.gate.countDown();
         var unused = rig.settle("m");
-        assertThat(draw(label("next"), 3)).as("found as soon as it serves").containsOnlyKeys(7L);
+        assertThat(draw(label("next"), 3))
+                .as("found as soon as it is available")
+                .containsOnlyKeys(7L);
     }
 
     @Test
@@ -122,7 +126,7 @@ class LabelTest {
         rig.manager.labels("m", Map.of("stable", Label.of(3)));
         assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
                 .hasMessage("Servable not found for request: Specific(m, 3)");
-        assertThat(rig.manager.index()).as("labels alone make no model").isEmpty();
+        assertThat(rig.manager.index()).as("labels alone do not create a model").isEmpty();
     }
 
     @Test
@@ -180,12 +184,12 @@ class LabelTest {
             }
         }
         assertThat(counts)
-                .as("what does not serve gets nothing, nor do others get its share")
+                .as("the share of an unavailable shadow goes to no other shadow")
                 .containsOnlyKeys(2L, 3L);
         assertThat(counts.get(2L)).isBetween(3_600, 4_400);
         assertThat(counts.get(3L)).isBetween(1_700, 2_300);
         assertThat(rig.manager.shadow(label("bare"))).isNull();
-        assertThat(rig.manager.shadow(label("nobody"))).isNull();
+        assertThat(rig.manager.shadow(label("unknown"))).isNull();
         assertThat(rig.manager.shadow(ModelRef.latest("m"))).isNull();
     }
 
@@ -206,7 +210,7 @@ class LabelTest {
     }
 
     @Test
-    void labelsThatMakeNoSenseAreRefusedAndChangeNothing() {
+    void labelsThatMakeNoSenseAreRejectedAndChangeNothing() {
         rig.manager.labels("m", Map.of("stable", Label.of(1)));
         for (Label bad : List.of(
                 new Label(List.of(), List.of()),
@@ -227,26 +231,27 @@ class LabelTest {
     void aLabelMovesOnlyToWhatServes() throws Exception {
         serve(1);
         Map<String, Label> wanted = Map.of("stable", Label.of(2));
-        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelRule.SERVING))
+        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.SERVING))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.getMessage())
                             .isEqualTo("Request to assign label to version 2 of model m, which is not currently"
                                     + " available for inference");
                 });
-        rig.manager.checkLabels("m", wanted, LabelRule.FIRST_ASSIGNMENT);
-        rig.manager.checkLabels("nobody", wanted, LabelRule.FIRST_ASSIGNMENT);
+        rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
+        rig.manager.checkLabels("unknown", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         rig.manager.labels("m", Map.of("stable", Label.of(1)));
-        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelRule.FIRST_ASSIGNMENT))
+        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT))
                 .hasMessageContaining("version 2 of model m");
-        rig.manager.checkLabels("m", wanted, LabelRule.ANY);
+        rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.ANY);
         rig.manager.labels("m", wanted);
-        rig.manager.checkLabels("m", wanted, LabelRule.FIRST_ASSIGNMENT);
+        rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         serve(1, 2);
-        rig.manager.checkLabels("m", Map.of("stable", by(new Share(1, 1), new Share(2, 1))), LabelRule.SERVING);
+        rig.manager.checkLabels(
+                "m", Map.of("stable", by(new Share(1, 1), new Share(2, 1))), LabelAssignmentPolicy.SERVING);
         assertThatThrownBy(() -> rig.manager.checkLabels(
-                        "m", Map.of("stable", by(new Share(1, 1), new Share(3, 1))), LabelRule.SERVING))
-                .as("every target counts")
+                        "m", Map.of("stable", by(new Share(1, 1), new Share(3, 1))), LabelAssignmentPolicy.SERVING))
+                .as("every target is checked")
                 .hasMessageContaining("version 3");
     }
 

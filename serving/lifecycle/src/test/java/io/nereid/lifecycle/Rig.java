@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.lifecycle.resources.DelayScheduler;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
@@ -26,23 +27,23 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** A manager, loaders that depend on each other, and time that passes only when told. */
-final class Rig implements AutoCloseable {
+/** The fixture of manager tests: a manager, loaders with dependencies, and delays that a test ends. */
+public final class Rig implements AutoCloseable {
     final Queue<FakeLoader> loaders = new ConcurrentLinkedQueue<>();
-    final Delayed delays = new Delayed();
-    final Manager manager;
+    public final Delayed delays = new Delayed();
+    public final ServableManager manager;
 
-    /** What the servables of ensembles were built on, by servable. */
+    /** The versions that each ensemble was built on, by servable. */
     final Map<FakeServable, List<FakeServable>> members = new ConcurrentHashMap<>();
 
-    /** Every step told, in order. */
+    /** All state changes in order. */
     final Queue<ServableState> news = new ConcurrentLinkedQueue<>();
 
-    private final Decider decider;
+    private final ManagerLoop decider;
 
-    Rig(ManagerOptions options) {
-        decider = new Decider(options, Clock.system(), delays);
-        manager = new Manager(decider);
+    public Rig(ManagerOptions options) {
+        decider = new ManagerLoop(options, Clock.system(), delays);
+        manager = new ServableManager(decider);
         var unused = manager.listen(news::add);
     }
 
@@ -50,14 +51,14 @@ final class Rig implements AutoCloseable {
         return decider.loadThreads();
     }
 
-    List<Phase> phases(String model, long version) {
+    public List<Phase> phases(String model, long version) {
         return news.stream()
                 .filter(s -> s.id().equals(new ServableId(model, version)))
                 .map(ServableState::phase)
                 .toList();
     }
 
-    /** Waits until something is so. */
+    /** Waits until a condition holds. */
     void until(BooleanSupplier condition) {
         long end = Clock.system().nanos() + 20_000_000_000L;
         while (!condition.getAsBoolean()) {
@@ -66,12 +67,11 @@ final class Rig implements AutoCloseable {
         }
     }
 
-    void awaitPhase(String model, long version, Phase phase) {
+    public void awaitPhase(String model, long version, Phase phase) {
         until(() -> phase(model, version) == phase);
     }
 
-    @Nullable
-    Phase phase(String model, long version) {
+    public @Nullable Phase phase(String model, long version) {
         return manager.states(model).stream()
                 .filter(s -> s.id().version() == version)
                 .map(ServableState::phase)
@@ -79,28 +79,28 @@ final class Rig implements AutoCloseable {
                 .orElse(null);
     }
 
-    /** Waits until the manager has taken note of everything told so far. */
-    void quiesce() throws Exception {
-        var unused = settle("nobody");
+    /** Waits until the manager has processed all events so far. */
+    public void quiesce() throws Exception {
+        var unused = settle("unknown");
     }
 
-    /** Lets the time pass until the next thing that waits for it. */
-    void passTime() {
+    /** Advances the time to the next delay. */
+    public void passTime() {
         until(() -> delays.waiting() > 0);
         delays.runNext();
     }
 
-    static void await(CountDownLatch latch) throws InterruptedException {
+    public static void await(CountDownLatch latch) throws InterruptedException {
         assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
     }
 
-    FakeLoader loader(String model, long version, String fingerprint) {
+    public FakeLoader loader(String model, long version, String fingerprint) {
         FakeLoader loader = new FakeLoader(model, version, fingerprint);
         loaders.add(loader);
         return loader;
     }
 
-    /** A loader that fails unless each of these models has a version that serves, and notes which it found. */
+    /** Creates a loader that fails unless each of these models has an available version, and records the versions. */
     FakeLoader ensemble(String model, long version, String fingerprint, String... on) {
         FakeLoader loader = loader(model, version, fingerprint);
         loader.dependencies = List.of(on);
@@ -121,28 +121,27 @@ final class Rig implements AutoCloseable {
         return loader;
     }
 
-    void aspire(String model, FakeLoader... wanted) {
+    public void aspire(String model, FakeLoader... wanted) {
         manager.aspire(model, Arrays.stream(wanted).map(Aspired::of).toList());
     }
 
-    List<ServableState> settle(String... models) throws Exception {
+    public List<ServableState> settle(String... models) throws Exception {
         return manager.settled(List.of(models)).toCompletableFuture().get(20, TimeUnit.SECONDS);
     }
 
-    ServableState state(String model, long version) {
+    public ServableState state(String model, long version) {
         return manager.states(model).stream()
                 .filter(s -> s.id().version() == version)
                 .findFirst()
                 .orElseThrow(() -> new AssertionError(model + " has " + manager.states(model)));
     }
 
-    String reason(String model, long version) {
+    public String reason(String model, long version) {
         String reason = state(model, version).reason();
         return reason == null ? "" : reason;
     }
 
-    @Nullable
-    FakeServable serving(ModelRef ref) {
+    public @Nullable FakeServable serving(ModelRef ref) {
         try (ServableHandle handle = manager.acquire(ref)) {
             return (FakeServable) handle.servable();
         } catch (ServingException e) {
@@ -150,13 +149,13 @@ final class Rig implements AutoCloseable {
         }
     }
 
-    String fingerprint(String model, long version) {
+    public String fingerprint(String model, long version) {
         FakeServable servable = serving(ModelRef.exact(model, version));
         return servable == null ? "" : servable.fingerprint;
     }
 
-    /** Closes, and checks that what was loaded was unloaded, once. */
-    void closeAndCheck(String as) {
+    /** Closes the manager and checks that everything that was loaded was unloaded once. */
+    public void closeAndCheck(String as) {
         assertThat(manager.close(Duration.ofSeconds(20))).as(as).isTrue();
         assertThat(manager.memoryBytes()).as(as).isZero();
         for (FakeLoader loader : loaders) {
@@ -170,8 +169,8 @@ final class Rig implements AutoCloseable {
         manager.close(Duration.ofSeconds(5));
     }
 
-    /** Keeps what is to run later. Thread-safe. */
-    static final class Delayed implements Delays {
+    /** Collects delayed tasks. Thread-safe. */
+    public static final class Delayed implements DelayScheduler {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
         @Override
@@ -202,7 +201,7 @@ final class Rig implements AutoCloseable {
             task.run();
         }
 
-        synchronized int waiting() {
+        public synchronized int waiting() {
             return tasks.size();
         }
 

@@ -6,7 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
-import io.nereid.lifecycle.Manager.Reached;
+import io.nereid.lifecycle.ServableManager.Reached;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelRef;
@@ -25,11 +26,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The acceptance cases of who watches versions, under the names they go by elsewhere.
+ * The test cases of TensorFlow Serving's {@code ServableStateMonitor}, under their original names.
  *
  * <table>
  * <caption>Cases without a counterpart</caption>
- * <tr><td>DisableBoundedLogging</td><td>no log of steps is kept; a listener may keep one</td></tr>
+ * <tr><td>DisableBoundedLogging</td><td>state changes are not logged; a listener can do that</td></tr>
  * </table>
  */
 @Timeout(60)
@@ -37,7 +38,7 @@ class ServableStateMonitorTest {
     private static final Duration LONG = Duration.ofMinutes(10);
 
     private final Rig rig = new Rig(ManagerOptions.DEFAULT
-            .withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING)
+            .withPolicy(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
             .withForgetAfter(Duration.ofSeconds(1))
             .withLoadNiceness(0));
 
@@ -167,7 +168,7 @@ class ServableStateMonitorTest {
         rig.aspire("m", slow, broken("m", 2));
         rig.awaitPhase("m", 2, Phase.FAILED);
         rig.quiesce();
-        assertThat(reached).as("one may still come").isNotDone();
+        assertThat(reached).as("a version may still be aspired").isNotDone();
         open(slow);
         assertThat(get(reached))
                 .isEqualTo(new Reached(false, Map.of(id("m", 1), Phase.FAILED, id("m", 2), Phase.FAILED)));
@@ -197,16 +198,16 @@ class ServableStateMonitorTest {
 
     @Test
     void notifyWhenServablesReachStateOnlyNotifiedOnce() throws Exception {
-        AtomicInteger told = new AtomicInteger();
+        AtomicInteger notified = new AtomicInteger();
         CompletableFuture<Reached> reached = until(Phase.AVAILABLE, ModelRef.latest("m"));
-        CompletableFuture<Void> counted = reached.thenRun(told::incrementAndGet);
+        CompletableFuture<Void> counted = reached.thenRun(notified::incrementAndGet);
         rig.aspire("m", rig.loader("m", 1, "a"));
         counted.get(20, TimeUnit.SECONDS);
         rig.aspire("m", rig.loader("m", 1, "b"), rig.loader("m", 2, "a"));
         var unused = rig.settle("m");
         rig.quiesce();
-        assertThat(told.get()).isEqualTo(1);
-        assertThat(get(reached).phases()).as("what was told stays").containsOnlyKeys(id("m", 1));
+        assertThat(notified.get()).isEqualTo(1);
+        assertThat(get(reached).phases()).as("the result does not change").containsOnlyKeys(id("m", 1));
     }
 
     @Test
@@ -214,7 +215,7 @@ class ServableStateMonitorTest {
         FakeLoader slow = gated("m", 1);
         CompletableFuture<Reached> reached = rig.manager
                 .waitUntil(
-                        List.of(ModelRef.latest("m"), ModelRef.latest("nobody")),
+                        List.of(ModelRef.latest("m"), ModelRef.latest("unknown")),
                         Phase.AVAILABLE,
                         Duration.ofSeconds(5))
                 .toCompletableFuture();
@@ -249,7 +250,7 @@ class ServableStateMonitorTest {
     }
 
     @Test
-    void nobodyWaitsBeyondTheEnd() throws Exception {
+    void waitsEndAtClose() throws Exception {
         CompletableFuture<Reached> reached = until(Phase.AVAILABLE, ModelRef.latest("m"));
         rig.quiesce();
         rig.close();

@@ -5,6 +5,7 @@ package io.nereid.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
@@ -19,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Models and ensembles that come, change, fail, adopt and go at random, with few threads to load them. */
+/** Models and ensembles that are added, changed, adopted and removed or fail at random, with few load threads. */
 @Timeout(120)
 class SimulationTest {
     private static final String[] PLAIN = {"a", "b", "c"};
@@ -34,7 +35,9 @@ class SimulationTest {
         ManagerOptions options = ManagerOptions.DEFAULT.withLoadThreads(1 + random.nextInt(2));
         if (seed % 4 == 0) {
             options = options.withPolicy(
-                    seed % 8 == 0 ? TransitionPolicy.RESOURCE_PRESERVING : TransitionPolicy.AVAILABILITY_PRESERVING);
+                    seed % 8 == 0
+                            ? AspiredVersionPolicy.RESOURCE_PRESERVING
+                            : AspiredVersionPolicy.AVAILABILITY_PRESERVING);
         }
         Rig rig = new Rig(options);
         for (int round = 0; round < 400; round++) {
@@ -74,13 +77,13 @@ class SimulationTest {
         rig.aspire(model, list.toArray(FakeLoader[]::new));
     }
 
-    /** The same for the same fingerprint; now and then a circle. */
+    /** Returns the same dependencies for the same fingerprint, sometimes with a circle. */
     private static String[] dependencies(String model, String fingerprint) {
         int n = fingerprint.charAt(1) - '0';
         return switch (model) {
             case "e" -> n == 0 ? new String[] {"a", "b"} : new String[] {n == 1 ? "b" : "g"};
             case "f" -> n == 0 ? new String[] {"e"} : new String[] {"e", "c"};
-            default -> n == 0 ? new String[] {"f", "nobody"} : new String[] {"f"};
+            default -> n == 0 ? new String[] {"f", "unknown"} : new String[] {"f"};
         };
     }
 
@@ -98,14 +101,14 @@ class SimulationTest {
                 rig.delays.runAll();
                 Thread.onSpinWait();
             }
-            // What a delay has just set going must settle too; from here on nothing sets anything going.
+            // Work that a delay has just started must settle too; after that nothing starts new work.
             try {
                 rig.manager.settled(all).toCompletableFuture().get(200, TimeUnit.MILLISECONDS);
                 still = true;
             } catch (TimeoutException e) {
                 still = false;
             }
-            // Settled is what is wanted; a load that nobody wants any more may still be under way.
+            // Aspired versions have settled; a load that was cancelled may still be in progress.
             still = still
                     && all.stream()
                             .flatMap(model -> rig.manager.states(model).stream())
@@ -133,7 +136,7 @@ class SimulationTest {
         }
     }
 
-    /** What serves only because its successors failed is not kept up to date. */
+    /** Returns whether a version is available only because its reload failed; it is not reloaded then. */
     private static boolean aspired(Rig rig, String model, ServableState state) {
         return rig.manager.states(model).stream()
                 .allMatch(s ->

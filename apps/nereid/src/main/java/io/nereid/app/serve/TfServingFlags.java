@@ -4,8 +4,8 @@ package io.nereid.app.serve;
 
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.lifecycle.LabelRule;
-import io.nereid.lifecycle.TransitionPolicy;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
+import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.layout.ModelServerConfig;
@@ -364,17 +364,19 @@ final class TfServingFlags {
                 .perModelBatching(perModelBatching)
                 .labelRule(
                         forceLabels
-                                ? LabelRule.ANY
-                                : labelsForUnavailable ? LabelRule.FIRST_ASSIGNMENT : LabelRule.SERVING)
+                                ? LabelAssignmentPolicy.ANY
+                                : labelsForUnavailable
+                                        ? LabelAssignmentPolicy.FIRST_ASSIGNMENT
+                                        : LabelAssignmentPolicy.SERVING)
                 .reloadTimeout(Duration.ofSeconds(reloadTimeoutSeconds))
                 .warmup(new EngineOptions.Warmup(
                         modelWarmup, Math.max(1, warmupIterations), Math.max(1, warmupThreads), warmupAllBatchSizes));
         if (aspired != null) {
             engine.transition(
                     switch (aspired) {
-                        case availability_preserving -> TransitionPolicy.AVAILABILITY_PRESERVING;
-                        case resource_preserving -> TransitionPolicy.RESOURCE_PRESERVING;
-                        case all_or_nothing -> TransitionPolicy.ALL_OR_NOTHING;
+                        case availability_preserving -> AspiredVersionPolicy.AVAILABILITY_PRESERVING;
+                        case resource_preserving -> AspiredVersionPolicy.RESOURCE_PRESERVING;
+                        case all_or_nothing -> AspiredVersionPolicy.ALL_OR_NOTHING;
                     });
         }
         if (numInitialLoadThreads != null) {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.options;
 
-import io.nereid.lifecycle.LabelRule;
-import io.nereid.lifecycle.TransitionPolicy;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
+import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.tfserving.BatchingParameters;
@@ -83,8 +83,8 @@ public record EngineOptions(
         Warmup warmup,
         Duration loadRetryInterval,
         int initialLoadThreads,
-        TransitionPolicy transition,
-        LabelRule labelRule,
+        AspiredVersionPolicy transition,
+        LabelAssignmentPolicy labelRule,
         Duration reloadTimeout) {
     /** Options for one repository that is read once, with one thread per processor. */
     public static EngineOptions of(Path repository) {
@@ -186,8 +186,8 @@ public record EngineOptions(
         private Warmup warmup = Warmup.DEFAULT;
         private Duration loadRetryInterval = Duration.ofSeconds(1);
         private int initialLoadThreads;
-        private TransitionPolicy transition = TransitionPolicy.ALL_OR_NOTHING;
-        private LabelRule labelRule = LabelRule.SERVING;
+        private AspiredVersionPolicy transition = AspiredVersionPolicy.ALL_OR_NOTHING;
+        private LabelAssignmentPolicy labelRule = LabelAssignmentPolicy.SERVING;
         private Duration reloadTimeout = Duration.ofSeconds(60);
 
         private Builder(List<Path> repositories) {
@@ -333,13 +333,13 @@ public record EngineOptions(
         }
 
         /** See {@link EngineOptions#transition}. */
-        public Builder transition(TransitionPolicy value) {
+        public Builder transition(AspiredVersionPolicy value) {
             this.transition = value;
             return this;
         }
 
         /** See {@link EngineOptions#labelRule}. */
-        public Builder labelRule(LabelRule value) {
+        public Builder labelRule(LabelAssignmentPolicy value) {
             this.labelRule = value;
             return this;
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.source;
 
-import io.nereid.lifecycle.Manager;
+import io.nereid.lifecycle.ServableManager;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
 import io.nereid.spi.Source.Aspired;
@@ -15,10 +15,10 @@ import java.util.TreeMap;
  * which is held while the manager is called, so that record and manager see the same order.
  */
 final class AspiredVersionsRecorder implements Source.Target {
-    private final Manager manager;
+    private final ServableManager manager;
     private final Map<String, List<Aspired>> aspired = new TreeMap<>();
 
-    AspiredVersionsRecorder(Manager manager) {
+    AspiredVersionsRecorder(ServableManager manager) {
         this.manager = manager;
     }
 

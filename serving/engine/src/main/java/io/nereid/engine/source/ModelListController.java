@@ -6,7 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.lifecycle.Manager;
+import io.nereid.lifecycle.ServableManager;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.SourceArbiter;
 import io.nereid.spi.ModelControl.ModelChange;
@@ -46,7 +46,7 @@ public final class ModelListController implements AutoCloseable {
 
     private final FileSystemStoragePathSource source;
     private final SourceArbiter gate;
-    private final Manager manager;
+    private final ServableManager manager;
     private final Duration timeout;
     private final VersionLabels labels;
     private final ScheduledExecutorService executor = Threads.timer("configure");
@@ -56,7 +56,7 @@ public final class ModelListController implements AutoCloseable {
     private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
 
     ModelListController(
-            FileSystemStoragePathSource source, SourceArbiter gate, Manager manager, EngineOptions options) {
+            FileSystemStoragePathSource source, SourceArbiter gate, ServableManager manager, EngineOptions options) {
         this.source = source;
         this.gate = gate;
         this.manager = manager;

@@ -10,7 +10,7 @@ import io.nereid.base.Threads;
 import io.nereid.engine.loading.EmbeddedLoader;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.servable.ServableFactory;
-import io.nereid.lifecycle.Manager;
+import io.nereid.lifecycle.ServableManager;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.ManagedModels;
 import io.nereid.repository.RepositorySource;
@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 public final class ModelSources implements AutoCloseable {
     private static final String REPOSITORY = "the repository";
 
-    private final Manager manager;
+    private final ServableManager manager;
     private final RepositorySource repository;
     private final ModelListController served;
     private final List<Source> others;
@@ -52,7 +52,7 @@ public final class ModelSources implements AutoCloseable {
             List<Backend> backends,
             LoaderFactory loaders,
             ServableFactory servables,
-            Manager manager,
+            ServableManager manager,
             Clock clock) {
         this.manager = manager;
         this.servables = servables;

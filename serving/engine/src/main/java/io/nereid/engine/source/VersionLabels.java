@@ -3,8 +3,8 @@
 package io.nereid.engine.source;
 
 import io.nereid.base.ServingException;
-import io.nereid.lifecycle.LabelRule;
-import io.nereid.lifecycle.Manager;
+import io.nereid.lifecycle.ServableManager;
+import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ServedModel;
@@ -28,15 +28,15 @@ final class VersionLabels {
     /** A factor for weights so small that a target with it gets requests only when no other target is available. */
     private static final double NEGLIGIBLE = 1e-12;
 
-    private final Manager manager;
-    private final LabelRule rule;
+    private final ServableManager manager;
+    private final LabelAssignmentPolicy rule;
     private Map<String, Map<String, Label>> desired = Map.of();
     /** The current meaning of the labels, without fallbacks to their new versions. */
     private final Map<String, Map<String, Label>> held = new HashMap<>();
 
     private boolean bridged;
 
-    VersionLabels(Manager manager, LabelRule rule) {
+    VersionLabels(ServableManager manager, LabelAssignmentPolicy rule) {
         this.manager = manager;
         this.rule = rule;
     }
@@ -146,11 +146,11 @@ final class VersionLabels {
     }
 
     private boolean due(@Nullable Label old, Label next, LongPredicate serves) {
-        if (next.equals(old) || rule == LabelRule.ANY) {
+        if (next.equals(old) || rule == LabelAssignmentPolicy.ANY) {
             return true;
         }
         if (old == null) {
-            return rule == LabelRule.FIRST_ASSIGNMENT
+            return rule == LabelAssignmentPolicy.FIRST_ASSIGNMENT
                     || next.targets().stream().anyMatch(t -> serves.test(t.version()));
         }
         return next.targets().stream().allMatch(t -> serves.test(t.version()) || names(old, t.version()));

@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.EngineRig;
-import io.nereid.lifecycle.LabelRule;
-import io.nereid.lifecycle.TransitionPolicy;
+import io.nereid.lifecycle.policy.AspiredVersionPolicy;
+import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.LoadOptions;
@@ -57,7 +57,9 @@ class ModelListControllerTest {
         rig.options.servedModels(List.of(rig.served("m"), rig.served("bad"), rig.served("nothing")));
         rig.start();
         assertThat(rig.states()).isEqualTo("bad 1 FAILED; m 1 AVAILABLE; nothing 1 FAILED");
-        assertThat(rig.ask(LATEST)).as("one bad model does not affect the others").isEqualTo(1);
+        assertThat(rig.ask(LATEST))
+                .as("one bad model does not affect the others")
+                .isEqualTo(1);
     }
 
     @Test
@@ -338,7 +340,7 @@ class ModelListControllerTest {
         rig.version("m", 1, "slow");
         rig.version("m", 2, "");
         rig.options
-                .transition(TransitionPolicy.AVAILABILITY_PRESERVING)
+                .transition(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
                 .servedModels(List.of(rig.served("m", Map.of("stable", Label.of(1), "canary", Label.of(2)), 1L, 2L)));
         CompletionStage<Void> start = rig.engine().start();
         rig.until(() -> rig.engine().index().get(0).labels().containsKey("canary"));
@@ -352,7 +354,7 @@ class ModelListControllerTest {
     @Test
     void aFirstAssignmentToAVersionThatDoesNotServeMayBeAllowed() throws Exception {
         rig.version("m", 1, "");
-        rig.options.labelRule(LabelRule.FIRST_ASSIGNMENT);
+        rig.options.labelRule(LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         rig.start();
         rig.configure(rig.served("m", Map.of("canary", Label.of(7), "stable", Label.of(1))));
         assertThat(rig.refusal(EngineRig.label("m", "canary")).code()).isEqualTo(ErrorCode.NOT_FOUND);
@@ -365,7 +367,7 @@ class ModelListControllerTest {
     @Test
     void anyAssignmentMayBeForced() throws Exception {
         rig.version("m", 1, "");
-        rig.options.labelRule(LabelRule.ANY);
+        rig.options.labelRule(LabelAssignmentPolicy.ANY);
         rig.start();
         rig.configure(rig.served("m", Map.of("stable", Label.of(1))));
         assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(7))))

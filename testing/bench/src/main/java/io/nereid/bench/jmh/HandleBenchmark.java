@@ -3,9 +3,9 @@
 package io.nereid.bench.jmh;
 
 import io.nereid.base.Clock;
-import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
+import io.nereid.lifecycle.ServableManager;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
@@ -56,14 +56,14 @@ public class HandleBenchmark {
     public int transitionsPerSecond;
 
     private final AtomicBoolean stop = new AtomicBoolean();
-    private Manager manager;
+    private ServableManager manager;
     private Thread churner;
     private long transitions;
 
     /** Creates a manager with two available versions, the higher of which is replaced continuously. */
     @Setup
     public void prepare() {
-        manager = new Manager(ManagerOptions.DEFAULT.withLoadNiceness(0), Clock.system());
+        manager = new ServableManager(ManagerOptions.DEFAULT.withLoadNiceness(0), Clock.system());
         aspire(2);
         manager.labels("m", Map.of("canary", new Label(List.of(new Share(1, 9), new Share(2, 1)), List.of())));
         churner = io.nereid.base.Threads.named("churn").newThread(this::churn);

@@ -1,0 +1,49 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle.policy;
+
+import io.nereid.spi.ServableState.Phase;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Loads all aspired versions, highest first, and unloads the versions that are no longer aspired only when all aspired
+ * ones are available. Immutable.
+ */
+final class AllOrNothingPolicy implements AspiredVersionPolicy {
+    @Override
+    public @Nullable Step next(List<VersionSnapshot> versions) {
+        int lowestUnwanted = -1;
+        int highestNew = -1;
+        boolean allServe = true;
+        for (int i = 0; i < versions.size(); i++) {
+            VersionSnapshot v = versions.get(i);
+            if (v.aspired()) {
+                allServe &= v.phase() == Phase.AVAILABLE;
+                if (v.phase() == Phase.TRACKED
+                        && (highestNew < 0
+                                || v.version() > versions.get(highestNew).version())) {
+                    highestNew = i;
+                }
+            } else if (v.phase() == Phase.AVAILABLE
+                    && (lowestUnwanted < 0
+                            || v.version() < versions.get(lowestUnwanted).version())) {
+                lowestUnwanted = i;
+            }
+        }
+        if (highestNew >= 0) {
+            return new Step(Step.Kind.LOAD, highestNew);
+        }
+        return lowestUnwanted < 0 || !allServe ? null : new Step(Step.Kind.UNLOAD, lowestUnwanted);
+    }
+
+    @Override
+    public boolean reloadsBeside() {
+        return true;
+    }
+
+    @Override
+    public boolean allOrNothing() {
+        return true;
+    }
+}
