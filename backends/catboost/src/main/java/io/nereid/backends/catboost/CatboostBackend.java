@@ -21,22 +21,30 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Models of CatBoost, in its binary format and as JSON. A model of numbers has one input of so many values as it has columns, not a number for
- * what is missing; one with categories has an input for each column, by name. The output {@code predict} is what the
- * library's {@code predict} gives; {@code predict_proba}, {@code predict_log_proba} and {@code margin}, the sums, are
- * given where the configuration names them or the parameter {@code prediction_type} asks for them:
+ * Serves CatBoost models in the binary format (CBM) and in JSON. A model with numeric columns only has one input with a
+ * value for each column, NaN for missing values; a model with categorical columns has one input per column, by name.
+ * The output {@code predict} equals the library's {@code predict}. Further outputs are {@code predict_proba},
+ * {@code predict_log_proba} and {@code margin}, the raw scores: when the configuration names them, or the parameter
+ * {@code prediction_type} selects them:
  *
  * <ul>
  *   <li>{@code prediction_type}: {@code Class}, {@code Probability}, {@code LogProbability} or {@code RawFormulaVal}
  * </ul>
  *
- * Thread-safe.
+ * For example, in {@code config.pbtxt}:
+ *
+ * <pre>{@code
+ * backend: "catboost"
+ * parameters { key: "prediction_type" value { string_value: "Probability" } }
+ * }</pre>
+ *
+ * <p>Thread-safe: has no state.
  */
 public final class CatboostBackend implements Backend {
     static final String NAME = "catboost";
     private static final List<String> FILES = List.of("model.cbm", "model.json");
     private static final String DAMAGED = "it may be damaged: save it again with model.save_model(";
-    /** Bytes by which a file is recognised. */
+    /** The number of leading bytes by which a format is recognised. */
     private static final int HEAD = 4096;
 
     /** For {@link java.util.ServiceLoader}. */
@@ -87,7 +95,7 @@ public final class CatboostBackend implements Backend {
         try (InputStream in = Files.newInputStream(file)) {
             long size = Files.size(file);
             if (size > Integer.MAX_VALUE - 64) {
-                throw refused(file, "it has " + size + " bytes (expected: < 2 GiB)", "make the model smaller");
+                throw invalid(file, "it has " + size + " bytes (expected: < 2 GiB)", "make the model smaller");
             }
             bytes = new byte[(int) size + JsonReader.SLACK];
             length = in.readNBytes(bytes, 0, (int) size);
@@ -100,22 +108,22 @@ public final class CatboostBackend implements Backend {
         }
         boolean binary = CbmReader.isCbm(bytes, length);
         String again = DAMAGED + (binary ? "\"model.cbm\")" : "\"model.json\", format=\"json\")");
-        Parsed parsed;
+        ParsedModel parsed;
         try {
-            parsed = binary ? CbmReader.read(bytes, length) : ModelReader.read(bytes, length);
+            parsed = binary ? CbmReader.read(bytes, length) : JsonModelReader.read(bytes, length);
         } catch (ServingException e) {
             String own = e.remedy();
-            throw refused(file, e.getMessage(), own == null ? again : own);
+            throw invalid(file, e.getMessage(), own == null ? again : own);
         } catch (ArithmeticException
                 | IndexOutOfBoundsException
                 | BufferUnderflowException
                 | IllegalArgumentException e) {
-            throw refused(file, "its contents do not fit each other", again);
+            throw invalid(file, "its contents do not fit each other", again);
         }
         return new CatboostModel(parsed, CatboostConfig.complete(parsed, config, context));
     }
 
-    private static ServingException refused(Path file, String why, String remedy) {
+    private static ServingException invalid(Path file, String why, String remedy) {
         return ServingException.invalidArgument("model file '" + file + "' cannot be loaded: " + why, remedy);
     }
 
@@ -127,7 +135,7 @@ public final class CatboostBackend implements Backend {
             Path file = directory.resolve(name).normalize();
             if (!file.startsWith(directory)) {
                 throw ServingException.invalidArgument(
-                        "model file '" + name + "' lies outside the version's directory",
+                        "model file '" + name + "' is outside the version directory",
                         "name a file inside " + directory);
             }
             if (Files.isRegularFile(file)) {
@@ -139,7 +147,7 @@ public final class CatboostBackend implements Backend {
                     "unable to find '" + directory.resolve(names.get(0)) + "' for model '" + config.name() + "'",
                     "put " + names.get(0) + " there, or name the file in default_model_filename");
         }
-        // Beside its JSON a model may lie in the binary format, too, which is read faster.
+        // When a model is there in both formats, the binary one is preferred, because it is read faster.
         return found.get(0);
     }
 }

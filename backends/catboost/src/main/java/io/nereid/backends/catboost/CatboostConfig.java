@@ -18,7 +18,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Checks a configuration against a model and fills in what it leaves open. Stateless. */
+/** Validates a configuration against a model and completes the fields that it leaves out. Stateless. */
 final class CatboostConfig {
     private static final String MATRIX = "input-0";
     private static final String PREDICTION_TYPE = "prediction_type";
@@ -31,19 +31,19 @@ final class CatboostConfig {
 
     private CatboostConfig() {}
 
-    /** @throws ServingException INVALID_ARGUMENT for a configuration that the model does not fit */
-    static ModelConfig complete(Parsed model, ModelConfig config, BackendContext context) {
+    /** @throws ServingException INVALID_ARGUMENT for a configuration that does not match the model */
+    static ModelConfig complete(ParsedModel model, ModelConfig config, BackendContext context) {
         int rows = config.maxBatchSize() >= 0 ? config.maxBatchSize() : context.autoComplete() ? rows(context) : 0;
         boolean batched = rows > 0;
         List<TensorSpec> inputs = config.inputs().isEmpty() ? inputs(model, batched) : config.inputs();
         List<TensorSpec> outputs = config.outputs();
         if (outputs.isEmpty()) {
-            Output asked = asked(model, config.parameters());
-            if (asked == null) {
+            PredictionType selected = selected(model, config.parameters());
+            if (selected == null) {
                 throw wrong(
                         config, "has prediction_type '" + config.parameters().get(PREDICTION_TYPE) + "'", types(model));
             }
-            outputs = List.of(spec(asked, model, batched));
+            outputs = List.of(spec(selected, model, batched));
         }
         ModelConfig complete = config.completed(
                 CatboostBackend.NAME,
@@ -68,18 +68,18 @@ final class CatboostConfig {
         return complete;
     }
 
-    /** Of the columns; made up where the file has none, or one twice. */
-    static List<String> names(Parsed model) {
+    /** The column names; generated where the file has none, or duplicates. */
+    static List<String> names(ParsedModel model) {
         List<String> names = new ArrayList<>();
         Set<String> seen = new HashSet<>();
-        for (Feature f : model.features()) {
+        for (FeatureColumn f : model.features()) {
             boolean own = !f.name().isEmpty() && seen.add(f.name());
             names.add(own ? f.name() : "x" + f.place());
         }
         return names;
     }
 
-    private static List<TensorSpec> inputs(Parsed model, boolean batched) {
+    private static List<TensorSpec> inputs(ParsedModel model, boolean batched) {
         if (!model.hasCategories()) {
             Shape shape = Shape.of(model.features().size());
             return List.of(new TensorSpec(MATRIX, DataType.FP32, batched ? shape : shape.prepend(-1)));
@@ -96,20 +96,20 @@ final class CatboostConfig {
         return inputs;
     }
 
-    /** An output as it is when the configuration does not say more. */
-    static TensorSpec spec(Output output, Parsed model, boolean batched) {
+    /** An output's default specification. */
+    static TensorSpec spec(PredictionType output, ParsedModel model, boolean batched) {
         int width = output.width(model);
         Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
         return new TensorSpec(output.toString(), output.type(model), batched ? shape : shape.prepend(-1));
     }
 
     /**
-     * The output that parameters, of a configuration or of a request, ask for.
+     * The output that the parameter {@code prediction_type} of a configuration or request selects.
      *
-     * @throws ServingException INVALID_ARGUMENT for one that the parameters of a request ask for in vain
+     * @throws ServingException INVALID_ARGUMENT for an unknown type, or one that the model does not support
      */
-    static Output asked(Parsed model, Map<String, Object> parameters, ModelConfig config) {
-        Output output = asked(model, parameters);
+    static PredictionType selected(ParsedModel model, Map<String, Object> parameters, ModelConfig config) {
+        PredictionType output = selected(model, parameters);
         if (output == null) {
             throw ServingException.invalidArgument("parameter 'prediction_type' is '" + parameters.get(PREDICTION_TYPE)
                     + "' (expected for model '" + config.name() + "': " + types(model) + ")");
@@ -117,20 +117,20 @@ final class CatboostConfig {
         return output;
     }
 
-    private static String types(Parsed model) {
+    private static String types(ParsedModel model) {
         return model.classifies() ? "Class, Probability, LogProbability or RawFormulaVal" : "RawFormulaVal or none";
     }
 
-    private static @Nullable Output asked(Parsed model, Map<String, ?> parameters) {
+    private static @Nullable PredictionType selected(ParsedModel model, Map<String, ?> parameters) {
         Object value = parameters.get(PREDICTION_TYPE);
         String type = value == null ? "" : value.toString().strip();
         if (type.isEmpty()) {
-            return Output.PREDICT;
+            return PredictionType.PREDICT;
         }
-        for (Output output : Output.values()) {
+        for (PredictionType output : PredictionType.values()) {
             if (output.predictionType.toLowerCase(Locale.ROOT).equals(type.toLowerCase(Locale.ROOT))
                     && output.suits(model)
-                    && (output != Output.PREDICT || model.classifies())) {
+                    && (output != PredictionType.PREDICT || model.classifies())) {
                 return output;
             }
         }
@@ -145,13 +145,13 @@ final class CatboostConfig {
                 return rows;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Reported below.
         }
         throw ServingException.invalidArgument(
                 "setting 'default-max-batch-size' is '" + text + "' (expected: a whole number >= 0)");
     }
 
-    private static void checkInputs(Parsed model, ModelConfig config) {
+    private static void checkInputs(ParsedModel model, ModelConfig config) {
         List<TensorSpec> feeds = config.feeds();
         int outer = config.batched() ? 0 : 1;
         if (!model.hasCategories() && feeds.size() == 1 && model.features().size() != 1) {
@@ -185,18 +185,18 @@ final class CatboostConfig {
                         config,
                         "has input '" + spec.name() + "' " + spec.dataType() + shape,
                         "columns " + names
-                                + ", TYPE_STRING or TYPE_INT64 for categories, TYPE_FP32 for numbers, one value a row");
+                                + ", TYPE_STRING or TYPE_INT64 for categories, TYPE_FP32 for numbers, one per row");
             }
         }
     }
 
-    private static void checkOutput(Parsed model, TensorSpec spec, ModelConfig config) {
-        Output output = Output.of(spec.name());
+    private static void checkOutput(ParsedModel model, TensorSpec spec, ModelConfig config) {
+        PredictionType output = PredictionType.of(spec.name());
         if (output == null || !output.suits(model)) {
             throw wrong(
                     config,
                     "has output '" + spec.name() + "'",
-                    model.classifies() ? Arrays.toString(Output.values()) : "predict or margin");
+                    model.classifies() ? Arrays.toString(PredictionType.values()) : "predict or margin");
         }
         int width = output.width(model);
         int outer = config.batched() ? 0 : 1;

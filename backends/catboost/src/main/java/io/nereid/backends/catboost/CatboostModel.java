@@ -13,21 +13,21 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** A loaded model that all its invocations share. Immutable. */
+/** A loaded model, shared by all its instances. Immutable. */
 final class CatboostModel implements BackendModel {
-    /** Steps through trees that take a few tens of microseconds at most. */
+    /** The number of steps through trees that takes a few tens of microseconds at most. */
     private static final long TINY = 10_000;
 
-    private final Parsed parsed;
+    private final ParsedModel parsed;
     private final ModelConfig config;
     private final ModelTraits traits;
     private final Map<String, Signature> signatures;
 
-    CatboostModel(Parsed parsed, ModelConfig config) {
+    CatboostModel(ParsedModel parsed, ModelConfig config) {
         this.parsed = parsed;
         this.config = config;
         Map<String, Signature> each = new TreeMap<>();
-        for (Output output : Output.values()) {
+        for (PredictionType output : PredictionType.values()) {
             if (output.suits(parsed)) {
                 each.put(
                         output.toString(),
@@ -45,7 +45,7 @@ final class CatboostModel implements BackendModel {
                 1, true, config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY, false, true);
     }
 
-    Parsed parsed() {
+    ParsedModel parsed() {
         return parsed;
     }
 
@@ -61,22 +61,22 @@ final class CatboostModel implements BackendModel {
 
     @Override
     public ModelInstance newInvocation() {
-        return new CatboostInvocation(this, config.fetches());
+        return new CatboostModelInstance(this, config.fetches());
     }
 
-    /** One for each type of prediction, named as its output is. */
+    /** One signature for each prediction type, with the name of its output. */
     @Override
     public Map<String, Signature> signatures() {
         return signatures;
     }
 
-    /** {@code prediction_type}, as in CatBoost's own {@code predict}. */
+    /** Selects the signature by the request parameter {@code prediction_type}, as in CatBoost's {@code predict}. */
     @Override
     public String signature(Map<String, Object> parameters) {
         if (!parameters.containsKey("prediction_type")) {
             return "";
         }
-        return CatboostConfig.asked(parsed, parameters, config).toString();
+        return CatboostConfig.selected(parsed, parameters, config).toString();
     }
 
     @Override
@@ -86,10 +86,10 @@ final class CatboostModel implements BackendModel {
             throw ServingException.invalidArgument("model '" + config.name() + "' has no signature '" + signature
                     + "' (expected: " + String.join(", ", signatures.keySet()) + ")");
         }
-        return new CatboostInvocation(this, found.outputs());
+        return new CatboostModelInstance(this, found.outputs());
     }
 
-    /** Everything lies in the heap. */
+    /** Returns 0: all memory is on the heap. */
     @Override
     public long memoryBytes() {
         return 0;

@@ -4,7 +4,7 @@ package io.nereid.backends.catboost;
 
 import io.nereid.backends.catboost.Ctr.Element;
 import io.nereid.backends.catboost.Ctr.Part;
-import io.nereid.backends.catboost.Ensemble.Exact;
+import io.nereid.backends.catboost.TreeEnsemble.Exact;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import java.nio.ByteBuffer;
@@ -18,29 +18,30 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a model from the binary format: {@code CBM1}, the length and the FlatBuffers message of the model, then the parts
- * that it names, of which what was counted of categories is one message for each kind of combination. Confined to one call.
+ * Reads a model in CatBoost's binary format: the magic {@code CBM1}, the length and the FlatBuffers message of the
+ * model, then the parts that it lists. The part with the counts of categorical features has one message per combination
+ * (CTR base). Confined to one call.
  */
 final class CbmReader {
     private static final String VERSION = "FlabuffersModel_v1";
     private static final String COUNTS = "static_provider_v1";
     private static final byte[] MAGIC = {'C', 'B', 'M', '1'};
-    /** A place of a table of hashes that holds none. */
+    /** Marks an empty slot of a hash table. */
     private static final long NONE = -1;
 
     private static final int MOST_OUTPUTS = 1 << 14;
 
-    private final List<Feature> floats = new ArrayList<>();
-    private final List<Feature> categories = new ArrayList<>();
+    private final List<FeatureColumn> floats = new ArrayList<>();
+    private final List<FeatureColumn> categories = new ArrayList<>();
     private final List<Exact> exact = new ArrayList<>();
     private final List<Ctr> ctrs = new ArrayList<>();
     private final Map<Base, Ctr.Table> counted = new HashMap<>();
-    /** By number of a split its slot and what is asked of it. */
+    /** By index of a split, the feature that it tests; {@link #bins} has the bin that it compares. */
     private int[] slots = {};
 
     private int[] bins = {};
 
-    /** What combinations have in common that count alike. */
+    /** What CTR features share when they use the same counts. */
     private record Base(Ctr.Kind kind, List<Element> elements) {}
 
     private CbmReader() {}
@@ -50,45 +51,46 @@ final class CbmReader {
     }
 
     /**
-     * The model in the first {@code length} bytes.
+     * Reads the model in the first {@code length} bytes.
      *
-     * @throws ServingException INVALID_ARGUMENT for what is damaged, or has what is not served
-     * @throws IndexOutOfBoundsException and other faults of looking where nothing is, for what is damaged
+     * @throws ServingException INVALID_ARGUMENT for a damaged model, or one with unsupported features
+     * @throws IndexOutOfBoundsException and similar, for a damaged model whose offsets point outside of it
      */
-    static Parsed read(byte[] bytes, int length) {
+    static ParsedModel read(byte[] bytes, int length) {
         ByteBuffer file = ByteBuffer.wrap(bytes, 0, length).slice().order(ByteOrder.LITTLE_ENDIAN);
         return new CbmReader().model(file.position(MAGIC.length));
     }
 
-    /** The next so many bytes, whose number stands before them. */
-    private static FlatTable message(ByteBuffer file) {
+    /** Reads the next message, which its length precedes. */
+    private static FlatBuffersTable message(ByteBuffer file) {
         int length = file.getInt();
         if (length < 8 || length > file.remaining()) {
-            throw ModelReader.bad("it ends within a part of " + Integer.toUnsignedString(length) + " bytes");
+            throw JsonModelReader.bad(
+                    "it is truncated within a part of " + Integer.toUnsignedString(length) + " bytes");
         }
         ByteBuffer part = file.slice(file.position(), length).order(ByteOrder.LITTLE_ENDIAN);
         file.position(file.position() + length);
-        return FlatTable.root(part);
+        return FlatBuffersTable.root(part);
     }
 
-    private Parsed model(ByteBuffer file) {
-        FlatTable core = message(file);
+    private ParsedModel model(ByteBuffer file) {
+        FlatBuffersTable core = message(file);
         if (!core.text(0).equals(VERSION)) {
-            throw ModelReader.bad("it is of the version '" + core.text(0) + "' (expected: '" + VERSION + "')");
+            throw JsonModelReader.bad("it is of the version '" + core.text(0) + "' (expected: '" + VERSION + "')");
         }
-        FlatTable trees = core.table(1);
+        FlatBuffersTable trees = core.table(1);
         if (trees == null) {
-            throw ModelReader.bad("it has no trees");
+            throw JsonModelReader.bad("it has no trees");
         }
         if (!trees.tables(12).isEmpty()) {
-            throw ModelReader.unsupported("text features");
+            throw JsonModelReader.unsupported("text features");
         }
         if (!trees.tables(18).isEmpty() || !trees.tables(13).isEmpty()) {
-            throw ModelReader.unsupported("embedding features");
+            throw JsonModelReader.unsupported("embedding features");
         }
         for (String part : core.texts(3)) {
             if (!part.equals(COUNTS)) {
-                throw ModelReader.unsupported("parts of the kind '" + part + "'");
+                throw JsonModelReader.unsupported("parts of the kind '" + part + "'");
             }
             columns(trees);
             for (int left = file.getInt(); left > 0; left--) {
@@ -99,64 +101,66 @@ final class CbmReader {
             columns(trees);
         }
         splits(trees);
-        return Description.of(ensemble(trees), floats, categories, about(core));
+        return ModelInfoReader.of(ensemble(trees), floats, categories, about(core));
     }
 
-    private void columns(FlatTable trees) {
+    private void columns(FlatBuffersTable trees) {
         if (!floats.isEmpty() || !categories.isEmpty()) {
-            throw ModelReader.bad("it has counts of categories twice");
+            throw JsonModelReader.bad("it has counts of categories twice");
         }
-        for (FlatTable f : trees.tables(5)) {
+        for (FlatBuffersTable f : trees.tables(5)) {
             float[] borders = f.reals(3);
             for (int i = 0; i < borders.length; i++) {
                 if (Float.isNaN(borders[i]) || (i > 0 && !(borders[i] > borders[i - 1]))) {
-                    throw ModelReader.bad("borders of a column do not ascend");
+                    throw JsonModelReader.bad("borders of a column do not ascend");
                 }
             }
-            Feature.Nan nan = f.small(5, 0) == 2 ? Feature.Nan.ABOVE : Feature.Nan.BELOW;
-            floats.add(new Feature(f.text(4), place(f, 1, floats.size()), false, borders, nan));
+            FeatureColumn.Nan nan = f.small(5, 0) == 2 ? FeatureColumn.Nan.ABOVE : FeatureColumn.Nan.BELOW;
+            floats.add(new FeatureColumn(f.text(4), place(f, 1, floats.size()), false, borders, nan));
         }
-        for (FlatTable f : trees.tables(4)) {
-            categories.add(
-                    new Feature(f.text(2), place(f, 0, categories.size()), true, new float[0], Feature.Nan.BELOW));
+        for (FlatBuffersTable f : trees.tables(4)) {
+            categories.add(new FeatureColumn(
+                    f.text(2), place(f, 0, categories.size()), true, new float[0], FeatureColumn.Nan.BELOW));
         }
     }
 
-    private static int place(FlatTable feature, int field, int number) {
+    private static int place(FlatBuffersTable feature, int field, int number) {
         int place = feature.whole(field + 1, -1);
         if (feature.whole(field, -1) != number || place < 0) {
             throw ServingException.invalidArgument(
-                    "its columns have gaps", "save the model without drop_unused_features()");
+                    "its column indexes have gaps", "save the model without drop_unused_features()");
         }
         return place;
     }
 
-    private Base base(@Nullable FlatTable base) {
-        FlatTable combination = base == null ? null : base.table(0);
+    private Base base(@Nullable FlatBuffersTable base) {
+        FlatBuffersTable combination = base == null ? null : base.table(0);
         if (base == null || combination == null) {
-            throw ModelReader.bad("a combination of categories has no columns");
+            throw JsonModelReader.bad("a combination of categories has no columns");
         }
         List<Element> elements = new ArrayList<>();
         for (int column : combination.wholes(0)) {
-            elements.add(new Element(Part.CATEGORY, ModelReader.within(categories, column), 0, 0));
+            elements.add(new Element(Part.CATEGORY, JsonModelReader.within(categories, column), 0, 0));
         }
         ByteBuffer above = combination.list(1, 8);
         while (above.hasRemaining()) {
-            int column = ModelReader.within(floats, above.getInt());
+            int column = JsonModelReader.within(floats, above.getInt());
             elements.add(new Element(Part.NUMBER_ABOVE, column, above.getFloat(), 0));
         }
         ByteBuffer is = combination.list(2, 8);
         while (is.hasRemaining()) {
-            elements.add(new Element(Part.CATEGORY_IS, ModelReader.within(categories, is.getInt()), 0, is.getInt()));
+            elements.add(
+                    new Element(Part.CATEGORY_IS, JsonModelReader.within(categories, is.getInt()), 0, is.getInt()));
         }
         int kind = base.small(1, 0);
         if (kind < 0 || kind >= Ctr.Kind.values().length) {
-            throw ModelReader.unsupported("combinations of the kind " + kind);
+            throw JsonModelReader.unsupported("combinations of the kind " + kind);
         }
         return new Base(Ctr.Kind.values()[kind], List.copyOf(elements));
     }
 
-    private void counts(FlatTable table) {
+    /** Reads the counts of one CTR base: a hash table whose entries (hash, row number) refer to rows of a blob. */
+    private void counts(FlatBuffersTable table) {
         Base base = base(table.table(0));
         int width = switch (base.kind()) {
             case BINARIZED_TARGET_MEAN_VALUE, FLOAT_TARGET_MEAN_VALUE -> 2;
@@ -182,7 +186,7 @@ final class CbmReader {
             hashes[n] = places.getLong(at);
             long row = Integer.toUnsignedLong(places.getInt(at + 8));
             if (row >= rows) {
-                throw ModelReader.bad("a combination of categories has no counts");
+                throw JsonModelReader.bad("a combination of categories has no counts");
             }
             for (int c = 0; c < width; c++) {
                 int from = (int) (4 * (row * width + c));
@@ -193,27 +197,29 @@ final class CbmReader {
         counted.put(base, Ctr.Table.of(hashes, counts, width, table.whole(3, 0)));
     }
 
-    /** Numbers what trees may ask: each border of a number, each category of its own, each border of a combination. */
-    private void splits(FlatTable trees) {
+    /**
+     * Numbers all splits in CatBoost's order: borders of numeric columns, one-hot categories, borders of CTR features.
+     */
+    private void splits(FlatBuffersTable trees) {
         List<int[]> all = new ArrayList<>();
         for (int i = 0; i < floats.size(); i++) {
             for (int b = 0; b < floats.get(i).borders().length; b++) {
                 all.add(new int[] {i, b});
             }
         }
-        for (FlatTable one : trees.tables(6)) {
-            int column = ModelReader.within(categories, one.whole(0, -1));
+        for (FlatBuffersTable one : trees.tables(6)) {
+            int column = JsonModelReader.within(categories, one.whole(0, -1));
             for (int value : one.wholes(1)) {
                 all.add(new int[] {floats.size() + exact.size(), 0});
                 exact.add(new Exact(column, value));
             }
         }
-        for (FlatTable one : trees.tables(7)) {
-            FlatTable c = one.table(0);
+        for (FlatBuffersTable one : trees.tables(7)) {
+            FlatBuffersTable c = one.table(0);
             Base base = base(c == null ? null : c.table(0));
             Ctr.Table table = counted.get(base);
             if (c == null || table == null) {
-                throw ModelReader.bad("a combination of categories was not counted");
+                throw JsonModelReader.bad("a combination of categories has no counts");
             }
             float[] borders = one.reals(1);
             for (int b = 0; b < borders.length; b++) {
@@ -234,13 +240,13 @@ final class CbmReader {
         bins = all.stream().mapToInt(s -> s[1]).toArray();
     }
 
-    private Ensemble ensemble(FlatTable trees) {
+    private TreeEnsemble ensemble(FlatBuffersTable trees) {
         int outputs = trees.whole(0, 0);
-        int[] asked = trees.wholes(1);
+        int[] splitIndexes = trees.wholes(1);
         int[] sizes = trees.wholes(2);
         double[] leaves = trees.wides(8);
         if (outputs < 1 || outputs > MOST_OUTPUTS || leaves.length % outputs != 0) {
-            throw ModelReader.bad("it has " + leaves.length + " leaf values for " + outputs + " sums");
+            throw JsonModelReader.bad("it has " + leaves.length + " leaf values for " + outputs + " sums");
         }
         double[] biases = trees.wides(16);
         if (biases.length == 0) {
@@ -248,38 +254,39 @@ final class CbmReader {
             Arrays.fill(biases, trees.wide(15, 0));
         }
         if (biases.length != outputs) {
-            throw ModelReader.bad("it has " + biases.length + " biases for " + outputs + " sums");
+            throw JsonModelReader.bad("it has " + biases.length + " biases for " + outputs + " sums");
         }
         double scale = trees.wide(14, 1);
         ByteBuffer steps = trees.list(10, 4);
         return steps.hasRemaining()
-                ? others(steps, trees.wholes(11), asked, sizes, leaves, outputs, scale, biases)
-                : symmetric(asked, sizes, leaves, outputs, scale, biases);
+                ? nonSymmetric(steps, trees.wholes(11), splitIndexes, sizes, leaves, outputs, scale, biases)
+                : symmetric(splitIndexes, sizes, leaves, outputs, scale, biases);
     }
 
-    private Ensemble symmetric(int[] asked, int[] sizes, double[] leaves, int outputs, double scale, double[] biases) {
+    private TreeEnsemble symmetric(
+            int[] splitIndexes, int[] sizes, double[] leaves, int outputs, double scale, double[] biases) {
         int[] starts = new int[sizes.length + 1];
         int[] leafStarts = new int[sizes.length];
         int leaf = 0;
         for (int t = 0; t < sizes.length; t++) {
             if (sizes[t] < 0 || sizes[t] > 24) {
-                throw ModelReader.bad("a tree has " + sizes[t] + " splits");
+                throw JsonModelReader.bad("a tree has " + sizes[t] + " splits");
             }
             leafStarts[t] = leaf;
             starts[t + 1] = Math.addExact(starts[t], sizes[t]);
             leaf = Math.addExact(leaf, 1 << sizes[t]);
         }
-        if (starts[sizes.length] != asked.length || (long) leaf * outputs != leaves.length) {
-            throw ModelReader.bad("its trees have " + starts[sizes.length] + " splits and " + leaf + " leaves of "
-                    + asked.length + " and " + leaves.length / outputs);
+        if (starts[sizes.length] != splitIndexes.length || (long) leaf * outputs != leaves.length) {
+            throw JsonModelReader.bad("its trees have " + starts[sizes.length] + " splits and " + leaf + " leaves of "
+                    + splitIndexes.length + " and " + leaves.length / outputs);
         }
-        int[] splitSlots = new int[asked.length];
-        int[] splitBins = new int[asked.length];
-        for (int i = 0; i < asked.length; i++) {
-            splitSlots[i] = slots[asked[i]];
-            splitBins[i] = bins[asked[i]];
+        int[] splitSlots = new int[splitIndexes.length];
+        int[] splitBins = new int[splitIndexes.length];
+        for (int i = 0; i < splitIndexes.length; i++) {
+            splitSlots[i] = slots[splitIndexes[i]];
+            splitBins[i] = bins[splitIndexes[i]];
         }
-        return new Ensemble(
+        return new TreeEnsemble(
                 floats,
                 categories.size(),
                 exact,
@@ -296,19 +303,22 @@ final class CbmReader {
                 biases);
     }
 
-    /** Nodes say how far it is to what follows a no and a yes; nothing follows a leaf, and either side may be one. */
-    private Ensemble others(
+    /**
+     * Reads non-symmetric trees. A node stores the offsets of its children for no and yes; an offset of 0 means that
+     * this side is a leaf.
+     */
+    private TreeEnsemble nonSymmetric(
             ByteBuffer steps,
             int[] leafOf,
-            int[] asked,
+            int[] splitIndexes,
             int[] sizes,
             double[] leaves,
             int outputs,
             double scale,
             double[] biases) {
         int nodes = steps.limit() / 4;
-        if (leafOf.length != nodes || asked.length != nodes) {
-            throw ModelReader.bad("its trees have " + nodes + " nodes of " + asked.length);
+        if (leafOf.length != nodes || splitIndexes.length != nodes) {
+            throw JsonModelReader.bad("its trees have " + nodes + " nodes of " + splitIndexes.length);
         }
         int[] numbers = new int[nodes];
         int inner = 0;
@@ -326,22 +336,22 @@ final class CbmReader {
         for (int t = 0; t < sizes.length; t++) {
             int end = Math.addExact(first, sizes[t]);
             if (sizes[t] < 1 || end > nodes) {
-                throw ModelReader.bad("a tree has " + sizes[t] + " nodes");
+                throw JsonModelReader.bad("a tree has " + sizes[t] + " nodes");
             }
             starts[t] = done;
             leafStarts[t] = numbers[first] < 0 ? ~numbers[first] : 0;
             if (numbers[first] < 0 && sizes[t] > 1) {
-                throw ModelReader.bad("a tree of one leaf has " + sizes[t] + " nodes");
+                throw JsonModelReader.bad("a tree of one leaf has " + sizes[t] + " nodes");
             }
             for (int i = first; i < end; i++) {
                 if (numbers[i] >= 0) {
-                    splitSlots[done] = slots[asked[i]];
-                    splitBins[done] = bins[asked[i]];
+                    splitSlots[done] = slots[splitIndexes[i]];
+                    splitBins[done] = bins[splitIndexes[i]];
                     int[] next = new int[2];
                     for (int side = 0; side < 2; side++) {
                         int far = Short.toUnsignedInt(steps.getShort(4 * i + 2 * side));
                         if (i + far >= end) {
-                            throw ModelReader.bad("a node leads out of its tree");
+                            throw JsonModelReader.bad("a node has a child outside of its tree");
                         }
                         next[side] = far == 0 ? ~leaf(leafOf[i], leaves.length, outputs) : numbers[i + far];
                     }
@@ -353,9 +363,9 @@ final class CbmReader {
         }
         starts[sizes.length] = done;
         if (first != nodes) {
-            throw ModelReader.bad("its trees have " + first + " nodes of " + nodes);
+            throw JsonModelReader.bad("its trees have " + first + " nodes of " + nodes);
         }
-        return new Ensemble(
+        return new TreeEnsemble(
                 floats,
                 categories.size(),
                 exact,
@@ -374,22 +384,22 @@ final class CbmReader {
 
     private static int leaf(int value, int values, int outputs) {
         if (value < 0 || value % outputs != 0 || value > values - outputs) {
-            throw ModelReader.bad("a node asks for leaf value " + Integer.toUnsignedString(value) + " of " + values);
+            throw JsonModelReader.bad("a node uses leaf value " + Integer.toUnsignedString(value) + " of " + values);
         }
         return value / outputs;
     }
 
-    /** What the file says of itself, of which some are documents. */
-    private static Map<String, Object> about(FlatTable core) {
+    /** The model's key-value metadata; some values are JSON documents. */
+    private static Map<String, Object> about(FlatBuffersTable core) {
         Map<String, Object> about = new HashMap<>();
-        for (FlatTable pair : core.tables(2)) {
+        for (FlatBuffersTable pair : core.tables(2)) {
             String key = pair.text(0);
             String value = pair.text(1);
             if (key.equals("params") || key.equals("class_params")) {
                 byte[] text = value.getBytes(StandardCharsets.UTF_8);
                 JsonReader in = new JsonReader(64);
                 in.reset(Arrays.copyOf(text, text.length + JsonReader.SLACK), 0, text.length);
-                Object document = Json.value(in);
+                Object document = JsonNodes.value(in);
                 about.put(key, document == null ? Map.of() : document);
             } else {
                 about.put(key, value);

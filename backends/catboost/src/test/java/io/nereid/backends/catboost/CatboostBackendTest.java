@@ -36,7 +36,7 @@ class CatboostBackendTest {
         return new TensorSpec(name, type, Shape.of(1), false, false, Shape.SCALAR);
     }
 
-    private void refused(String file, byte[] bytes, String... words) {
+    private void rejected(String file, byte[] bytes, String... words) {
         ModelLocation source = References.laidOut(directory, "m", file, bytes);
         assertThatThrownBy(() -> References.BACKEND
                         .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))
@@ -169,10 +169,10 @@ class CatboostBackendTest {
     void hashesAreThoseThatTheFilesTell() {
         int compared = 0;
         for (String name : List.of("cat-two", "cat-words-min")) {
-            JsonNode told = References.json(name).get("features_info").get("cat_features_hash");
-            for (JsonNode one : told) {
+            JsonNode hashes = References.json(name).get("features_info").get("cat_features_hash");
+            for (JsonNode one : hashes) {
                 byte[] text = one.get("value").asText().getBytes(StandardCharsets.UTF_8);
-                assertThat(CategoryHash.of(text, text.length))
+                assertThat(CityHash64.of(text, text.length))
                         .as(one.get("value").asText())
                         .isEqualTo((int) one.get("hash").asLong());
                 compared++;
@@ -245,18 +245,18 @@ class CatboostBackendTest {
             b.putInt(at, base + 300_000 - at);
         }
         b.putInt(base + 300_000, 700_000);
-        refused("model.cbm", b.array(), "lie over each other");
+        rejected("model.cbm", b.array(), "vectors overlap");
     }
 
     @Test
     void whatIsNotServedIsRefusedByName() {
         String text = new String(References.bytes("two"), StandardCharsets.UTF_8);
-        refused(
+        rejected(
                 "model.json",
                 text.replace("\"FloatFeature\"", "\"OnlineText\"").getBytes(StandardCharsets.UTF_8),
                 "OnlineText",
                 "model.py");
-        refused("model.json", "{}".getBytes(StandardCharsets.UTF_8), "features_info");
+        rejected("model.json", "{}".getBytes(StandardCharsets.UTF_8), "features_info");
     }
 
     @Test

@@ -20,14 +20,22 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves model directories of MLflow: reads {@code MLmodel} and has the model inside loaded by the backend of its flavour.
- * A signature that names columns makes them the inputs, one value a row each; one of tensors says their types. Parameter:
+ * Serves MLflow model directories: reads {@code MLmodel}, and delegates the model inside to the backend of its flavor.
+ * The columns of a signature become the model's inputs, with one value per row each; a signature of tensors determines
+ * the types of inputs. Parameter:
  *
  * <ul>
- *   <li>{@code inputs}: {@code matrix} to have the inputs of the model inside in spite of a signature with columns
+ *   <li>{@code inputs}: {@code matrix} to expose the inputs of the model inside although the signature has columns
  * </ul>
  *
- * Further parameters are the other backend's. Thread-safe: keeps nothing that changes.
+ * Further parameters are passed to the other backend. For example, in {@code config.pbtxt}:
+ *
+ * <pre>{@code
+ * backend: "mlflow"
+ * parameters { key: "inputs" value { string_value: "matrix" } }
+ * }</pre>
+ *
+ * <p>Thread-safe: immutable.
  */
 public final class MlflowBackend implements Backend {
     static final String NAME = "mlflow";
@@ -42,7 +50,7 @@ public final class MlflowBackend implements Backend {
         this(List.of());
     }
 
-    /** With backends to hand over to where the context has none. */
+    /** With backends to delegate to when the context has none of that name. */
     MlflowBackend(List<Backend> others) {
         this.others = List.copyOf(others);
     }
@@ -94,7 +102,7 @@ public final class MlflowBackend implements Backend {
                 if (unavailable != null) {
                     throw ServingException.of(
                             ErrorCode.FAILED_PRECONDITION,
-                            "model '" + config.name() + "' has the flavour '" + flavor.name() + "', and the backend '"
+                            "model '" + config.name() + "' has the flavor '" + flavor.name() + "', and the backend '"
                                     + backend.name() + "' cannot work here: " + unavailable);
                 }
                 return backend;
@@ -102,12 +110,12 @@ public final class MlflowBackend implements Backend {
         }
         throw ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
-                "model '" + config.name() + "' has the flavour '" + flavor.name() + "', which needs the backend '"
-                        + flavor.backend() + "', and this server has none",
+                "model '" + config.name() + "' has the flavor '" + flavor.name() + "', which needs the backend '"
+                        + flavor.backend() + "', which this server does not have",
                 "see 'nereid plugins list', or log the model in the flavour onnx");
     }
 
-    /** One model on its way. Confined to one thread. */
+    /** The load of one model. Confined to one thread. */
     private record Loading(
             ModelLocation source,
             ModelConfig config,
@@ -115,7 +123,7 @@ public final class MlflowBackend implements Backend {
             MlModel model,
             Flavor flavor,
             Backend backend) {
-        /** The model under its signature. */
+        /** Loads the model, and adapts it to its signature. */
         BackendModel adapted() {
             MlModel.Schema schema = model.inputs();
             boolean columns = schema != null
@@ -128,14 +136,14 @@ public final class MlflowBackend implements Backend {
             }
             BackendModel loaded = load(inside.build(), true);
             try {
-                List<Port> ports = schema == null
-                        ? Port.same(loaded.config())
+                List<InputMapping> ports = schema == null
+                        ? InputMapping.same(loaded.config())
                         : columns
-                                ? Port.columns(loaded.config(), schema, config.name())
-                                : Port.tensors(loaded.config(), schema);
+                                ? InputMapping.columns(loaded.config(), schema, config.name())
+                                : InputMapping.tensors(loaded.config(), schema);
                 List<TensorSpec> inputs = columns && schema != null
                         ? inputs(schema, loaded.config().batched())
-                        : Port.specs(ports);
+                        : InputMapping.specs(ports);
                 ModelConfig complete = complete(loaded.config(), inputs);
                 return new MlflowModel(loaded, complete, ports, flavor.labels());
             } catch (RuntimeException e) {
@@ -144,15 +152,15 @@ public final class MlflowBackend implements Backend {
             }
         }
 
-        /** The model with the inputs that its configuration has, which are those of the model inside. */
+        /** Loads the model with the configured inputs, which must be those of the model inside. */
         BackendModel asConfigured() {
             BackendModel loaded = load(inside().build(), context.autoComplete());
             ModelConfig complete = complete(loaded.config(), loaded.config().inputs());
-            return new MlflowModel(loaded, complete, Port.same(loaded.config()), flavor.labels());
+            return new MlflowModel(loaded, complete, InputMapping.same(loaded.config()), flavor.labels());
         }
 
         private BackendModel load(ModelConfig inside, boolean complete) {
-            // Clients of MLflow send tables of any length.
+            // Clients of MLflow send tables of any length, so the model must accept batches.
             Map<String, String> settings = new HashMap<>(context.settings());
             settings.putIfAbsent(MAX_ROWS, String.valueOf(ROWS));
             BackendContext its = new BackendContext(
@@ -166,31 +174,31 @@ public final class MlflowBackend implements Backend {
             if (!flavor.wrapped()) {
                 return backend.load(source, inside, its);
             }
-            LightgbmWrapper.Content content =
-                    LightgbmWrapper.read(source.versionDirectory().resolve(flavor.modelFile()), flavor.labels());
+            LightgbmSkopsReader.Content content =
+                    LightgbmSkopsReader.read(source.versionDirectory().resolve(flavor.modelFile()), flavor.labels());
             Map<String, String> parameters = new HashMap<>(inside.parameters());
             if (content.best() > 0) {
-                // As the class's own predict.
+                // The predict method of the scikit-learn class uses the iterations up to the best one.
                 parameters.putIfAbsent("iteration_range", "0," + content.best());
             }
-            Path directory = LightgbmWrapper.laidOut(content.booster(), context.scratch());
+            Path directory = LightgbmSkopsReader.laidOut(content.booster(), context.scratch());
             try {
-                return new LightgbmWrapper.Laid(
+                return new LightgbmSkopsReader.Laid(
                         backend.load(
                                 new ModelLocation(source.id(), directory, directory),
                                 inside.toBuilder()
-                                        .modelFile(LightgbmWrapper.FILE)
+                                        .modelFile(LightgbmSkopsReader.FILE)
                                         .parameters(Map.copyOf(parameters))
                                         .build(),
                                 its),
                         directory);
             } catch (RuntimeException e) {
-                LightgbmWrapper.delete(directory);
+                LightgbmSkopsReader.delete(directory);
                 throw e;
             }
         }
 
-        /** What the backend inside is told. */
+        /** The configuration for the backend of the model inside. */
         private ModelConfig.Builder inside() {
             Map<String, String> parameters = new HashMap<>(flavor.parameters());
             parameters.putAll(config.parameters());

@@ -17,18 +17,18 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A model of another backend under MLflow's signature. Thread-safe, as the model inside is. */
+/** Adapts a model of another backend to MLflow's signature. Thread-safe, as the model inside is. */
 final class MlflowModel extends ForwardingModel {
-    /** What the tree backends call the likeliest class, and MLflow's clients a prediction. */
+    /** The tree backends' output of the most probable class, which is the prediction for MLflow's clients. */
     static final String LABEL = "label";
 
     static final String PREDICT = "predict";
 
-    private final List<Port> ports;
+    private final List<InputMapping> ports;
     private final boolean same;
     private final boolean labels;
 
-    MlflowModel(BackendModel inside, ModelConfig config, List<Port> ports, boolean labels) {
+    MlflowModel(BackendModel inside, ModelConfig config, List<InputMapping> ports, boolean labels) {
         super(inside, config);
         this.ports = List.copyOf(ports);
         this.same = ports.stream()
@@ -54,9 +54,9 @@ final class MlflowModel extends ForwardingModel {
         String name = super.signature(parameters);
         if (!same && !name.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "model '" + config().name() + "' takes columns, but its parameters ask for signature '" + name
+                    "model '" + config().name() + "' takes columns, but its parameters select signature '" + name
                             + "', which takes a matrix",
-                    "have its configuration say the parameter inputs: matrix");
+                    "set the parameter inputs: matrix in its configuration");
         }
         return name;
     }
@@ -67,7 +67,7 @@ final class MlflowModel extends ForwardingModel {
         return same && !labels ? invocation : new Adapted(invocation);
     }
 
-    /** Turns inputs into those of the model inside. As the invocation that it is around. */
+    /** Converts inputs to those of the model inside. Confined as the instance that it wraps. */
     private final class Adapted implements ModelInstance {
         private final ModelInstance invocation;
 
@@ -118,11 +118,11 @@ final class MlflowModel extends ForwardingModel {
         boolean done = false;
         try {
             long rows = -1;
-            for (Port port : ports) {
+            for (InputMapping port : ports) {
                 if (port.columns().isEmpty()) {
                     Tensor given = find(inputs, port.inside().name());
                     if (given != null) {
-                        fed.add(Conversion.to(port.inside().dataType(), given, given.name(), given.shape()));
+                        fed.add(TensorConversion.to(port.inside().dataType(), given, given.name(), given.shape()));
                     }
                     continue;
                 }
@@ -153,7 +153,7 @@ final class MlflowModel extends ForwardingModel {
         return rows;
     }
 
-    private static Tensor columns(Port port, List<Tensor> inputs, long rows) {
+    private static Tensor columns(InputMapping port, List<Tensor> inputs, long rows) {
         List<String> names = port.columns();
         Shape spec = port.inside().modelShape();
         int rank = spec.rank() + (port.batched() ? 1 : 0);
@@ -161,15 +161,16 @@ final class MlflowModel extends ForwardingModel {
         if (names.size() == 1) {
             Tensor only = find(inputs, names.get(0));
             if (only == null) {
-                throw Conversion.absent(names.get(0));
+                throw TensorConversion.absent(names.get(0));
             }
-            return Conversion.to(port.inside().dataType(), only, port.inside().name(), shape);
+            return TensorConversion.to(
+                    port.inside().dataType(), only, port.inside().name(), shape);
         }
         List<@Nullable Tensor> columns = new ArrayList<>(names.size());
         for (String name : names) {
             columns.add(find(inputs, name));
         }
-        return Conversion.sideBySide(
+        return TensorConversion.sideBySide(
                 columns, names, port.inside().dataType(), port.inside().name(), shape);
     }
 

@@ -14,27 +14,29 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.pmml4s.PmmlException;
 
-/** A loaded model that all its invocations share. Thread-safe: nothing of it changes but what the library guards. */
+/**
+ * A loaded model, which is also its only instance. Thread-safe: immutable, except for state that the library guards.
+ */
 final class PmmlModel implements BackendModel, ModelInstance {
     private final ModelConfig config;
     private final PmmlDocument document;
-    private final Cells cells;
+    private final RowConversion cells;
     private final List<Answer> answers;
 
     /**
-     * An output as runs need it. Immutable.
+     * An output, resolved for runs. Immutable.
      *
-     * @param name its name
-     * @param type type of its elements
-     * @param place its place among the document's outputs
+     * @param name the name
+     * @param type the data type
+     * @param place the index among the document's outputs
      */
     record Answer(String name, DataType type, int place) {}
 
-    /** @param matrix the input that holds rows of all fields, or null when there is none */
+    /** @param matrix the input of rows of all fields, or null when there is none */
     PmmlModel(ModelConfig config, PmmlDocument document, @Nullable String matrix, List<Answer> answers) {
         this.config = config;
         this.document = document;
-        this.cells = new Cells(document.fields(), matrix);
+        this.cells = new RowConversion(document.fields(), matrix);
         this.answers = List.copyOf(answers);
     }
 
@@ -48,13 +50,13 @@ final class PmmlModel implements BackendModel, ModelInstance {
         return new ModelTraits(1, false, false, false, true);
     }
 
-    /** A run has no state of its own, so that one will do for all. */
+    /** Returns this: a run has no state of its own, so all callers can share one instance. */
     @Override
     public ModelInstance newInvocation() {
         return this;
     }
 
-    /** Everything lies in the heap. */
+    /** Returns 0: all memory is on the heap. */
     @Override
     public long memoryBytes() {
         return 0;
@@ -65,13 +67,13 @@ final class PmmlModel implements BackendModel, ModelInstance {
         @Nullable Object[][] rows = cells.read(inputs);
         Object[][] results = new Object[rows.length][];
         for (int row = 0; row < rows.length; row++) {
-            results[row] = ask(rows[row], row);
+            results[row] = evaluate(rows[row], row);
         }
         List<Tensor> tensors = new ArrayList<>(outputs.size());
         boolean done = false;
         try {
             for (String output : outputs) {
-                tensors.add(Cells.write(answer(output), results));
+                tensors.add(RowConversion.write(answer(output), results));
             }
             done = true;
             return tensors;
@@ -82,14 +84,14 @@ final class PmmlModel implements BackendModel, ModelInstance {
         }
     }
 
-    private Object[] ask(@Nullable Object[] row, int number) {
+    private Object[] evaluate(@Nullable Object[] row, int number) {
         try {
             return document.model().predict((Object) row);
         } catch (Exception | StackOverflowError e) {
-            // The library's exceptions are checked ones that Scala does not declare.
+            // The library throws checked exceptions that it does not declare, as it is written in Scala.
             if (e instanceof PmmlException) {
                 throw ServingException.invalidArgument(
-                        "model '" + config.name() + "' refuses row " + number + ": " + PmmlDocument.reason(e));
+                        "model '" + config.name() + "' rejects row " + number + ": " + PmmlDocument.reason(e));
             }
             throw ServingException.internal("model '" + config.name() + "' failed in row " + number + ": " + e, e);
         }

@@ -10,31 +10,37 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What a file says of a model beside its trees: columns, loss function, classes. Stateless. */
-final class Description {
+/**
+ * Interprets the metadata of a model beside its trees: columns, loss function, class labels and threshold. Stateless.
+ */
+final class ModelInfoReader {
     private static final Set<String> BINARY = Set.of("Logloss", "CrossEntropy", "Focal");
     private static final Set<String> MULTI = Set.of("MultiClass", "MultiClassOneVsAll");
 
-    private Description() {}
+    private ModelInfoReader() {}
 
     /**
-     * The model of these trees.
+     * Completes a model of its trees and metadata.
      *
      * @param about the file's {@code model_info}; {@code params} and {@code class_params} are objects
-     * @throws ServingException INVALID_ARGUMENT where the parts do not fit each other
+     * @throws ServingException INVALID_ARGUMENT when the parts are inconsistent
      */
-    static Parsed of(Ensemble ensemble, List<Feature> floats, List<Feature> categories, Map<String, Object> about) {
-        List<Feature> all = new ArrayList<>(floats);
+    static ParsedModel of(
+            TreeEnsemble ensemble,
+            List<FeatureColumn> floats,
+            List<FeatureColumn> categories,
+            Map<String, Object> about) {
+        List<FeatureColumn> all = new ArrayList<>(floats);
         all.addAll(categories);
-        all.sort(Comparator.comparingInt(Feature::place));
+        all.sort(Comparator.comparingInt(FeatureColumn::place));
         for (int i = 0; i < all.size(); i++) {
             if (all.get(i).place() != i) {
-                throw ModelReader.bad("there is no column " + i);
+                throw JsonModelReader.bad("it has no column " + i);
             }
         }
         if (about.containsKey("multiclass_params") && !about.containsKey("class_params")) {
             throw ServingException.invalidArgument(
-                    "it says its classes as old versions of CatBoost did",
+                    "its class labels are in the form of old versions of CatBoost",
                     "load it with a current package of CatBoost and save it again");
         }
         String loss = "";
@@ -51,14 +57,14 @@ final class Description {
                 case "Boolean" -> DataType.BOOL;
                 default -> DataType.INT64;
             };
-            for (Object name : Json.list(classes.get("class_names"))) {
+            for (Object name : JsonNodes.list(classes.get("class_names"))) {
                 labels.add(
                         type == DataType.BYTES
                                 ? String.valueOf(name)
-                                : name instanceof Boolean b ? (b ? 1.0 : 0.0) : Json.number(name, "class_names"));
+                                : name instanceof Boolean b ? (b ? 1.0 : 0.0) : JsonNodes.number(name, "class_names"));
             }
         }
-        // Classes that were given as numbers from 0 on have no names.
+        // The file has no labels when the classes at training were the integers from 0.
         if (labels.isEmpty() && (BINARY.contains(loss) || MULTI.contains(loss))) {
             type = DataType.INT64;
             for (int i = 0; i < Math.max(2, ensemble.outputs()); i++) {
@@ -66,9 +72,9 @@ final class Description {
             }
         }
         boolean several = loss.equals("MultiLogloss") || loss.equals("MultiCrossEntropy");
-        int wanted = ensemble.outputs() == 1 ? 2 : ensemble.outputs();
-        if (!labels.isEmpty() && !several && labels.size() != wanted) {
-            throw ModelReader.bad("it has " + labels.size() + " classes for " + ensemble.outputs() + " sums");
+        int expected = ensemble.outputs() == 1 ? 2 : ensemble.outputs();
+        if (!labels.isEmpty() && !several && labels.size() != expected) {
+            throw JsonModelReader.bad("it has " + labels.size() + " classes for " + ensemble.outputs() + " sums");
         }
         double threshold = 0;
         Object given = about.get("binclass_probability_threshold");
@@ -77,10 +83,10 @@ final class Description {
             try {
                 p = Double.parseDouble(String.valueOf(given));
             } catch (NumberFormatException e) {
-                throw ModelReader.bad("'binclass_probability_threshold' is '" + given + "'");
+                throw JsonModelReader.bad("'binclass_probability_threshold' is '" + given + "'");
             }
             threshold = Math.log(p / (1 - p));
         }
-        return new Parsed(ensemble, all, loss, labels, type, threshold);
+        return new ParsedModel(ensemble, all, loss, labels, type, threshold);
     }
 }

@@ -23,11 +23,12 @@ import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One of LightGBM's classes for scikit-learn, as MLflow saves it in a file of skops: an archive of JSON and arrays, in which
- * the booster stands as its own text. Nothing in the file is run. Confined to one thread.
+ * Extracts the booster of a LightGBM scikit-learn class ({@code LGBMClassifier}, {@code LGBMRegressor}, …) from a skops
+ * file, in which MLflow saves it: an archive of JSON and arrays, with the booster in its text format. No code in the
+ * file is run. Confined to one thread.
  */
-final class LightgbmWrapper {
-    /** What the booster's text is laid out as. */
+final class LightgbmSkopsReader {
+    /** The name of the file that the extracted booster is written to. */
     static final String FILE = "model.txt";
 
     private static final int MOST_BYTES = 1 << 29;
@@ -41,44 +42,44 @@ final class LightgbmWrapper {
     private String best = "";
     private String classes = "";
 
-    private LightgbmWrapper(Path file) {
+    private LightgbmSkopsReader(Path file) {
         this.file = file.toString();
     }
 
     /**
-     * What was in a file.
+     * The content of a file.
      *
-     * @param booster its text
-     * @param best iterations up to the best one, which predictions use; 0 for all
+     * @param booster the booster in LightGBM's text format
+     * @param best the number of iterations up to the best one, which predictions use; 0 for all
      */
     record Content(String booster, int best) {}
 
     /**
      * Reads a file.
      *
-     * @param classifier whether it holds a classifier, of which the classes are looked at
-     * @throws ServingException INVALID_ARGUMENT when it is something else
+     * @param classifier whether it must be a classifier, whose classes are validated
+     * @throws ServingException INVALID_ARGUMENT when the file has another content
      */
     static Content read(Path file, boolean classifier) {
-        LightgbmWrapper wrapper = new LightgbmWrapper(file);
+        LightgbmSkopsReader wrapper = new LightgbmSkopsReader(file);
         try (ZipFile archive = new ZipFile(file.toFile())) {
             byte[] schema = wrapper.entry(archive, "schema.json");
             wrapper.reader.reset(schema, 0, schema.length - JsonReader.SLACK);
             wrapper.attributes(wrapper::attribute);
             if (!wrapper.booster.startsWith("tree\n")) {
-                throw wrapper.wrong("holds no booster that was fitted");
+                throw wrapper.wrong("does not contain a fitted booster");
             }
             if (classifier) {
                 wrapper.checkClasses(archive);
             }
         } catch (IOException e) {
-            throw wrapper.wrong("cannot be read as a file of skops: " + e.getMessage());
+            throw wrapper.wrong("cannot be read as a skops file: " + e.getMessage());
         }
         int best = wrapper.best.matches("[0-9]{1,9}") ? Integer.parseInt(wrapper.best) : 0;
         return new Content(wrapper.booster, best);
     }
 
-    /** The bytes of an entry, with what the reader wants after them. */
+    /** The bytes of an entry, followed by the padding that the JSON reader needs. */
     private byte[] entry(ZipFile archive, String name) throws IOException {
         ZipEntry entry = archive.getEntry(name);
         if (entry == null) {
@@ -93,7 +94,7 @@ final class LightgbmWrapper {
         }
     }
 
-    /** The attributes of an object that stands next, each in its turn. */
+    /** Reads the next value, an object of skops, and passes each attribute to a consumer. */
     private void attributes(Consumer<String> each) {
         fields(outer -> {
             if (!outer.equals("content")) {
@@ -133,11 +134,11 @@ final class LightgbmWrapper {
         }
     }
 
-    /** A field of the object that stands next, or nothing. */
-    private String text(String wanted) {
+    /** Reads a field of the next value, an object; empty when it is absent. */
+    private String text(String field) {
         String[] found = {""};
         fields(name -> {
-            if (name.equals(wanted)) {
+            if (name.equals(field)) {
                 found[0] = reader.readString();
             } else {
                 reader.skipValue();
@@ -146,7 +147,7 @@ final class LightgbmWrapper {
         return found[0];
     }
 
-    /** The text that a document of JSON consists of. */
+    /** Parses a JSON document that is a single string. */
     private static String string(String json) {
         byte[] bytes = json.getBytes(StandardCharsets.UTF_8);
         JsonReader inner = new JsonReader();
@@ -154,7 +155,7 @@ final class LightgbmWrapper {
         return inner.readString();
     }
 
-    /** Answers are places among the classes, which must be the classes. */
+    /** Checks that the classes are 0, 1, …: the booster returns class indexes, which then are the labels. */
     private void checkClasses(ZipFile archive) throws IOException {
         byte[] bytes = entry(archive, classes);
         ByteBuffer in =
@@ -176,7 +177,7 @@ final class LightgbmWrapper {
             }
         }
         if (!asTheyAre) {
-            throw wrong("holds a classifier whose classes are not the whole numbers from 0 on");
+            throw wrong("contains a classifier whose classes are not the integers from 0 on");
         }
     }
 
@@ -187,7 +188,7 @@ final class LightgbmWrapper {
     }
 
     /**
-     * A booster's text in a directory of its own.
+     * Writes a booster's text to a directory of its own.
      *
      * @throws ServingException INTERNAL when it cannot be written
      */
@@ -210,12 +211,12 @@ final class LightgbmWrapper {
                 Files.deleteIfExists(directory.resolve(FILE));
                 Files.deleteIfExists(directory);
             } catch (IOException e) {
-                // It lies in this process's own directory, which goes when the process does.
+                // The directory is inside this process's scratch directory, which is deleted when the process ends.
             }
         }
     }
 
-    /** A model from a directory that goes with it. As the model. */
+    /** A model whose temporary directory is deleted when it is closed. Thread-safe, as the model inside is. */
     static final class Laid extends ForwardingModel {
         private final Path directory;
 

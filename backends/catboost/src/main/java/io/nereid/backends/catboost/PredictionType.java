@@ -6,23 +6,23 @@ import io.nereid.tensor.DataType;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** What can be asked for, by the outputs' names. Immutable. */
-enum Output {
+/** CatBoost's prediction types, each with the name of its output, and how it is computed from raw scores. Immutable. */
+enum PredictionType {
     PREDICT("Class"),
     PREDICT_PROBA("Probability"),
     PREDICT_LOG_PROBA("LogProbability"),
     MARGIN("RawFormulaVal");
 
-    /** As CatBoost calls it. */
+    /** The name in CatBoost. */
     final String predictionType;
 
-    Output(String predictionType) {
+    PredictionType(String predictionType) {
         this.predictionType = predictionType;
     }
 
     /** The output of this name, or null. */
-    static @Nullable Output of(String name) {
-        for (Output output : values()) {
+    static @Nullable PredictionType of(String name) {
+        for (PredictionType output : values()) {
             if (output.toString().equals(name)) {
                 return output;
             }
@@ -35,12 +35,12 @@ enum Output {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    boolean suits(Parsed model) {
+    boolean suits(ParsedModel model) {
         return this == PREDICT || this == MARGIN || model.classifies();
     }
 
-    /** Values of a row; 1 for one without a dimension of its own. */
-    int width(Parsed model) {
+    /** The number of values per row; 1 for an output without a dimension of its own. */
+    int width(ParsedModel model) {
         int outputs = model.ensemble().outputs();
         return switch (this) {
             case PREDICT -> model.classifies() && !model.manyLabels() ? 1 : outputs;
@@ -50,14 +50,14 @@ enum Output {
         };
     }
 
-    DataType type(Parsed model) {
+    DataType type(ParsedModel model) {
         return this != PREDICT || !model.classifies()
                 ? DataType.FP64
                 : model.manyLabels() ? DataType.INT64 : model.labelType();
     }
 
-    /** Turns a row's sums into its answer; classes are given by their places. */
-    void answer(Parsed model, double[] sums, double[] to) {
+    /** Converts a row's raw scores to the output; a class is returned as its index. */
+    void answer(ParsedModel model, double[] sums, double[] to) {
         int n = model.ensemble().outputs();
         switch (this) {
             case MARGIN -> System.arraycopy(sums, 0, to, 0, n);
@@ -72,7 +72,7 @@ enum Output {
         }
     }
 
-    private static void predict(Parsed model, double[] sums, double[] to, int n) {
+    private static void predict(ParsedModel model, double[] sums, double[] to, int n) {
         if (!model.classifies()) {
             boolean exp = model.loss().equals("Poisson") || model.loss().equals("Tweedie");
             for (int i = 0; i < n; i++) {
@@ -100,7 +100,7 @@ enum Output {
         to[0] = best;
     }
 
-    private static void proba(Parsed model, double[] sums, double[] to, int n) {
+    private static void proba(ParsedModel model, double[] sums, double[] to, int n) {
         if (n == 1 && !model.manyLabels()) {
             to[1] = sigmoid(sums[0]);
             to[0] = 1 - to[1];

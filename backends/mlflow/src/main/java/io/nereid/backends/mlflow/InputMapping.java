@@ -10,24 +10,24 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * How one input of the model inside is made of what clients send. Immutable.
+ * Maps the inputs that clients send to one input of the model inside. Immutable.
  *
- * @param inside the input of the model inside, as the model sees it, without the batch dimension where it is batched
- * @param type its type for clients, for an input that is taken as it is
- * @param columns the columns that are laid side by side, in order; empty for an input that is taken as it is
+ * @param inside the input of the model inside, without the batch dimension of a batched model
+ * @param type the type for clients, of an input that is passed through
+ * @param columns the columns that are joined, in order; empty for an input that is passed through
  * @param batched whether the model inside is batched
  */
-record Port(TensorSpec inside, DataType type, List<String> columns, boolean batched) {
-    /** Inputs as the model inside has them. */
-    static List<Port> same(ModelConfig config) {
+record InputMapping(TensorSpec inside, DataType type, List<String> columns, boolean batched) {
+    /** Passes all inputs through unchanged. */
+    static List<InputMapping> same(ModelConfig config) {
         return config.feeds().stream()
-                .map(s -> new Port(s, s.dataType(), List.of(), config.batched()))
+                .map(s -> new InputMapping(s, s.dataType(), List.of(), config.batched()))
                 .toList();
     }
 
-    /** Inputs as the model inside has them, of the signature's types where these can be turned into the model's. */
-    static List<Port> tensors(ModelConfig config, MlModel.Schema schema) {
-        List<Port> ports = new ArrayList<>();
+    /** Passes all inputs through, with the signature's types where these can be converted to the model's. */
+    static List<InputMapping> tensors(ModelConfig config, MlModel.Schema schema) {
+        List<InputMapping> ports = new ArrayList<>();
         for (TensorSpec spec : config.feeds()) {
             MlModel.Item item = null;
             for (MlModel.Item i : schema.items()) {
@@ -36,15 +36,20 @@ record Port(TensorSpec inside, DataType type, List<String> columns, boolean batc
                     item = i;
                 }
             }
-            DataType type =
-                    item != null && Conversion.possible(item.type(), spec.dataType()) ? item.type() : spec.dataType();
-            ports.add(new Port(spec, type, List.of(), config.batched()));
+            DataType type = item != null && TensorConversion.possible(item.type(), spec.dataType())
+                    ? item.type()
+                    : spec.dataType();
+            ports.add(new InputMapping(spec, type, List.of(), config.batched()));
         }
         return ports;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when the model does not take the columns of its signature */
-    static List<Port> columns(ModelConfig config, MlModel.Schema schema, String model) {
+    /**
+     * Maps the columns of a signature: all to the single input of a model, or each to the input of its name.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the model does not take the columns of its signature
+     */
+    static List<InputMapping> columns(ModelConfig config, MlModel.Schema schema, String model) {
         List<TensorSpec> feeds = config.feeds();
         List<String> names = schema.items().stream().map(MlModel.Item::name).toList();
         if (feeds.size() == 1 && !names.contains(feeds.get(0).name())) {
@@ -59,9 +64,9 @@ record Port(TensorSpec inside, DataType type, List<String> columns, boolean batc
             for (MlModel.Item item : schema.items()) {
                 check(model, item, matrix.dataType());
             }
-            return List.of(new Port(matrix, matrix.dataType(), names, config.batched()));
+            return List.of(new InputMapping(matrix, matrix.dataType(), names, config.batched()));
         }
-        List<Port> ports = new ArrayList<>();
+        List<InputMapping> ports = new ArrayList<>();
         for (TensorSpec spec : feeds) {
             int place = names.indexOf(spec.name());
             if (place < 0) {
@@ -74,13 +79,13 @@ record Port(TensorSpec inside, DataType type, List<String> columns, boolean batc
                                         feeds.stream().map(TensorSpec::name).toList()));
             }
             check(model, schema.items().get(place), spec.dataType());
-            ports.add(new Port(spec, spec.dataType(), List.of(spec.name()), config.batched()));
+            ports.add(new InputMapping(spec, spec.dataType(), List.of(spec.name()), config.batched()));
         }
         return ports;
     }
 
     private static void check(String model, MlModel.Item item, DataType type) {
-        if (!Conversion.possible(item.type(), type)) {
+        if (!TensorConversion.possible(item.type(), type)) {
             throw ServingException.invalidArgument(
                     "model '" + model + "' has the column '" + item.name() + "' of type " + item.type()
                             + " in its signature, and takes " + type,
@@ -97,8 +102,8 @@ record Port(TensorSpec inside, DataType type, List<String> columns, boolean batc
                         + " 'matrix'");
     }
 
-    /** What clients see of inputs that are taken as they are. */
-    static List<TensorSpec> specs(List<Port> ports) {
+    /** The specifications for clients, of inputs that are passed through. */
+    static List<TensorSpec> specs(List<InputMapping> ports) {
         return ports.stream()
                 .map(p -> new TensorSpec(
                         p.inside.name(),

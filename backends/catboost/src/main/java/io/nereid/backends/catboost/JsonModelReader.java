@@ -4,7 +4,7 @@ package io.nereid.backends.catboost;
 
 import io.nereid.backends.catboost.Ctr.Element;
 import io.nereid.backends.catboost.Ctr.Part;
-import io.nereid.backends.catboost.Ensemble.Exact;
+import io.nereid.backends.catboost.TreeEnsemble.Exact;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
@@ -17,8 +17,8 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Reads a model from JSON. Confined to one call. */
-final class ModelReader {
+/** Reads a model in CatBoost's JSON format. Confined to one call. */
+final class JsonModelReader {
     private static final int MOST_COLUMNS = 1 << 20;
     private static final int MOST_OUTPUTS = 1 << 14;
     private static final int DEEPEST = 512;
@@ -34,7 +34,7 @@ final class ModelReader {
     private final Ints right = new Ints();
     private double[] leaves = new double[64];
     private int leafValues;
-    /** Values of a leaf; 0 before the first one is known. */
+    /** Values per leaf; 0 until the first leaf is read. */
     private int perLeaf;
 
     private boolean symmetric;
@@ -42,18 +42,18 @@ final class ModelReader {
     private double scale = 1;
     private double[] biases = {};
 
-    private final List<Feature> floats = new ArrayList<>();
-    private final List<Feature> categories = new ArrayList<>();
+    private final List<FeatureColumn> floats = new ArrayList<>();
+    private final List<FeatureColumn> categories = new ArrayList<>();
     private final List<Exact> exact = new ArrayList<>();
     private final List<Ctr> ctrs = new ArrayList<>();
 
-    /** As the file has it. */
+    /** A split, as in the file. */
     private record Split(String type, int column, double border, int value, int index) {}
 
-    /** As the file has it. */
+    /** The counts of a CTR base, as in the file. */
     private record Counted(int stride, double denominator, long[] hashes, double[] counts) {}
 
-    /** Whole numbers that become more. Confined to one reader. */
+    /** A growable array of ints. Confined to one reader. */
     private static final class Ints {
         private int[] items = new int[64];
         private int size;
@@ -71,15 +71,15 @@ final class ModelReader {
         }
     }
 
-    private ModelReader() {}
+    private JsonModelReader() {}
 
     /**
-     * The model in the first {@code length} bytes, behind which there are {@link JsonReader#SLACK} more.
+     * Reads the model in the first {@code length} bytes, which {@link JsonReader#SLACK} more bytes follow.
      *
-     * @throws ServingException INVALID_ARGUMENT for what is damaged, or has what is not served
+     * @throws ServingException INVALID_ARGUMENT for a damaged model, or one with unsupported features
      */
-    static Parsed read(byte[] bytes, int length) {
-        ModelReader reader = new ModelReader();
+    static ParsedModel read(byte[] bytes, int length) {
+        JsonModelReader reader = new JsonModelReader();
         reader.in.reset(bytes, 0, length);
         reader.document();
         return reader.model();
@@ -89,8 +89,8 @@ final class ModelReader {
         in.beginObject();
         while (in.nextField()) {
             switch (in.key()) {
-                case "features_info" -> features = Json.map(Json.value(in));
-                case "model_info" -> info = Json.map(Json.value(in));
+                case "features_info" -> features = JsonNodes.map(JsonNodes.value(in));
+                case "model_info" -> info = JsonNodes.map(JsonNodes.value(in));
                 case "ctr_data" -> ctrData();
                 case "oblivious_trees" -> symmetricTrees();
                 case "trees" -> otherTrees();
@@ -107,7 +107,7 @@ final class ModelReader {
             scale = in.readDouble();
         }
         if (in.hasNext()) {
-            biases = Json.doubles(in);
+            biases = JsonNodes.doubles(in);
         }
         while (in.hasNext()) {
             in.skipValue();
@@ -140,7 +140,7 @@ final class ModelReader {
                             }
                         }
                     }
-                    case "leaf_values" -> values = Json.doubles(in);
+                    case "leaf_values" -> values = JsonNodes.doubles(in);
                     default -> in.skipValue();
                 }
             }
@@ -153,7 +153,7 @@ final class ModelReader {
         starts.add(splits.size());
     }
 
-    /** Notes where a tree's leaves begin, and the leaves. */
+    /** Appends the leaves of a tree, and where they begin. */
     private void leaf(double[] values, int each) {
         leafStarts.add(append(values, each));
     }
@@ -185,7 +185,9 @@ final class ModelReader {
         starts.add(splits.size());
     }
 
-    /** A node's number, or {@code ~leaf}; a node stands before those below it. */
+    /**
+     * Reads a node and all below it; returns its index, or {@code ~leaf}. A node's index is less than its children's.
+     */
     private int node() {
         int number = -1;
         int no = 0;
@@ -196,7 +198,7 @@ final class ModelReader {
         int place = in.position();
         in.beginObject();
         boolean ordered = false;
-        // Children come before the split in the file; a node needs its number first.
+        // In the file, children may come before the split, so the index is reserved first.
         while (in.nextField()) {
             String key = in.key();
             if (key.equals("left") || key.equals("right")) {
@@ -217,7 +219,7 @@ final class ModelReader {
             } else if (key.equals("split")) {
                 split = split();
             } else if (key.equals("value")) {
-                values = Json.doubles(in);
+                values = JsonNodes.doubles(in);
             } else {
                 in.skipValue();
             }
@@ -226,7 +228,7 @@ final class ModelReader {
             return ~append(values, values.length);
         }
         if (split == null || !ordered) {
-            throw bad("the node at byte " + place + " has no split or but one side");
+            throw bad("the node at byte " + place + " has no split, or only one child");
         }
         splits.set(number, split);
         left.items[number] = no;
@@ -235,25 +237,25 @@ final class ModelReader {
     }
 
     private Split split() {
-        Map<String, Object> s = Json.map(Json.value(in));
+        Map<String, Object> s = JsonNodes.map(JsonNodes.value(in));
         String type = String.valueOf(s.get("split_type"));
-        int index = s.containsKey("split_index") ? Json.whole(s.get("split_index"), "split_index") : -1;
+        int index = s.containsKey("split_index") ? JsonNodes.whole(s.get("split_index"), "split_index") : -1;
         return switch (type) {
             case "FloatFeature" ->
                 new Split(
                         type,
-                        Json.whole(s.get("float_feature_index"), "float_feature_index"),
-                        Json.number(s.get("border"), "border"),
+                        JsonNodes.whole(s.get("float_feature_index"), "float_feature_index"),
+                        JsonNodes.number(s.get("border"), "border"),
                         0,
                         index);
             case "OneHotFeature" ->
                 new Split(
                         type,
-                        Json.whole(s.get("cat_feature_index"), "cat_feature_index"),
+                        JsonNodes.whole(s.get("cat_feature_index"), "cat_feature_index"),
                         0,
-                        Json.whole(s.get("value"), "value"),
+                        JsonNodes.whole(s.get("value"), "value"),
                         index);
-            case "OnlineCtr" -> new Split(type, 0, Json.number(s.get("border"), "border"), 0, index);
+            case "OnlineCtr" -> new Split(type, 0, JsonNodes.number(s.get("border"), "border"), 0, index);
             default -> throw unsupported("splits of the type '" + type + "'");
         };
     }
@@ -275,7 +277,7 @@ final class ModelReader {
                     case "hash_map" -> {
                         in.beginArray();
                         while (in.hasNext()) {
-                            // Hashes are texts, because they have 64 bits.
+                            // Hashes are strings in the file, because a JSON number does not hold 64 bits exactly.
                             if (in.peek() == JsonToken.STRING) {
                                 hashes.add(hash(in.readString()));
                             } else {
@@ -308,21 +310,21 @@ final class ModelReader {
         }
     }
 
-    private Parsed model() {
+    private ParsedModel model() {
         Map<String, Object> columns = features;
         if (columns == null || !trees) {
             throw bad("it has no 'features_info' or no trees");
         }
         for (String other : List.of("text_features", "embedding_features", "estimated_features")) {
-            if (!Json.list(columns.get(other)).isEmpty()) {
+            if (!JsonNodes.list(columns.get(other)).isEmpty()) {
                 throw unsupported(other.replace('_', ' '));
             }
         }
         Ints ctrOf = new Ints();
         Ints ctrBin = new Ints();
         int numbering = columns(columns);
-        for (Object c : Json.list(columns.get("ctrs"))) {
-            Ctr ctr = ctr(Json.map(c));
+        for (Object c : JsonNodes.list(columns.get("ctrs"))) {
+            Ctr ctr = ctr(JsonNodes.map(c));
             for (int b = 0; b < ctr.borders().length; b++) {
                 ctrOf.add(ctrs.size());
                 ctrBin.add(b);
@@ -351,11 +353,11 @@ final class ModelReader {
             Split s = splits.get(i);
             switch (s.type()) {
                 case "FloatFeature" -> {
-                    Feature f = floats.get(within(floats, s.column()));
+                    FeatureColumn f = floats.get(within(floats, s.column()));
                     slots[i] = s.column();
                     int found = Arrays.binarySearch(f.borders(), (float) s.border());
                     if (found < 0) {
-                        throw bad("a split asks for the border " + s.border() + ", which its column does not have");
+                        throw bad("a split uses the border " + s.border() + ", which its column does not have");
                     }
                     bins[i] = found;
                 }
@@ -366,18 +368,18 @@ final class ModelReader {
                 default -> {
                     int at = s.index() - numbering;
                     if (at < 0 || at >= ctrOf.size) {
-                        throw bad("a split asks for combination " + at + " of " + ctrOf.size);
+                        throw bad("a split uses combination " + at + " of " + ctrOf.size);
                     }
                     slots[i] = floats.size() + exact.size() + ctrOf.items[at];
                     bins[i] = ctrBin.items[at];
                     float border = ctrs.get(ctrOf.items[at]).borders()[bins[i]];
                     if (border != (float) s.border()) {
-                        throw bad("a split asks for the border " + s.border() + " of a combination that has " + border);
+                        throw bad("a split uses the border " + s.border() + " of a combination that has " + border);
                     }
                 }
             }
         }
-        Ensemble ensemble = new Ensemble(
+        TreeEnsemble ensemble = new TreeEnsemble(
                 floats,
                 categories.size(),
                 exact,
@@ -392,41 +394,41 @@ final class ModelReader {
                 outputs,
                 scale,
                 added);
-        return Description.of(ensemble, floats, categories, info == null ? Map.of() : info);
+        return ModelInfoReader.of(ensemble, floats, categories, info == null ? Map.of() : info);
     }
 
-    /** The column, if there is such a one. */
-    static int within(List<Feature> all, int column) {
+    /** Returns the column index after a range check. */
+    static int within(List<FeatureColumn> all, int column) {
         if (column < 0 || column >= all.size()) {
-            throw bad("a split asks for column " + column + " of " + all.size());
+            throw bad("a split uses column " + column + " of " + all.size());
         }
         return column;
     }
 
-    /** Notes the columns; how many splits are numbered before those of combinations is returned. */
+    /** Reads the columns; returns the number of splits that are numbered before those of CTR features. */
     private int columns(Map<String, Object> columns) {
         int numbering = 0;
-        for (Object o : Json.list(columns.get("float_features"))) {
-            Map<String, Object> f = Json.map(o);
-            float[] borders = Json.floats(f.get("borders"));
+        for (Object o : JsonNodes.list(columns.get("float_features"))) {
+            Map<String, Object> f = JsonNodes.map(o);
+            float[] borders = JsonNodes.floats(f.get("borders"));
             for (int i = 1; i < borders.length; i++) {
                 if (!(borders[i] > borders[i - 1])) {
                     throw bad("borders of a column do not ascend");
                 }
             }
             numbering += borders.length;
-            floats.add(new Feature(
+            floats.add(new FeatureColumn(
                     name(f),
                     place(f),
                     false,
                     borders,
-                    "AsTrue".equals(f.get("nan_value_treatment")) ? Feature.Nan.ABOVE : Feature.Nan.BELOW));
+                    "AsTrue".equals(f.get("nan_value_treatment")) ? FeatureColumn.Nan.ABOVE : FeatureColumn.Nan.BELOW));
             indexed(f, floats.size() - 1);
         }
-        for (Object o : Json.list(columns.get("categorical_features"))) {
-            Map<String, Object> f = Json.map(o);
-            numbering += Json.list(f.get("values")).size();
-            categories.add(new Feature(name(f), place(f), true, new float[0], Feature.Nan.BELOW));
+        for (Object o : JsonNodes.list(columns.get("categorical_features"))) {
+            Map<String, Object> f = JsonNodes.map(o);
+            numbering += JsonNodes.list(f.get("values")).size();
+            categories.add(new FeatureColumn(name(f), place(f), true, new float[0], FeatureColumn.Nan.BELOW));
             indexed(f, categories.size() - 1);
         }
         return numbering;
@@ -434,8 +436,8 @@ final class ModelReader {
 
     private static void indexed(Map<String, Object> feature, int place) {
         if (feature.containsKey("feature_index")
-                && Json.whole(feature.get("feature_index"), "feature_index") != place) {
-            throw bad("columns do not stand in their order");
+                && JsonNodes.whole(feature.get("feature_index"), "feature_index") != place) {
+            throw bad("columns are not in order");
         }
     }
 
@@ -446,17 +448,17 @@ final class ModelReader {
     }
 
     private static int place(Map<String, Object> feature) {
-        int place = Json.whole(feature.get("flat_feature_index"), "flat_feature_index");
+        int place = JsonNodes.whole(feature.get("flat_feature_index"), "flat_feature_index");
         if (place < 0 || place >= MOST_COLUMNS) {
-            throw bad("a column has the place " + place);
+            throw bad("a column has the index " + place);
         }
         return place;
     }
 
     private Ctr ctr(Map<String, Object> c) {
         List<Element> elements = new ArrayList<>();
-        for (Object o : Json.list(c.get("elements"))) {
-            Map<String, Object> e = Json.map(o);
+        for (Object o : JsonNodes.list(c.get("elements"))) {
+            Map<String, Object> e = JsonNodes.map(o);
             String kind = String.valueOf(e.get("combination_element"));
             elements.add(
                     switch (kind) {
@@ -466,14 +468,14 @@ final class ModelReader {
                             new Element(
                                     Part.NUMBER_ABOVE,
                                     column(e, "float_feature_index", floats),
-                                    (float) Json.number(e.get("border"), "border"),
+                                    (float) JsonNodes.number(e.get("border"), "border"),
                                     0);
                         case "cat_feature_exact_value" ->
                             new Element(
                                     Part.CATEGORY_IS,
                                     column(e, "cat_feature_index", categories),
                                     0,
-                                    Json.whole(
+                                    JsonNodes.whole(
                                             e.containsKey("value") ? e.get("value") : e.get("exact_value"), "value"));
                         default -> throw unsupported("combinations with '" + kind + "'");
                     });
@@ -502,18 +504,18 @@ final class ModelReader {
                 table,
                 kind,
                 List.copyOf(elements),
-                (float) Json.number(c.get("prior_numerator"), "prior_numerator"),
-                (float) Json.number(
+                (float) JsonNodes.number(c.get("prior_numerator"), "prior_numerator"),
+                (float) JsonNodes.number(
                         c.containsKey("prior_denomerator") ? c.get("prior_denomerator") : c.get("prior_denominator"),
                         "prior_denomerator"),
-                (float) Json.number(c.get("shift"), "shift"),
-                (float) Json.number(c.get("scale"), "scale"),
-                target == null ? 0 : Json.whole(target, "target_border_idx"),
-                Json.floats(c.get("borders")));
+                (float) JsonNodes.number(c.get("shift"), "shift"),
+                (float) JsonNodes.number(c.get("scale"), "scale"),
+                target == null ? 0 : JsonNodes.whole(target, "target_border_idx"),
+                JsonNodes.floats(c.get("borders")));
     }
 
-    private static int column(Map<String, Object> element, String key, List<Feature> all) {
-        return within(all, Json.whole(element.get(key), key));
+    private static int column(Map<String, Object> element, String key, List<FeatureColumn> all) {
+        return within(all, JsonNodes.whole(element.get(key), key));
     }
 
     static ServingException bad(String what) {
@@ -522,7 +524,7 @@ final class ModelReader {
 
     static ServingException unsupported(String what) {
         return ServingException.invalidArgument(
-                what + " are not served",
+                what + " are not supported",
                 "train the model without them, or serve it as a Python model (model.py) with the package catboost");
     }
 }

@@ -15,14 +15,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs of a shared model, row by row. Confined to one run at a time, but for {@link #cancel}. */
-final class CatboostInvocation implements ModelInstance {
+/** An instance of a CatBoost model, which scores row by row. Confined to one run at a time, except {@link #cancel}. */
+final class CatboostModelInstance implements ModelInstance {
     private final CatboostModel model;
     private final List<TensorSpec> specs;
-    private final Parsed parsed;
-    private final Ensemble ensemble;
+    private final ParsedModel parsed;
+    private final TreeEnsemble ensemble;
     private final List<String> names;
-    /** By column its place among the numbers or the categories. */
+    /** By column, its index among the numeric or the categorical columns. */
     private final int[] places;
 
     private final float[] numbers;
@@ -30,12 +30,12 @@ final class CatboostInvocation implements ModelInstance {
     private final int[] bins;
     private final double[] sums;
     private final double[] answer;
-    /** Of one category. */
+    /** A buffer for the text of one category. */
     private byte[] text = new byte[64];
 
     private volatile boolean cancelled;
 
-    CatboostInvocation(CatboostModel model, List<TensorSpec> specs) {
+    CatboostModelInstance(CatboostModel model, List<TensorSpec> specs) {
         this.model = model;
         this.specs = specs;
         this.parsed = model.parsed();
@@ -55,7 +55,7 @@ final class CatboostInvocation implements ModelInstance {
                 new double[Math.max(ensemble.outputs(), 1 + parsed.labels().size())];
     }
 
-    /** A column, or all of them. Confined to one run. */
+    /** An input tensor: one column, or all of them. Confined to one run. */
     private record Column(int first, int width, DataType type, ByteBuffer values) {}
 
     @Override
@@ -108,15 +108,15 @@ final class CatboostInvocation implements ModelInstance {
                 text = new byte[length];
             }
             b.get(text, 0, length);
-            hashes[places[column.first()]] = CategoryHash.of(text, length);
+            hashes[places[column.first()]] = CityHash64.of(text, length);
             return;
         }
         int from = row * column.width();
         if (parsed.features().get(column.first()).categorical()) {
-            // Whole numbers as categories are hashed as texts.
+            // CatBoost hashes integer categories by their decimal text.
             long value = column.type() == DataType.INT64 ? b.getLong(8 * row) : b.getInt(4 * row);
             byte[] digits = Long.toString(value).getBytes(StandardCharsets.US_ASCII);
-            hashes[places[column.first()]] = CategoryHash.of(digits, digits.length);
+            hashes[places[column.first()]] = CityHash64.of(digits, digits.length);
             return;
         }
         for (int i = 0; i < column.width(); i++) {
@@ -130,16 +130,16 @@ final class CatboostInvocation implements ModelInstance {
         }
     }
 
-    /** Collects the answers of an output. Confined to one run. */
+    /** Writes the values of an output to its tensor. Confined to one run. */
     private final class Writer {
         private final TensorSpec spec;
-        private final Output output;
+        private final PredictionType output;
         private final int width;
         private final double[] values;
         private int at;
 
         Writer(String name, int rows) {
-            Output found = Output.of(name);
+            PredictionType found = PredictionType.of(name);
             TensorSpec of = null;
             for (TensorSpec s : specs) {
                 of = s.name().equals(name) ? s : of;
@@ -163,7 +163,7 @@ final class CatboostInvocation implements ModelInstance {
         Tensor tensor(int rows) {
             int outer = model.config().batched() ? 0 : 1;
             Shape shape = spec.modelShape().rank() > outer ? Shape.of(rows, width) : Shape.of(rows);
-            boolean labels = output == Output.PREDICT && parsed.classifies() && !parsed.manyLabels();
+            boolean labels = output == PredictionType.PREDICT && parsed.classifies() && !parsed.manyLabels();
             if (spec.dataType() == DataType.BYTES) {
                 return texts(shape);
             }

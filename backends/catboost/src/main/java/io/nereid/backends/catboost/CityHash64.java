@@ -6,8 +6,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/** What a category's text is hashed to: the lower 32 bits of CityHash64, version 1. Stateless. */
-final class CategoryHash {
+/** CityHash64, version 1, of which CatBoost uses the lower 32 bits as the hash of a category's text. Stateless. */
+final class CityHash64 {
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
@@ -17,9 +17,9 @@ final class CategoryHash {
     private static final long K3 = 0xc949d7c7509e6557L;
     private static final long PAIR = 0x9ddfea08eb382d69L;
 
-    private CategoryHash() {}
+    private CityHash64() {}
 
-    /** Of the first {@code length} bytes. */
+    /** The hash of the first {@code length} bytes, truncated to 32 bits. */
     static int of(byte[] text, int length) {
         return (int) hash(text, length);
     }
@@ -103,7 +103,7 @@ final class CategoryHash {
         return pair(pair(v[0], w[0]) + fold(y) * K1 + z, pair(v[1], w[1]) + x);
     }
 
-    /** 32 bytes and two numbers to two numbers. */
+    /** {@code WeakHashLen32WithSeeds}: mixes 32 bytes and two seeds to two numbers. */
     private static void mix(byte[] s, int from, long a, long b, long[] to) {
         long first = a + at(s, from);
         long last = at(s, from + 24);

@@ -12,11 +12,11 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Small parts of a document as maps, lists, texts and numbers. Stateless. */
-final class Json {
-    private Json() {}
+/** Reads small parts of a JSON document as maps, lists, strings and numbers. Stateless. */
+final class JsonNodes {
+    private JsonNodes() {}
 
-    /** The next value: a map, a list, a text, a double, a boolean or null. */
+    /** Reads the next value: a map, list, string, double, boolean or null. */
     static @Nullable Object value(JsonReader in) {
         JsonToken token = in.peek();
         switch (token) {
@@ -56,7 +56,7 @@ final class Json {
         }
     }
 
-    /** A list of numbers, or one number. */
+    /** Reads an array of numbers, or a single number. */
     static double[] doubles(JsonReader in) {
         if (in.peek() != JsonToken.ARRAY) {
             return new double[] {in.readDouble()};
@@ -95,7 +95,7 @@ final class Json {
     static int whole(@Nullable Object value, String what) {
         double number = number(value, what);
         if (number != Math.rint(number) || Math.abs(number) > 0xffff_ffffL) {
-            throw ServingException.invalidArgument("'" + what + "' is " + number + " (expected: a whole number)");
+            throw ServingException.invalidArgument("'" + what + "' is " + number + " (expected: an integer)");
         }
         return (int) (long) number;
     }

@@ -11,11 +11,14 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Tensors of one type to tensors of another, and columns to a matrix. Stateless. */
-final class Conversion {
-    private Conversion() {}
+/** Converts tensors between data types, and joins columns to a matrix. Stateless. */
+final class TensorConversion {
+    private TensorConversion() {}
 
-    /** Whether values of one type can be given to who takes another. */
+    /**
+     * Whether values can be converted without loss of range: to any floating-point type, or to an integer type as
+     * large.
+     */
     static boolean possible(DataType from, DataType to) {
         if (from == to) {
             return true;
@@ -29,7 +32,7 @@ final class Conversion {
         return plain && (to.isFloatingPoint() || (!from.isFloatingPoint() && to.size() >= from.size()));
     }
 
-    /** The same values under another type, owned by the caller. */
+    /** Converts a tensor to another type; the caller owns the result. */
     static Tensor to(DataType type, Tensor from, String name, Shape shape) {
         if (from.dataType() == type) {
             return from.retainAs(name, shape);
@@ -40,10 +43,10 @@ final class Conversion {
     }
 
     /**
-     * Columns side by side, owned by the caller.
+     * Joins columns to a matrix, which the caller owns.
      *
-     * @param columns null where one is missing
-     * @throws ServingException INVALID_ARGUMENT for columns of different lengths, or a missing one that has no stand-in
+     * @param columns the columns; null where an optional one is missing
+     * @throws ServingException INVALID_ARGUMENT for a missing column of a type that has no NaN
      */
     static Tensor sideBySide(
             List<@Nullable Tensor> columns, List<String> names, DataType type, String name, Shape shape) {
@@ -84,7 +87,7 @@ final class Conversion {
 
     static ServingException absent(String column) {
         return ServingException.invalidArgument(
-                "column '" + column + "' is missing, and the model has no value for that", "give the column");
+                "column '" + column + "' is missing, and its type has no missing value", "send the column");
     }
 
     private static Tensor texts(

@@ -5,24 +5,24 @@ package io.nereid.backends.catboost;
 import java.util.List;
 
 /**
- * Trees over binned columns. A row is turned into one whole number for each slot (how many borders a number is above,
- * whether a category is a certain one), so that a split compares whole numbers. Immutable.
+ * Trees over binned features. A row is first converted to one int per feature: the number of borders that a numeric
+ * value exceeds, or whether a category is a certain one (one-hot). Splits then compare ints. Immutable.
  *
- * @param floats columns of numbers
- * @param categories how many columns of categories there are
- * @param exact categories that splits ask for, behind the slots of the numbers
- * @param ctrs numbers of combinations, behind those
- * @param splitSlots by split the slot; of symmetric trees level by level, of others by node
- * @param splitBins by split the number above which the answer is yes
- * @param starts by tree its first split, and one more
- * @param leafStarts by symmetric tree its first leaf
- * @param left by node of other trees what follows a no: a node, or a leaf as {@code ~leaf}; empty for symmetric trees
- * @param right by node what follows a yes
+ * @param floats numeric columns
+ * @param categories number of categorical columns
+ * @param exact one-hot features, which follow the numeric ones
+ * @param ctrs CTR features, which follow those
+ * @param splitSlots by split, the feature; of symmetric trees level by level, of others by node
+ * @param splitBins by split, the bin above which a row goes right
+ * @param starts by tree, its first split; then the number of splits
+ * @param leafStarts by symmetric tree, its first leaf
+ * @param left by node of non-symmetric trees, the left child: a node, or {@code ~leaf}; empty for symmetric trees
+ * @param right by node, the right child
  * @param leaves values by leaf and output
- * @param outputs sums of a row
+ * @param outputs raw scores per row
  */
-record Ensemble(
-        List<Feature> floats,
+record TreeEnsemble(
+        List<FeatureColumn> floats,
         int categories,
         List<Exact> exact,
         List<Ctr> ctrs,
@@ -36,7 +36,7 @@ record Ensemble(
         int outputs,
         double scale,
         double[] biases) {
-    /** A category that a split asks for. */
+    /** A one-hot feature: whether a column has a certain category. */
     record Exact(int column, int value) {}
 
     int slots() {
@@ -47,14 +47,14 @@ record Ensemble(
         return starts.length - 1;
     }
 
-    /** Turns a row into whole numbers; what is missing among its numbers is replaced. */
+    /** Converts a row to bins. Replaces NaN in {@code numbers} by an infinite value. */
     void bin(float[] numbers, int[] hashes, int[] bins) {
         int slot = 0;
         for (int i = 0; i < floats.size(); i++) {
-            Feature f = floats.get(i);
+            FeatureColumn f = floats.get(i);
             if (Float.isNaN(numbers[i])) {
-                // Combinations of categories ask for the number, too.
-                numbers[i] = f.nan() == Feature.Nan.ABOVE ? Float.POSITIVE_INFINITY : Float.NEGATIVE_INFINITY;
+                // Replaced in the row, because CTR features read the value as well.
+                numbers[i] = f.nan() == FeatureColumn.Nan.ABOVE ? Float.POSITIVE_INFINITY : Float.NEGATIVE_INFINITY;
             }
             bins[slot++] = above(numbers[i], f.borders());
         }
@@ -67,7 +67,7 @@ record Ensemble(
         }
     }
 
-    /** How many borders are less. */
+    /** The number of borders that are less than the value. */
     private static int above(float value, float[] borders) {
         int low = 0;
         int high = borders.length;
@@ -82,7 +82,7 @@ record Ensemble(
         return low;
     }
 
-    /** Adds up a row's leaves. */
+    /** Computes the raw scores of a binned row. */
     void sum(int[] bins, double[] sums) {
         for (int o = 0; o < outputs; o++) {
             sums[o] = 0;
@@ -91,6 +91,7 @@ record Ensemble(
         for (int t = 0; t < starts.length - 1; t++) {
             int leaf;
             if (symmetric) {
+                // A symmetric tree has one split per level; their results are the bits of the leaf's index.
                 int index = 0;
                 int from = starts[t];
                 for (int s = from; s < starts[t + 1]; s++) {
@@ -98,7 +99,7 @@ record Ensemble(
                 }
                 leaf = leafStarts[t] + index;
             } else {
-                // A tree of one leaf has no nodes.
+                // A tree of a single leaf has no nodes.
                 int node = starts[t] == starts[t + 1] ? ~leafStarts[t] : starts[t];
                 while (node >= 0) {
                     node = bins[splitSlots[node]] > splitBins[node] ? right[node] : left[node];

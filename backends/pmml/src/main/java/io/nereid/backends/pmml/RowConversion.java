@@ -16,13 +16,13 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Tensors to rows of values, and answers to tensors. Immutable. */
-final class Cells {
+/** Converts input tensors to rows of field values, and results to output tensors. Immutable. */
+final class RowConversion {
     private final List<InputField> fields;
     private final @Nullable String matrix;
     private final Map<String, Integer> places = new HashMap<>();
 
-    Cells(List<InputField> fields, @Nullable String matrix) {
+    RowConversion(List<InputField> fields, @Nullable String matrix) {
         this.fields = fields;
         this.matrix = matrix;
         for (int i = 0; i < fields.size(); i++) {
@@ -30,11 +30,17 @@ final class Cells {
         }
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for inputs that do not fit each other, or values that are no field's */
-    @Nullable Object[][] read(List<Tensor> inputs) {
+    /**
+     * The rows of a request.
+     *
+     * @throws ServingException INVALID_ARGUMENT for inputs of different lengths, or values that their field does not
+     *     accept
+     */
+    @Nullable
+    Object[][] read(List<Tensor> inputs) {
         if (inputs.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "no input is given (expected: fields of the model, a tensor each)", "its fields are " + names());
+                    "the request has no inputs (expected: fields, one tensor each)", "its fields are " + names());
         }
         Tensor first = inputs.get(0);
         boolean whole = first.name().equals(matrix);
@@ -42,7 +48,7 @@ final class Cells {
             for (Tensor input : inputs) {
                 if (input.name().equals(matrix)) {
                     throw ServingException.invalidArgument("input '" + input.name()
-                            + "', which holds all fields, is given beside inputs for single fields (expected: either)");
+                            + "', which contains all fields, is combined with single fields (expected: either)");
                 }
             }
         }
@@ -109,11 +115,11 @@ final class Cells {
             b.position(b.position() + length);
             return text;
         } catch (CharacterCodingException e) {
-            throw ServingException.invalidArgument("input '" + input.name() + "' is not text in UTF-8 in row " + row);
+            throw ServingException.invalidArgument("input '" + input.name() + "' is not valid UTF-8 in row " + row);
         }
     }
 
-    /** One output of all rows, owned by the caller. */
+    /** The tensor of one output for all rows, which the caller owns. */
     static Tensor write(Answer answer, Object[][] results) {
         Shape shape = Shape.of(results.length);
         if (answer.type() == DataType.BYTES) {
@@ -159,7 +165,7 @@ final class Cells {
             return Double.parseDouble(value.toString());
         } catch (NumberFormatException e) {
             throw ServingException.internal(
-                    "output '" + answer.name() + "' is '" + value + "' in row " + row + ", which is no number", e);
+                    "output '" + answer.name() + "' is '" + value + "' in row " + row + ", which is not a number", e);
         }
     }
 

@@ -10,37 +10,37 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A table of a FlatBuffers message: fields by their number, each of which may be absent. Nothing is believed: what points
- * outside of the message throws IndexOutOfBoundsException, lengths are compared with what is really there before anything
- * of that length is made, and lists that lie over each other are read so often only as a real file needs. Confined to the
- * reading of one message.
+ * A table of a FlatBuffers message: fields by number, each of which may be absent. The message is not trusted: an
+ * offset outside of it throws IndexOutOfBoundsException, a length is checked against the bytes that are there before
+ * memory is allocated, and the total size of the vectors that are read is limited, because a small malicious message
+ * can refer to the same bytes many times. Confined to the reading of one message.
  *
- * @param message little-endian, from 0 on
+ * @param message the message, little-endian, from position 0
  * @param at where the table begins
- * @param fields where the offsets of its fields begin
- * @param end of those
- * @param left how many bytes of lists may still be read
+ * @param fields where the offsets of its fields begin (its vtable)
+ * @param end the end of the vtable
+ * @param left how many bytes of vectors may still be read
  */
-record FlatTable(ByteBuffer message, int at, int fields, int end, long[] left) {
+record FlatBuffersTable(ByteBuffer message, int at, int fields, int end, long[] left) {
     /** The root of a message. */
-    static FlatTable root(ByteBuffer message) {
+    static FlatBuffersTable root(ByteBuffer message) {
         return at(message, message.getInt(0), new long[] {8L * message.limit()});
     }
 
-    private static FlatTable at(ByteBuffer message, int at, long[] left) {
+    private static FlatBuffersTable at(ByteBuffer message, int at, long[] left) {
         int offsets = Math.subtractExact(at, message.getInt(at));
         int size = Short.toUnsignedInt(message.getShort(offsets));
-        return new FlatTable(message, at, offsets + 4, offsets + size, left);
+        return new FlatBuffersTable(message, at, offsets + 4, offsets + size, left);
     }
 
-    /** Where a field is, or -1. */
+    /** The position of a field, or -1 when it is absent. */
     private int field(int number) {
         int place = fields + 2 * number;
         int offset = place + 2 <= end ? Short.toUnsignedInt(message.getShort(place)) : 0;
         return offset == 0 ? -1 : at + offset;
     }
 
-    /** Where what a field points to is, or -1. */
+    /** The position that a field refers to, or -1 when it is absent. */
     private int target(int number) {
         int field = field(number);
         return field < 0 ? -1 : pointed(field);
@@ -70,7 +70,8 @@ record FlatTable(ByteBuffer message, int at, int fields, int end, long[] left) {
         return field < 0 ? otherwise : message.getDouble(field);
     }
 
-    @Nullable FlatTable table(int number) {
+    @Nullable
+    FlatBuffersTable table(int number) {
         int target = target(number);
         return target < 0 ? null : at(message, target, left);
     }
@@ -86,30 +87,31 @@ record FlatTable(ByteBuffer message, int at, int fields, int end, long[] left) {
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    /** How many elements of so many bytes begin behind a length. */
+    /** The number of elements of a vector, checked against the bytes that are there. */
     private int length(int target, int width) {
         int length = message.getInt(target);
         if (length < 0 || (long) length * width > message.limit() - target - 4L) {
-            throw ServingException.invalidArgument("it ends within a list of " + Integer.toUnsignedString(length));
+            throw ServingException.invalidArgument(
+                    "it is truncated within a vector of " + Integer.toUnsignedString(length));
         }
         left[0] -= (long) length * width;
         if (left[0] < 0) {
-            throw ServingException.invalidArgument("its lists lie over each other");
+            throw ServingException.invalidArgument("its vectors overlap");
         }
         return length;
     }
 
-    /** The elements of a list, so many bytes each; empty where it is absent. */
+    /** The elements of a vector, {@code width} bytes each; empty when it is absent. */
     ByteBuffer list(int number, int width) {
         int target = target(number);
         int bytes = target < 0 ? 0 : length(target, width) * width;
         return message.slice(target < 0 ? 0 : target + 4, bytes).order(message.order());
     }
 
-    List<FlatTable> tables(int number) {
+    List<FlatBuffersTable> tables(int number) {
         ByteBuffer list = list(number, 4);
         int first = target(number) + 4;
-        List<FlatTable> tables = new ArrayList<>();
+        List<FlatBuffersTable> tables = new ArrayList<>();
         for (int i = 0; i < list.limit(); i += 4) {
             tables.add(at(message, pointed(first + i), left));
         }
