@@ -10,7 +10,10 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One request, or one step of an ensemble, on its way into a file. Thread-safe by its own lock. */
+/**
+ * The trace of a request, or of one step of an ensemble, that is written to a file in Triton's JSON format. Thread-safe
+ * by its own lock.
+ */
 final class FileTrace implements RequestTrace {
     private final TraceFile file;
     private final TraceSettings settings;
@@ -56,8 +59,8 @@ final class FileTrace implements RequestTrace {
     @Override
     public void tensors(String activity, List<Tensor> tensors) {
         for (Tensor t : tensors) {
-            Sample sample =
-                    new Sample(activity, t.name(), t.dataType().toString(), TensorText.shape(t), TensorText.values(t));
+            Sample sample = new Sample(
+                    activity, t.name(), t.dataType().toString(), TensorFormatter.shape(t), TensorFormatter.values(t));
             synchronized (this) {
                 samples.add(sample);
             }

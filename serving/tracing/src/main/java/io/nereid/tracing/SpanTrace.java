@@ -16,22 +16,22 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request, or one step of an ensemble, as spans: {@code InferRequest} around the request, one named as the model, and
- * {@code compute} in it. Thread-safe by its own lock.
+ * The trace of a request, or of one step of an ensemble, as OpenTelemetry spans: {@code InferRequest} for the request,
+ * in it a span with the name of the model, and in that one {@code compute}. Thread-safe by its own lock.
  */
 final class SpanTrace implements RequestTrace {
-    private final OtlpTraces traces;
+    private final OtlpTracer traces;
     private final @Nullable Span root;
     private final Span span;
     private final boolean tensors;
-    /** What makes nanoseconds since 1970 of the server's clock. */
+    /** Added to a time of the server's clock to get nanoseconds since 1970. */
     private final long offset;
 
     private final long id;
     private final Map<Event, Long> times = new EnumMap<>(Event.class);
 
     SpanTrace(
-            OtlpTraces traces,
+            OtlpTracer traces,
             @Nullable Span root,
             @Nullable SpanTrace parent,
             String model,
@@ -81,9 +81,9 @@ final class SpanTrace implements RequestTrace {
                     AttributeKey.stringKey("dtype"),
                     t.dataType().toString(),
                     AttributeKey.stringKey("shape"),
-                    TensorText.shape(t),
+                    TensorFormatter.shape(t),
                     AttributeKey.stringKey("data"),
-                    TensorText.values(t));
+                    TensorFormatter.values(t));
             span.addEvent(activity, attributes, traces.clock().nanos() + offset, TimeUnit.NANOSECONDS);
         }
     }

@@ -7,7 +7,7 @@ import io.nereid.engine.Engine;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.Observability;
 import io.nereid.observe.RequestTrace;
-import io.nereid.tracing.Tracing;
+import io.nereid.tracing.TraceManager;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -18,10 +18,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class CompositeObservability implements Observability {
     private final Engine engine;
-    private final Tracing tracing;
+    private final TraceManager tracing;
     private final Logging logging;
 
-    CompositeObservability(Engine engine, Tracing tracing, Logging logging) {
+    CompositeObservability(Engine engine, TraceManager tracing, Logging logging) {
         this.engine = engine;
         this.tracing = tracing;
         this.logging = logging;

@@ -20,12 +20,12 @@ import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.options.V2Options;
-import io.nereid.recording.Recorder;
+import io.nereid.recording.RequestLogger;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.Source;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.tracing.TraceManager;
 import io.nereid.tracing.TraceOptions;
-import io.nereid.tracing.Tracing;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.ProtocolCodec;
@@ -61,8 +61,8 @@ public final class NereidServer {
     private final Engine engine;
     private final Server transport;
     private final ExecutorService codecPool;
-    private final Tracing tracing;
-    private final Recorder recorder;
+    private final TraceManager tracing;
+    private final RequestLogger recorder;
     private final ModelListReloader lists;
     private final @Nullable EventLoops loops;
     private final @Nullable ControlPlane control;
@@ -78,18 +78,18 @@ public final class NereidServer {
             @Nullable ControlFlags controlled) {
         this.clock = Clock.system();
         List<Backend> backends = BackendLoader.find();
-        Recorder.check(engineOptions.servedModels());
+        RequestLogger.check(engineOptions.servedModels());
         ManagedModels placed = new ManagedModels(backends);
         List<Source> sources = new ArrayList<>(engineOptions.sources());
         if (controlled != null) {
             sources.add(placed);
         }
         this.engine = new Engine(engineOptions.toBuilder().sources(sources).build(), backends, clock);
-        this.recorder = new Recorder(engine, clock);
+        this.recorder = new RequestLogger(engine, clock);
         engine.onConfigured(recorder::configure);
         this.lists = new ModelListReloader(engine);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
-        this.tracing = new Tracing(traces, clock);
+        this.tracing = new TraceManager(traces, clock);
         Observability observation = new CompositeObservability(engine, tracing, logging);
         V1Options.Builder first = V1Options.builder(clock)
                 .extraMetrics(() -> TfServingMetricsWriter.write(recorder.counts()))

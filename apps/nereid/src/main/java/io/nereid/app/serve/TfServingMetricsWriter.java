@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
-import io.nereid.recording.Recorder.LogCount;
+import io.nereid.recording.RequestLogger.LogCount;
 import java.util.List;
 import java.util.Locale;
 

@@ -12,7 +12,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.recording.Recorder;
+import io.nereid.recording.RequestLogger;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.RepositoryValidator;
@@ -86,7 +86,7 @@ public final class ValidateCommand implements Callable<Integer> {
 
     private int list(Path file) {
         List<ServedModel> models = ModelServerConfig.read(file);
-        Recorder.check(models);
+        RequestLogger.check(models);
         List<ModelChange> changes =
                 filesOnly ? tried(models, true) : ProgressPrinter.during(LOADING, err(), () -> tried(models, false));
         PrintWriter out = spec.commandLine().getOut();

@@ -30,12 +30,12 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class TracingTest {
+class TraceManagerTest {
     @TempDir
     Path folder;
 
-    private Tracing files(String level, String rate, String count, String frequency) {
-        return new Tracing(
+    private TraceManager files(String level, String rate, String count, String frequency) {
+        return new TraceManager(
                 new TraceOptions(
                         TraceOptions.Mode.TRITON,
                         Map.of("level", level, "rate", rate, "count", count),
@@ -44,7 +44,7 @@ class TracingTest {
                 Clock.system());
     }
 
-    private static void request(Tracing tracing, long at) {
+    private static void request(TraceManager tracing, long at) {
         RequestTrace trace = tracing.trace("simple", null);
         assertThat(trace).isNotNull();
         trace.model("simple", 1, "r" + at);
@@ -56,7 +56,7 @@ class TracingTest {
 
     @Test
     void aFileHoldsOneArrayOfAllTraces() throws Exception {
-        Tracing tracing = files("TIMESTAMPS", "1", "-1", "0");
+        TraceManager tracing = files("TIMESTAMPS", "1", "-1", "0");
         request(tracing, 10);
         request(tracing, 20);
         tracing.close();
@@ -75,7 +75,7 @@ class TracingTest {
 
     @Test
     void everySoManyTracesMakeACompleteFile() throws Exception {
-        Tracing tracing = files("TIMESTAMPS", "1", "-1", "2");
+        TraceManager tracing = files("TIMESTAMPS", "1", "-1", "2");
         for (int i = 0; i < 5; i++) {
             request(tracing, i);
         }
@@ -90,8 +90,8 @@ class TracingTest {
     }
 
     @Test
-    void stepsOfAnEnsembleNameTheirParentAndTensorsAreToldWhenWanted() throws Exception {
-        Tracing tracing = files("TIMESTAMPS,TENSORS", "1", "-1", "0");
+    void stepsOfAnEnsembleNameTheirParentAndTensorsAreTracedOnRequest() throws Exception {
+        TraceManager tracing = files("TIMESTAMPS,TENSORS", "1", "-1", "0");
         RequestTrace trace = tracing.trace("pipe", null);
         trace.model("pipe", 1, "");
         RequestTrace step = trace.child("simple");
@@ -113,7 +113,7 @@ class TracingTest {
 
     @Test
     void everyNthRequestIsTakenUpToANumberOfThem() {
-        try (Tracing tracing = files("TIMESTAMPS", "3", "2", "0")) {
+        try (TraceManager tracing = files("TIMESTAMPS", "3", "2", "0")) {
             StringBuilder taken = new StringBuilder();
             for (int i = 0; i < 12; i++) {
                 taken.append(tracing.trace("m", null) == null ? '.' : 'x');
@@ -125,7 +125,7 @@ class TracingTest {
 
     @Test
     void aModelsOwnSettingsStayAndTheOthersFollowTheServer() {
-        try (Tracing tracing = files("OFF", "1000", "-1", "0")) {
+        try (TraceManager tracing = files("OFF", "1000", "-1", "0")) {
             assertThat(tracing.trace("m", null)).isNull();
             assertThat(tracing.update("m", Map.of("trace_level", List.of("TIMESTAMPS")))
                             .get("trace_level"))
@@ -144,7 +144,7 @@ class TracingTest {
 
     @Test
     void aWrongSettingChangesNothing() {
-        try (Tracing tracing = files("OFF", "7", "-1", "0")) {
+        try (TraceManager tracing = files("OFF", "7", "-1", "0")) {
             assertThatThrownBy(() -> tracing.update(null, Map.of("trace_level", List.of("OFF", "TENSORS"))))
                     .hasMessageContaining("Expect only one trace level 'OFF' is specified");
             assertThatThrownBy(() -> tracing.update(null, Map.of("trace_file", List.of("/x"))))
@@ -161,8 +161,8 @@ class TracingTest {
     }
 
     @Test
-    void anUnknownOptionIsRefusedWithTheNearestName() {
-        assertThatThrownBy(() -> new Tracing(
+    void anUnknownOptionIsRejectedWithTheNearestName() {
+        assertThatThrownBy(() -> new TraceManager(
                         new TraceOptions(TraceOptions.Mode.TRITON, Map.of("rat", "1"), Map.of(), Map.of()),
                         Clock.system()))
                 .isInstanceOf(ServingException.class)
@@ -180,7 +180,7 @@ class TracingTest {
         });
         collector.start();
         try {
-            Tracing tracing = new Tracing(
+            TraceManager tracing = new TraceManager(
                     new TraceOptions(
                             TraceOptions.Mode.OPENTELEMETRY,
                             Map.of("level", "TIMESTAMPS", "rate", "1000000"),

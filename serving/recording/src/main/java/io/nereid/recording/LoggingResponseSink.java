@@ -3,7 +3,7 @@
 package io.nereid.recording;
 
 import io.nereid.base.ServingException;
-import io.nereid.recording.Recorder.Target;
+import io.nereid.recording.RequestLogger.Target;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
@@ -13,27 +13,28 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Keeps what goes in and what comes out of one request, then hands both to the journal. Called as any sink: by one thread at
- * a time.
+ * Collects the inputs and outputs of one request for the log, while it forwards the response to the actual sink. Not
+ * thread-safe: like every sink, it is called by one thread at a time.
  */
-final class RecordingSink implements ResponseSink {
+final class LoggingResponseSink implements ResponseSink {
     private final InferenceRequest request;
     private final ResponseSink sink;
     private final Target target;
-    private final Journal journal;
+    private final RequestLogWriter writer;
     private final List<Tensor> inputs;
     private @Nullable List<Tensor> outputs;
     private long version;
-    private boolean wordless;
+    /** Whether the response is not logged: several responses, or classification results. */
+    private boolean withoutOutputs;
 
-    RecordingSink(InferenceRequest request, ResponseSink sink, Target target, Journal journal) {
+    LoggingResponseSink(InferenceRequest request, ResponseSink sink, Target target, RequestLogWriter writer) {
         this.request = request;
         this.sink = sink;
         this.target = target;
-        this.journal = journal;
+        this.writer = writer;
         this.inputs = retained(request.inputs());
         for (InferenceRequest.RequestedOutput output : request.outputs()) {
-            wordless |= output.classes() > 0;
+            withoutOutputs |= output.classes() > 0;
         }
     }
 
@@ -48,13 +49,13 @@ final class RecordingSink implements ResponseSink {
     @Override
     public void next(InferenceResponse response, boolean last) {
         version = response.servable().version();
-        if (!response.outputs().isEmpty() && !wordless) {
+        if (!response.outputs().isEmpty() && !withoutOutputs) {
             List<Tensor> before = outputs;
             if (before == null) {
                 outputs = retained(response.outputs());
             } else {
                 outputs = null;
-                wordless = true;
+                withoutOutputs = true;
                 Tensor.closeAll(before);
             }
         }
@@ -63,7 +64,8 @@ final class RecordingSink implements ResponseSink {
         } finally {
             if (last) {
                 List<Tensor> answer = outputs;
-                journal.add(new Journal.Entry(target, request, inputs, answer == null ? List.of() : answer, version));
+                writer.add(new RequestLogWriter.Entry(
+                        target, request, inputs, answer == null ? List.of() : answer, version));
             }
         }
     }

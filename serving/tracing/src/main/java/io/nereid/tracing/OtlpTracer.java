@@ -22,8 +22,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Sends traces to an OpenTelemetry collector over OTLP/HTTP. Thread-safe; the library's own thread sends. */
-final class OtlpTraces {
+/**
+ * Creates spans of requests and exports them to an OpenTelemetry collector over OTLP/HTTP. Thread-safe; spans are sent
+ * by a thread of the OpenTelemetry SDK.
+ */
+final class OtlpTracer {
     private static final String DEFAULT_URL = "http://localhost:4318/v1/traces";
     /** {@code 00-<32 hex digits>-<16>-<2>}, of W3C's Trace Context. */
     private static final int TRACEPARENT_LENGTH = 55;
@@ -33,7 +36,7 @@ final class OtlpTraces {
     private final Clock clock;
     private final AtomicLong ids = new AtomicLong();
 
-    OtlpTraces(TraceOptions options, Clock clock) {
+    OtlpTracer(TraceOptions options, Clock clock) {
         this.clock = clock;
         Map<String, String> settings = options.modeSettings();
         AttributesBuilder attributes = Attributes.builder().put("service.name", "nereid");
@@ -44,7 +47,7 @@ final class OtlpTraces {
             exporter = OtlpHttpSpanExporter.builder().setEndpoint(url).build();
         } catch (IllegalArgumentException e) {
             throw ServingException.invalidArgument(
-                    "trace setting url '" + url + "' is no address of a collector", "for example " + DEFAULT_URL);
+                    "trace setting url '" + url + "' is not the address of a collector", "for example " + DEFAULT_URL);
         }
         this.provider = SdkTracerProvider.builder()
                 .setResource(Resource.getDefault().merge(Resource.create(attributes.build())))
@@ -65,13 +68,13 @@ final class OtlpTraces {
                 return n;
             }
         } catch (NumberFormatException e) {
-            // Told below.
+            // Reported below.
         }
         throw ServingException.invalidArgument(
                 "trace setting " + name + " is '" + text + "' (expected: a whole number from 1)");
     }
 
-    /** Whether who sent this has sampled its trace. */
+    /** Returns whether the caller that sent this header has sampled its trace. */
     static boolean sampled(@Nullable String traceparent) {
         return traceparent != null && remote(traceparent).isSampled();
     }
@@ -88,6 +91,7 @@ final class OtlpTraces {
                 parts[1], parts[2], TraceFlags.fromHex(parts[3], 0), TraceState.getDefault());
     }
 
+    /** Starts the span of a request, as a child of the caller's span if there is one. */
     SpanTrace begin(String model, @Nullable String traceparent, boolean tensors) {
         Context parent = traceparent == null ? Context.root() : Context.root().with(Span.wrap(remote(traceparent)));
         long offset = TimeUnit.MILLISECONDS.toNanos(clock.millis()) - clock.nanos();

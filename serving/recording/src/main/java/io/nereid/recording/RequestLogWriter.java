@@ -5,8 +5,8 @@ package io.nereid.recording;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.Threads;
-import io.nereid.recording.Recorder.LogCount;
-import io.nereid.recording.Recorder.Target;
+import io.nereid.recording.RequestLogger.LogCount;
+import io.nereid.recording.RequestLogger.Target;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
@@ -40,21 +40,24 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The way from recorded requests to files: a bounded queue and one thread that encodes and writes. {@link #add} and
- * {@link #counts} are called by any thread, {@link #keep} and {@link #close} by one at a time; the files are confined to the
- * thread.
+ * Writes logged requests to files: a bounded queue, and one thread that encodes and writes. {@link #add},
+ * {@link #completeFiles} and {@link #counts} are thread-safe; {@link #keep} and {@link #close} are called by one thread
+ * at a time. The files are confined to the writing thread.
+ *
+ * <p>After a disk error, the records of that file prefix are dropped for {@code retryAfter}; then one record is written
+ * as a trial.
  */
-final class Journal {
-    private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
+final class RequestLogWriter {
+    private static final Logger LOG = LoggerFactory.getLogger(RequestLogWriter.class);
     private static final DateTimeFormatter START =
             DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC);
     private static final long CLOSE_SECONDS = 10;
     private static final long IDLE_MILLIS = 500;
 
-    /** What waits for the thread, in order. */
+    /** A queued record or command for the writing thread. */
     private sealed interface Item {}
 
-    /** A recorded request, whose tensors it owns. */
+    /** A logged request; owns its tensors. */
     record Entry(Target target, InferenceRequest request, List<Tensor> inputs, List<Tensor> outputs, long version)
             implements Item {
         void release() {
@@ -62,7 +65,10 @@ final class Journal {
             Tensor.closeAll(outputs);
         }
 
-        /** Bytes of memory that cannot be given back as long as this waits; a region that is shared counts whole. */
+        /**
+         * Returns the memory that stays in use while this is queued: the complete regions, even if a tensor uses only a
+         * part of one.
+         */
         long bytes() {
             long bytes = 0;
             IdentityHashMap<MemoryRegion, Boolean> seen = new IdentityHashMap<>();
@@ -79,60 +85,61 @@ final class Journal {
 
     private record Waiting(Entry entry, long bytes) implements Item {}
 
-    /** From here on records go to these files only; all others are completed. */
+    /** Command: write only to files with these prefixes from now on, and complete all others. */
     private record Keep(Set<String> prefixes) implements Item {}
 
+    /** Command: complete all files. */
     private record Complete(CompletableFuture<Void> done, boolean last) implements Item {}
 
-    /** Files of one prefix that cannot be written. Confined to the thread. */
+    /** A disk error of the files with one prefix. Confined to the writing thread. */
     private static final class Outage {
         private long retryNanos;
         private long lost;
     }
 
     private final Clock clock;
-    private final RecorderOptions options;
-    private final LogFile.Opener opener;
+    private final RequestLoggerOptions options;
+    private final RequestLogFile.Opener opener;
     private final String start;
     private final BlockingQueue<Item> queue = new LinkedBlockingQueue<>();
-    private final Semaphore room;
+    private final Semaphore queueSlots;
     private final ByteBudget budget;
     private final Map<String, Map<ErrorCode, LongAdder>> counts = new ConcurrentHashMap<>();
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile boolean closed;
     private @Nullable Thread thread;
 
-    // confined to the thread
-    private final LogEncoder encoder = new LogEncoder();
-    private final Map<String, LogFile> files = new HashMap<>();
+    // confined to the writing thread
+    private final PredictionLogEncoder encoder = new PredictionLogEncoder();
+    private final Map<String, RequestLogFile> files = new HashMap<>();
     private final Map<String, Integer> numbers = new HashMap<>();
     private final Map<String, Outage> outages = new HashMap<>();
     private Set<String> prefixes = Set.of();
 
-    Journal(Clock clock, RecorderOptions options, LogFile.Opener opener) {
+    RequestLogWriter(Clock clock, RequestLoggerOptions options, RequestLogFile.Opener opener) {
         this.clock = clock;
         this.options = options;
         this.opener = opener;
-        this.room = new Semaphore(options.maxQueued());
+        this.queueSlots = new Semaphore(options.maxQueued());
         this.budget = new ByteBudget(options.maxQueuedBytes());
         this.start = START.format(Instant.ofEpochMilli(clock.millis()));
     }
 
-    /** Takes over an entry, and drops it when there is no room. */
+    /** Queues an entry, whose ownership is transferred; drops and counts it if the queue is full. */
     void add(Entry entry) {
-        if (closed || !room.tryAcquire()) {
+        if (closed || !queueSlots.tryAcquire()) {
             drop(entry);
             return;
         }
         long bytes = entry.bytes();
         if (!budget.tryReserve(bytes)) {
-            room.release();
+            queueSlots.release();
             drop(entry);
             return;
         }
         queue.add(new Waiting(entry, bytes));
         if (closed && ended.getCount() == 0) {
-            discardAll(); // nobody else will
+            discardAll(); // the writing thread has ended and will not do it
         }
     }
 
@@ -199,7 +206,7 @@ final class Journal {
             queue.add(new Complete(new CompletableFuture<>(), true));
             try {
                 if (!ended.await(CLOSE_SECONDS, TimeUnit.SECONDS)) {
-                    LOG.warn("recorded requests are still being written after {} s; they are left", CLOSE_SECONDS);
+                    LOG.warn("logged requests are still being written after {} s", CLOSE_SECONDS);
                 }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
@@ -207,7 +214,7 @@ final class Journal {
         }
     }
 
-    // ---- the thread
+    // ---- the writing thread
 
     private void run() {
         try {
@@ -215,7 +222,7 @@ final class Journal {
                 // until closed
             }
         } catch (InterruptedException e) {
-            LOG.warn("recording was interrupted");
+            LOG.warn("request logging was interrupted");
         } finally {
             closed = true;
             ended.countDown();
@@ -235,7 +242,7 @@ final class Journal {
             } finally {
                 waiting.entry().release();
                 budget.release(waiting.bytes());
-                room.release();
+                queueSlots.release();
             }
         } else if (item instanceof Keep keep) {
             prefixes = keep.prefixes();
@@ -253,7 +260,7 @@ final class Journal {
     private void write(Entry entry) {
         Target target = entry.target();
         if (!prefixes.contains(target.prefix())) {
-            return; // it was under way when its recording ended
+            return; // was in progress when logging of its model was switched off
         }
         Outage outage = outages.get(target.prefix());
         if (outage != null && clock.nanos() - outage.retryNanos < 0) {
@@ -265,20 +272,20 @@ final class Journal {
         try {
             length = encoder.encode(entry, clock.millis() / 1000);
         } catch (RuntimeException e) {
-            LOG.error("a request to model '{}' cannot be recorded", target.model(), e);
+            LOG.error("a request to model '{}' cannot be encoded for the request log", target.model(), e);
             count(target, ErrorCode.INTERNAL);
             return;
         }
         try {
-            LogFile file = files.get(target.prefix());
+            RequestLogFile file = files.get(target.prefix());
             if (file == null) {
                 file = open(target.prefix());
             }
             file.write(encoder.array(), length);
             if (outage != null) {
-                file.flush(); // what is only kept in memory proves nothing
+                file.flush(); // only data on the disk proves that the error is gone
                 outages.remove(target.prefix());
-                LOG.info("recording to '{}' goes on; {} requests were not recorded", target.prefix(), outage.lost);
+                LOG.info("request logging to '{}' works again; {} requests are missing", target.prefix(), outage.lost);
             }
             count(target, ErrorCode.OK);
             if (file.records() >= options.maxFileRecords() || file.bytes() >= options.maxFileBytes()) {
@@ -291,14 +298,14 @@ final class Journal {
         }
     }
 
-    private LogFile open(String prefix) throws IOException {
+    private RequestLogFile open(String prefix) throws IOException {
         int number = numbers.merge(prefix, 1, Integer::sum) - 1;
-        LogFile file = null;
+        RequestLogFile file = null;
         while (file == null) {
             try {
                 file = opener.open(prefix + "-" + start + "-" + number + ".tfrecord", clock.nanos());
             } catch (FileAlreadyExistsException e) {
-                number = numbers.merge(prefix, 1, Integer::sum) - 1; // another server's, or an earlier one's
+                number = numbers.merge(prefix, 1, Integer::sum) - 1; // of another server, or of an earlier start
             } catch (IOException e) {
                 numbers.put(prefix, number);
                 throw e;
@@ -308,16 +315,18 @@ final class Journal {
         return file;
     }
 
-    /** Gives up a file of which a record may be torn; what was flushed before stays. */
+    /**
+     * Closes a file after an error, since its last record may be incomplete; records that were flushed before remain.
+     */
     private Outage failed(String prefix, IOException e) {
         Outage outage = outages.get(prefix);
         if (outage == null) {
             outage = new Outage();
             outages.put(prefix, outage);
-            LOG.warn("recording to '{}' fails and is left out until it works again: {}", prefix, e.toString());
+            LOG.warn("request logging to '{}' fails; requests are dropped until it works: {}", prefix, e.toString());
         }
         outage.retryNanos = clock.nanos() + options.retryAfter().toNanos();
-        LogFile file = files.remove(prefix);
+        RequestLogFile file = files.remove(prefix);
         if (file != null) {
             file.abandon();
         }
@@ -325,7 +334,7 @@ final class Journal {
     }
 
     private void flush() {
-        for (Map.Entry<String, LogFile> each : List.copyOf(files.entrySet())) {
+        for (Map.Entry<String, RequestLogFile> each : List.copyOf(files.entrySet())) {
             try {
                 each.getValue().flush();
             } catch (IOException e) {
@@ -339,7 +348,7 @@ final class Journal {
             return;
         }
         long now = clock.nanos();
-        for (Map.Entry<String, LogFile> each : List.copyOf(files.entrySet())) {
+        for (Map.Entry<String, RequestLogFile> each : List.copyOf(files.entrySet())) {
             if (now - each.getValue().openedNanos() >= options.maxFileAge().toNanos()) {
                 complete(each.getKey());
             }
@@ -355,7 +364,7 @@ final class Journal {
     }
 
     private void complete(String prefix) {
-        LogFile file = files.get(prefix);
+        RequestLogFile file = files.get(prefix);
         if (file != null) {
             try {
                 file.complete();

@@ -22,31 +22,38 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * An engine that writes down a share of the requests of some models, with their answers: as prediction logs in files of
- * TFRecords, which serve unchanged as {@code assets.extra/tf_serving_warmup_requests}, as load, and for comparison.
+ * TensorFlow Serving's request logging: an {@link InferenceEngine} that delegates to another one and logs a sample of
+ * the requests of some models, with their responses, as PredictionLog records in TFRecord files. The files can be used
+ * without change as {@code assets.extra/tf_serving_warmup_requests}, for load tests, and for comparisons.
  *
- * <p>Files are called {@code <prefix>-<start>-<n>.tfrecord}, {@code <start>} being when this began ({@code 20260131T235959Z})
- * and {@code <n>} counting from 0; when several models share a prefix, each has its own files, {@code <prefix>-<model>-…}. A
- * file has {@code .part} after its name until it is complete and on the disk.
+ * <pre>{@code
+ * Recorder logger = new Recorder(engine, Clock.system());
+ * logger.configure(models); // models with a logging_config are logged from now on
+ * }</pre>
  *
- * <p>Written down are requests that were answered. One that failed is not: used for warm-up it would keep its model from
- * loading. A request with several answers, or for classes in place of values, is written without them. Requests are never held
- * up: what the disk cannot take is left out and counted.
+ * <p><b>Files.</b> The name is {@code <prefix>-<start>-<n>.tfrecord}, where {@code <start>} is the creation time of
+ * this object ({@code 20260131T235959Z}) and {@code <n>} counts from 0. If several models have the same prefix, each
+ * has its own files, {@code <prefix>-<model>-…}. A file has the suffix {@code .part} until it is complete and on the
+ * disk.
  *
- * <p>Thread-safe: what is recorded is replaced whole; one thread of its own encodes and writes.
+ * <p><b>Records.</b> Failed requests are not logged: as warm-up requests they would prevent their model from loading. A
+ * request with several responses, or with classification results, is logged without the response. Logging never delays
+ * a request: records that the disk cannot take in time are dropped and counted.
+ *
+ * <p>Thread-safe: the configuration is an immutable map in a volatile field; a separate thread encodes and writes.
  */
-public final class Recorder implements InferenceEngine, AutoCloseable {
+public final class RequestLogger implements InferenceEngine, AutoCloseable {
     /**
-     * How many records of a model came to what. Immutable.
+     * The number of records of a model with one result. Immutable.
      *
-     * @param model its name
-     * @param code OK when written, RESOURCE_EXHAUSTED when too many waited, UNAVAILABLE when the disk failed, INTERNAL when
-     *     it could not be encoded
-     * @param count since this began
+     * @param model the name of the model
+     * @param code OK for written records, RESOURCE_EXHAUSTED for a full queue, UNAVAILABLE for a disk error,
+     *     INTERNAL for a failure to encode
+     * @param count number since the creation of the logger
      */
     public record LogCount(String model, ErrorCode code, long count) {}
 
-    /** What is recorded of a model, and where. Immutable. */
+    /** The sampling rate and the files of a model. Immutable. */
     record Target(String model, double rate, String prefix) {
         boolean chosen() {
             return rate >= 1 || ThreadLocalRandom.current().nextDouble() < rate;
@@ -54,28 +61,28 @@ public final class Recorder implements InferenceEngine, AutoCloseable {
     }
 
     private final InferenceEngine engine;
-    private final Journal journal;
+    private final RequestLogWriter writer;
     private volatile Map<String, Target> targets = Map.of();
 
-    /** Records what {@code engine} answers, once it is told to. */
-    public Recorder(InferenceEngine engine, Clock clock) {
-        this(engine, clock, RecorderOptions.DEFAULT);
+    /** Creates a logger with default limits; it logs nothing before {@link #configure}. */
+    public RequestLogger(InferenceEngine engine, Clock clock) {
+        this(engine, clock, RequestLoggerOptions.DEFAULT);
     }
 
-    /** As {@link #Recorder(InferenceEngine, Clock)}, with other limits. */
-    public Recorder(InferenceEngine engine, Clock clock, RecorderOptions options) {
-        this(engine, new Journal(clock, options, LogFile::create));
+    /** Creates a logger with other limits. */
+    public RequestLogger(InferenceEngine engine, Clock clock, RequestLoggerOptions options) {
+        this(engine, new RequestLogWriter(clock, options, RequestLogFile::create));
     }
 
-    Recorder(InferenceEngine engine, Journal journal) {
+    RequestLogger(InferenceEngine engine, RequestLogWriter writer) {
         this.engine = engine;
-        this.journal = journal;
+        this.writer = writer;
     }
 
     /**
-     * Whether these models can be recorded as they say.
+     * Validates the {@code logging_config} of models.
      *
-     * @throws ServingException INVALID_ARGUMENT
+     * @throws ServingException INVALID_ARGUMENT for an unknown collector, a rate outside 0 to 1, or an invalid prefix
      */
     public static void check(List<ServedModel> models) {
         for (ServedModel model : models) {
@@ -106,10 +113,10 @@ public final class Recorder implements InferenceEngine, AutoCloseable {
     }
 
     /**
-     * Replaces what is recorded, from the next request on. Models without logging, or with a rate of 0, are not recorded;
-     * files that nobody writes to any more are completed.
+     * Replaces the logging configuration, from the next request on. Models without {@code logging_config}, or with a
+     * rate of 0, are not logged. Files that are no longer written are completed.
      *
-     * @throws ServingException INVALID_ARGUMENT as {@link #check}, nothing having changed
+     * @throws ServingException INVALID_ARGUMENT, without a change, as {@link #check}
      */
     public void configure(List<ServedModel> models) {
         check(models);
@@ -125,16 +132,16 @@ public final class Recorder implements InferenceEngine, AutoCloseable {
             RequestLogging logging = model.logging();
             if (logging != null && logging.samplingRate() > 0) {
                 String prefix = logging.filePrefix();
-                // a file for warm-up must hold the requests of one model
+                // A warm-up file must contain the requests of one model only.
                 String own = users.getOrDefault(prefix, 0) > 1
                         ? prefix + "-" + model.name().replace('/', '_')
                         : prefix;
                 next.put(model.name(), new Target(model.name(), logging.samplingRate(), own));
             }
         }
-        synchronized (journal) {
+        synchronized (writer) {
             targets = Map.copyOf(next);
-            journal.keep(next.values());
+            writer.keep(next.values());
         }
     }
 
@@ -148,7 +155,7 @@ public final class Recorder implements InferenceEngine, AutoCloseable {
         if (target == null || !target.chosen()) {
             return engine.infer(request, sink);
         }
-        return engine.infer(request, new RecordingSink(request, sink, target, journal));
+        return engine.infer(request, new LoggingResponseSink(request, sink, target, writer));
     }
 
     @Override
@@ -161,22 +168,24 @@ public final class Recorder implements InferenceEngine, AutoCloseable {
         return engine.config(model);
     }
 
-    /** What came of recording so far, for each model and outcome that there was. */
+    /** Returns the number of records for each model and result. */
     public List<LogCount> counts() {
-        return journal.counts();
+        return writer.counts();
     }
 
-    /** Completes the files as they are, with all that was recorded before this call; later records go to new ones. */
+    /**
+     * Completes all files with the records that were queued before this call; later records are written to new files.
+     */
     public CompletionStage<Void> completeFiles() {
-        return journal.completeFiles();
+        return writer.completeFiles();
     }
 
-    /** Ends recording; waits until what was recorded is on the disk, but not for long. */
+    /** Stops logging and waits, with a timeout, until the queued records are on the disk. */
     @Override
     public void close() {
-        synchronized (journal) {
+        synchronized (writer) {
             targets = Map.of();
-            journal.close();
+            writer.close();
         }
     }
 }

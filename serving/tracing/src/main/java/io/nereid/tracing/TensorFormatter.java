@@ -12,9 +12,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Tensors as the text that traces hold: values separated by commas. No state. */
-final class TensorText {
-    private TensorText() {}
+/** Formats the shape and values of tensors for traces, separated by commas. Has no state. */
+final class TensorFormatter {
+    private TensorFormatter() {}
 
     static String shape(Tensor t) {
         return Arrays.stream(t.shape().dims()).mapToObj(Long::toString).collect(Collectors.joining(","));

@@ -7,15 +7,15 @@ import io.nereid.spi.InferenceRequest;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictionLog;
 
-/** Makes a {@code tensorflow.serving.PredictionLog} of a recorded request. Confined to the journal's thread. */
-final class LogEncoder {
-    /** An array larger than this is not kept for the next record. */
+/** Encodes logged requests as {@code tensorflow.serving.PredictionLog}. Confined to the writer's thread. */
+final class PredictionLogEncoder {
+    /** A buffer larger than this is not reused for the next record. */
     private static final int KEPT = 4 << 20;
 
     private final ProtobufWriter out = new ProtobufWriter();
 
-    /** Encodes into {@link #array()}; the number of bytes. */
-    int encode(Journal.Entry entry, long seconds) {
+    /** Encodes into {@link #array()}; returns the number of bytes. */
+    int encode(RequestLogWriter.Entry entry, long seconds) {
         InferenceRequest request = entry.request();
         String model = request.model().model();
         String signature = request.options().signature();

@@ -10,7 +10,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.StringInterner;
-import io.nereid.recording.Recorder.LogCount;
+import io.nereid.recording.RequestLogger.LogCount;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -50,16 +50,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class RecorderTest {
+class RequestLoggerTest {
     @TempDir
     private Path dir = Path.of("");
 
     private final AtomicInteger made = new AtomicInteger();
     private final AtomicInteger freed = new AtomicInteger();
     private final Doubling engine = new Doubling();
-    private final List<Recorder> recorders = new ArrayList<>();
+    private final List<RequestLogger> recorders = new ArrayList<>();
 
-    /** Answers with the doubled bytes; {@code answers} times, or with a failure for the model {@code bad}. */
+    /** An engine that responds {@code answers} times with the doubled bytes, or fails for the model {@code bad}. */
     private final class Doubling implements InferenceEngine {
         int answers = 1;
 
@@ -93,7 +93,7 @@ class RecorderTest {
         }
     }
 
-    /** What a client hears. */
+    /** The responses of a client. */
     private static final class Client implements ResponseSink {
         final List<Integer> answers = new ArrayList<>();
 
@@ -114,7 +114,7 @@ class RecorderTest {
 
     @AfterEach
     void everythingIsGivenBack() {
-        recorders.forEach(Recorder::close);
+        recorders.forEach(RequestLogger::close);
         assertThat(freed.get()).isEqualTo(made.get());
     }
 
@@ -133,8 +133,8 @@ class RecorderTest {
                 length);
     }
 
-    private Recorder recorder(RecorderOptions options) {
-        Recorder recorder = new Recorder(engine, Clock.system(), options);
+    private RequestLogger recorder(RequestLoggerOptions options) {
+        RequestLogger recorder = new RequestLogger(engine, Clock.system(), options);
         recorders.add(recorder);
         return recorder;
     }
@@ -147,11 +147,12 @@ class RecorderTest {
         return new RequestLogging("", dir.resolve(prefix).toString(), rate);
     }
 
-    private Client ask(Recorder recorder, String model, int value) {
+    private Client ask(RequestLogger recorder, String model, int value) {
         return ask(recorder, ModelRef.latest(model), value, "", List.of());
     }
 
-    private Client ask(Recorder recorder, ModelRef model, int value, String signature, List<RequestedOutput> outputs) {
+    private Client ask(
+            RequestLogger recorder, ModelRef model, int value, String signature, List<RequestedOutput> outputs) {
         Client client = new Client();
         recorder.infer(
                 new InferenceRequest(
@@ -198,8 +199,8 @@ class RecorderTest {
     }
 
     @Test
-    void aRequestIsWrittenWithItsAnswerAndWhereItCameFrom() throws Exception {
-        Recorder recorder = recorder(RecorderOptions.DEFAULT);
+    void aRequestIsWrittenWithItsResponseAndWhereItCameFrom() throws Exception {
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT);
         recorder.configure(List.of(model("m", to("deep/er", 1)), model("other", null)));
         assertThat(ask(recorder, "m", 3).answers).containsExactly(6);
         assertThat(ask(recorder, "other", 4).answers).containsExactly(8);
@@ -239,8 +240,8 @@ class RecorderTest {
     }
 
     @Test
-    void whatFailedIsNotWrittenAndWhatHasNoOneAnswerIsWrittenWithout() throws Exception {
-        Recorder recorder = recorder(RecorderOptions.DEFAULT);
+    void whatFailedIsNotWrittenAndWhatHasNoOneResponseIsWrittenWithout() throws Exception {
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT);
         recorder.configure(List.of(model("m", to("m", 1)), model("bad", to("bad", 1))));
         assertThat(ask(recorder, "bad", 1).failure).hasMessage("no");
         ask(recorder, ModelRef.latest("m"), 1, "", List.of(new RequestedOutput("out", 3)));
@@ -253,7 +254,7 @@ class RecorderTest {
 
     @Test
     void configurationTakesEffectWithTheNextRequestAndCompletesTheOldFiles() throws Exception {
-        Recorder recorder = recorder(RecorderOptions.DEFAULT);
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT);
         ask(recorder, "m", 1);
         recorder.configure(List.of(model("m", to("a", 1))));
         ask(recorder, "m", 2);
@@ -271,7 +272,7 @@ class RecorderTest {
 
     @Test
     void modelsThatShareAPrefixHaveFilesOfTheirOwn() throws Exception {
-        Recorder recorder = recorder(RecorderOptions.DEFAULT);
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT);
         recorder.configure(List.of(model("m", to("log", 1)), model("n", to("log", 1))));
         ask(recorder, "m", 1);
         ask(recorder, "n", 2);
@@ -283,7 +284,7 @@ class RecorderTest {
 
     @Test
     void aShareOfTheRequestsIsChosen() throws Exception {
-        Recorder recorder = recorder(RecorderOptions.DEFAULT.withQueue(10_000, 1 << 30));
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT.withQueue(10_000, 1 << 30));
         recorder.configure(List.of(model("m", to("m", 0.25))));
         for (int i = 0; i < 4000; i++) {
             ask(recorder, "m", 1);
@@ -295,7 +296,7 @@ class RecorderTest {
 
     @Test
     void filesAreCompletedByRecordsBytesAndAge() throws Exception {
-        Recorder byRecords = recorder(RecorderOptions.DEFAULT.withFiles(2, 1 << 20, Duration.ofHours(1)));
+        RequestLogger byRecords = recorder(RequestLoggerOptions.DEFAULT.withFiles(2, 1 << 20, Duration.ofHours(1)));
         byRecords.configure(List.of(model("m", to("r", 1))));
         for (int i = 0; i < 5; i++) {
             ask(byRecords, "m", i);
@@ -304,21 +305,21 @@ class RecorderTest {
         assertThat(files()).hasSize(3);
         assertThat(files().stream().map(f -> logs(f).size()).toList()).containsExactly(2, 2, 1);
 
-        Recorder byBytes = recorder(RecorderOptions.DEFAULT.withFiles(1000, 1, Duration.ofHours(1)));
+        RequestLogger byBytes = recorder(RequestLoggerOptions.DEFAULT.withFiles(1000, 1, Duration.ofHours(1)));
         byBytes.configure(List.of(model("m", to("s", 1))));
         ask(byBytes, "m", 1);
         ask(byBytes, "m", 2);
         byBytes.close();
         assertThat(files()).hasSize(5);
 
-        Recorder byAge = recorder(RecorderOptions.DEFAULT.withFiles(1000, 1 << 20, Duration.ofMillis(1)));
+        RequestLogger byAge = recorder(RequestLoggerOptions.DEFAULT.withFiles(1000, 1 << 20, Duration.ofMillis(1)));
         byAge.configure(List.of(model("m", to("t", 1))));
         ask(byAge, "m", 1);
         awaitFiles(6);
         assertThat(files()).noneMatch(f -> f.toString().endsWith(".part"));
     }
 
-    /** Until there are so many complete files. */
+    /** Waits for this number of complete files. */
     private void awaitFiles(int count) throws IOException {
         long from = Clock.system().nanos();
         while (files().stream().filter(f -> f.toString().endsWith(".tfrecord")).count() < count) {
@@ -341,7 +342,7 @@ class RecorderTest {
             }
         };
         for (int i = 0; i < 2; i++) {
-            Recorder recorder = new Recorder(engine, still);
+            RequestLogger recorder = new RequestLogger(engine, still);
             recorder.configure(List.of(model("m", to("m", 1))));
             ask(recorder, "m", i);
             recorder.close();
@@ -351,15 +352,15 @@ class RecorderTest {
                 .containsExactly("m-19700101T000000Z-0.tfrecord", "m-19700101T000000Z-1.tfrecord");
     }
 
-    /** A disk that can be held and broken. */
-    private static final class Disk implements LogFile.Opener {
+    /** A disk that can block and fail. */
+    private static final class Disk implements RequestLogFile.Opener {
         final CountDownLatch held = new CountDownLatch(1);
         final CountDownLatch reached = new CountDownLatch(1);
         final AtomicBoolean full = new AtomicBoolean();
         boolean holds;
 
         @Override
-        public LogFile open(String name, long nowNanos) throws IOException {
+        public RequestLogFile open(String name, long nowNanos) throws IOException {
             Path part = Path.of(name + ".part");
             FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
             OutputStream out = java.nio.channels.Channels.newOutputStream(channel);
@@ -371,7 +372,7 @@ class RecorderTest {
                     throw new IOException(e);
                 }
             }
-            return new LogFile(
+            return new RequestLogFile(
                     Path.of(name),
                     part,
                     channel,
@@ -403,8 +404,8 @@ class RecorderTest {
     void whatTheQueueCannotHoldIsLeftOutAndCounted() throws Exception {
         Disk disk = new Disk();
         disk.holds = true;
-        Recorder recorder =
-                new Recorder(engine, new Journal(Clock.system(), RecorderOptions.DEFAULT.withQueue(3, 1000), disk));
+        RequestLogger recorder = new RequestLogger(
+                engine, new RequestLogWriter(Clock.system(), RequestLoggerOptions.DEFAULT.withQueue(3, 1000), disk));
         recorders.add(recorder);
         recorder.configure(List.of(model("m", to("m", 1))));
         ask(recorder, "m", 0);
@@ -424,8 +425,8 @@ class RecorderTest {
     void whatIsQueuedIsBoundedInBytes() throws Exception {
         Disk disk = new Disk();
         disk.holds = true;
-        Recorder recorder =
-                new Recorder(engine, new Journal(Clock.system(), RecorderOptions.DEFAULT.withQueue(100, 20), disk));
+        RequestLogger recorder = new RequestLogger(
+                engine, new RequestLogWriter(Clock.system(), RequestLoggerOptions.DEFAULT.withQueue(100, 20), disk));
         recorders.add(recorder);
         recorder.configure(List.of(model("m", to("m", 1))));
         ask(recorder, "m", 0);
@@ -442,15 +443,16 @@ class RecorderTest {
     @Test
     void aFullDiskCostsRecordsButNoRequestAndLeavesAWholeFile() throws Exception {
         Disk disk = new Disk();
-        Recorder recorder = new Recorder(
-                engine, new Journal(Clock.system(), RecorderOptions.DEFAULT.withRetryAfter(Duration.ZERO), disk));
+        RequestLogger recorder = new RequestLogger(
+                engine,
+                new RequestLogWriter(Clock.system(), RequestLoggerOptions.DEFAULT.withRetryAfter(Duration.ZERO), disk));
         recorders.add(recorder);
         recorder.configure(List.of(model("m", to("m", 1))));
         ask(recorder, "m", 1);
         awaitFlushed();
         disk.full.set(true);
         ask(recorder, "m", 2);
-        awaitFiles(1); // what had been flushed got its name
+        awaitFiles(1); // the flushed records were kept
         assertThat(logs(files().get(0))).hasSize(1);
         disk.full.set(false);
         assertThat(ask(recorder, "m", 3).answers).containsExactly(6);
@@ -470,7 +472,7 @@ class RecorderTest {
     @Test
     void aDirectoryThatCannotBeIsCountedUntilItCan() throws Exception {
         Path blocked = Files.writeString(dir.resolve("file"), "in the way");
-        Recorder recorder = recorder(RecorderOptions.DEFAULT.withRetryAfter(Duration.ZERO));
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT.withRetryAfter(Duration.ZERO));
         recorder.configure(List.of(model("m", to("file/m", 1))));
         assertThat(ask(recorder, "m", 1).answers).containsExactly(2);
         recorder.completeFiles().toCompletableFuture().get(10, TimeUnit.SECONDS);
@@ -490,7 +492,7 @@ class RecorderTest {
     @Test
     void filesOfOneModelThatCannotBeWrittenDoNotKeepAnotherFromBeingRecorded() throws Exception {
         Files.writeString(dir.resolve("file"), "in the way");
-        Recorder recorder = recorder(RecorderOptions.DEFAULT.withRetryAfter(Duration.ofHours(1)));
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT.withRetryAfter(Duration.ofHours(1)));
         recorder.configure(List.of(model("blocked", to("file/m", 1)), model("good", to("good", 1))));
         ask(recorder, "blocked", 1);
         ask(recorder, "good", 2);
@@ -502,21 +504,21 @@ class RecorderTest {
     }
 
     @Test
-    void whatCannotBeIsRefusedAndChangesNothing() {
-        Recorder recorder = recorder(RecorderOptions.DEFAULT);
+    void whatCannotBeIsRejectedAndChangesNothing() {
+        RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT);
         recorder.configure(List.of(model("m", to("m", 1))));
         String prefix = dir.resolve("x").toString();
-        refuses(recorder, new RequestLogging("kafka", prefix, 1), "unknown type 'kafka'");
-        refuses(recorder, new RequestLogging("", prefix, 1.5), "sampling_rate 1.5");
-        refuses(recorder, new RequestLogging("", prefix, Double.NaN), "sampling_rate NaN");
-        refuses(recorder, new RequestLogging("tfrecord", "", 1), "no filename_prefix");
-        refuses(recorder, new RequestLogging("tfrecord", "a\0b", 1), "is not a path");
+        assertRejected(recorder, new RequestLogging("kafka", prefix, 1), "unknown type 'kafka'");
+        assertRejected(recorder, new RequestLogging("", prefix, 1.5), "sampling_rate 1.5");
+        assertRejected(recorder, new RequestLogging("", prefix, Double.NaN), "sampling_rate NaN");
+        assertRejected(recorder, new RequestLogging("tfrecord", "", 1), "no filename_prefix");
+        assertRejected(recorder, new RequestLogging("tfrecord", "a\0b", 1), "is not a path");
         ask(recorder, "m", 1);
         recorder.close();
         assertThat(recorder.counts()).containsExactly(new LogCount("m", ErrorCode.OK, 1));
     }
 
-    private static void refuses(Recorder recorder, RequestLogging logging, String why) {
+    private static void assertRejected(RequestLogger recorder, RequestLogging logging, String why) {
         assertThatThrownBy(() -> recorder.configure(List.of(model("m", logging))))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))

@@ -15,21 +15,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A file of records in the making; its name ends in {@code .part} until it is complete and on the disk. Confined to the
- * journal's thread.
+ * A TFRecord file that is being written. Its name ends in {@code .part} until it is complete and on the disk, so that a
+ * reader never sees an incomplete file. Confined to the writer's thread.
  */
-final class LogFile {
-    private static final Logger LOG = LoggerFactory.getLogger(LogFile.class);
+final class RequestLogFile {
+    private static final Logger LOG = LoggerFactory.getLogger(RequestLogFile.class);
 
-    /** Makes files. */
+    /** Creates files; replaced in tests. */
     interface Opener {
         /**
-         * Begins a file.
+         * Creates a file.
          *
          * @param name its path once it is complete
-         * @throws FileAlreadyExistsException when there is one of that name
+         * @throws FileAlreadyExistsException when a file of that name exists
          */
-        LogFile open(String name, long nowNanos) throws IOException;
+        RequestLogFile open(String name, long nowNanos) throws IOException;
     }
 
     private final Path name;
@@ -41,7 +41,7 @@ final class LogFile {
     private long flushedBytes;
     private int flushedRecords;
 
-    LogFile(Path name, Path part, FileChannel channel, TfRecordFile.Writer writer, long openedNanos) {
+    RequestLogFile(Path name, Path part, FileChannel channel, TfRecordFile.Writer writer, long openedNanos) {
         this.name = name;
         this.part = part;
         this.channel = channel;
@@ -49,14 +49,15 @@ final class LogFile {
         this.openedNanos = openedNanos;
     }
 
-    static LogFile create(String name, long nowNanos) throws IOException {
+    static RequestLogFile create(String name, long nowNanos) throws IOException {
         Path path = Path.of(name);
         Path directory = path.toAbsolutePath().getParent();
         if (directory != null) {
             try {
                 Files.createDirectories(directory);
             } catch (FileAlreadyExistsException e) {
-                throw new IOException("'" + e.getFile() + "' is no directory", e); // another name would not help
+                // Another exception type: the caller tries other names after FileAlreadyExistsException.
+                throw new IOException("'" + e.getFile() + "' is not a directory", e);
             }
         }
         if (Files.exists(path)) {
@@ -64,7 +65,8 @@ final class LogFile {
         }
         Path part = Path.of(name + ".part");
         FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-        return new LogFile(path, part, channel, new TfRecordFile.Writer(Channels.newOutputStream(channel)), nowNanos);
+        return new RequestLogFile(
+                path, part, channel, new TfRecordFile.Writer(Channels.newOutputStream(channel)), nowNanos);
     }
 
     void write(byte[] array, int length) throws IOException {
@@ -80,7 +82,7 @@ final class LogFile {
         }
     }
 
-    /** Brings everything to the disk and gives the file its name. */
+    /** Writes everything to the disk, then renames the file to its final name. */
     void complete() throws IOException {
         flush();
         channel.force(true);
@@ -88,7 +90,7 @@ final class LogFile {
         Files.move(part, name, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    /** Keeps what was flushed, under the file's name if that is still possible. */
+    /** Closes the file after an error: truncates it to the records that were flushed, and renames it if possible. */
     void abandon() {
         try {
             if (flushedRecords > 0) {

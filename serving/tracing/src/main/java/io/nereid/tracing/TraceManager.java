@@ -17,10 +17,17 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which requests are traced, for the server and for single models, and hands their traces to files or to
- * OpenTelemetry. A request that is not traced costs one volatile read. Thread-safe.
+ * Selects the requests to trace (Triton: {@code TraceManager}) by the settings of the server and of single models, and
+ * writes their traces to files or exports them to OpenTelemetry. Thread-safe. While tracing is off, a request costs one
+ * volatile read.
+ *
+ * <pre>{@code
+ * Tracing tracing = new Tracing(TraceOptions.OFF, Clock.system());
+ * tracing.update(null, Map.of("trace_level", List.of("TIMESTAMPS"), "trace_rate", List.of("100")));
+ * RequestTrace trace = tracing.trace("resnet", null); // null for most requests
+ * }</pre>
  */
-public final class Tracing implements AutoCloseable {
+public final class TraceManager implements AutoCloseable {
     private static final List<String> FILE_SETTINGS = List.of("file", "log-frequency");
     private static final List<String> OTLP_SETTINGS =
             List.of("url", "bsp_max_queue_size", "bsp_schedule_delay", "bsp_max_export_batch_size");
@@ -28,21 +35,21 @@ public final class Tracing implements AutoCloseable {
     private final TraceOptions options;
     private final TraceSettings initial;
     private final @Nullable TraceFile file;
-    private final @Nullable OtlpTraces otlp;
-    private final Map<String, Sampler> byModel = new ConcurrentHashMap<>();
-    /** What single models say differently from the server; guarded by this. */
+    private final @Nullable OtlpTracer otlp;
+    private final Map<String, TraceSampler> byModel = new ConcurrentHashMap<>();
+    /** Settings of single models that differ from the server's; guarded by this. */
     private final Map<String, Map<String, List<String>>> own = new HashMap<>();
 
-    private volatile Sampler server;
-    /** Whether any setting traces anything. */
+    private volatile TraceSampler server;
+    /** Whether the settings of the server or of any model trace requests. */
     private volatile boolean on;
 
     /**
-     * Traces as the options say.
+     * Creates a manager with initial settings.
      *
      * @throws ServingException INVALID_ARGUMENT for a setting that is unknown or has a wrong value
      */
-    public Tracing(TraceOptions options, Clock clock) {
+    public TraceManager(TraceOptions options, Clock clock) {
         this.options = options;
         boolean triton = options.mode() == TraceOptions.Mode.TRITON;
         check("trace setting", options.settings().keySet(), List.of("level", "rate", "count"));
@@ -58,9 +65,9 @@ public final class Tracing implements AutoCloseable {
             given.put("log_frequency", List.of(frequency));
         }
         this.initial = TraceSettings.DEFAULT.with(given, TraceSettings.DEFAULT);
-        this.server = new Sampler(initial);
+        this.server = new TraceSampler(initial);
         this.file = triton ? new TraceFile(options.modeSettings().getOrDefault("file", "")) : null;
-        this.otlp = triton ? null : new OtlpTraces(options, clock);
+        this.otlp = triton ? null : new OtlpTracer(options, clock);
         this.on = initial.on();
     }
 
@@ -74,17 +81,17 @@ public final class Tracing implements AutoCloseable {
         }
     }
 
-    /** The trace of a request that has just arrived, or null when it is not sampled. */
+    /** Starts the trace of a request that has just arrived; null when the request is not sampled. */
     public @Nullable RequestTrace trace(String model, @Nullable String traceparent) {
         if (!on) {
             return null;
         }
-        Sampler differently = byModel.isEmpty() ? null : byModel.get(model);
-        Sampler sampler = differently == null ? server : differently;
-        OtlpTraces spans = otlp;
-        // Who has traced a request so far wants to see the rest of it.
+        TraceSampler differently = byModel.isEmpty() ? null : byModel.get(model);
+        TraceSampler sampler = differently == null ? server : differently;
+        OtlpTracer spans = otlp;
+        // A request that its caller has sampled is always traced, so that the distributed trace is complete.
         boolean forced = spans != null
-                && OtlpTraces.sampled(traceparent)
+                && OtlpTracer.sampled(traceparent)
                 && sampler.settings().on();
         if (!forced && !sampler.sample()) {
             return null;
@@ -97,9 +104,9 @@ public final class Tracing implements AutoCloseable {
         return traces == null ? null : new FileTrace(traces, settings, null, model);
     }
 
-    /** How requests are traced, for one model or, with null, the server; values as clients see them. */
+    /** Returns the trace settings of a model, or of the server if null, in the form that clients see. */
     public Map<String, List<String>> settings(@Nullable String model) {
-        Sampler sampler = model == null ? server : byModel.getOrDefault(model, server);
+        TraceSampler sampler = model == null ? server : byModel.getOrDefault(model, server);
         Map<String, List<String>> shown = new LinkedHashMap<>();
         if (file != null) {
             shown.put("trace_file", List.of(file.path()));
@@ -116,20 +123,26 @@ public final class Tracing implements AutoCloseable {
         return shown;
     }
 
-    /** Changes how requests are traced; a null value goes back to the server's, or to the start-up, value. */
+    /**
+     * Changes the trace settings of a model, or of the server if null. A null value resets a setting: for a model to
+     * the server's value, for the server to the initial value.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an unknown setting or an invalid value, UNIMPLEMENTED for a
+     *     setting that cannot be changed
+     */
     public synchronized Map<String, List<String>> update(
             @Nullable String model, Map<String, ? extends @Nullable List<String>> changes) {
         if (otlp != null && !changes.isEmpty()) {
             throw ServingException.of(
                     ErrorCode.UNIMPLEMENTED,
                     "trace settings can not be updated while traces go to OpenTelemetry",
-                    "start the server with --trace-config mode=triton, or with the settings wanted");
+                    "start the server with --trace-config mode=triton, or with the desired settings");
         }
         if (model == null) {
-            server = new Sampler(server.settings().with(changes, initial));
-            // What a model has made its own stays; everything else follows the server.
+            server = new TraceSampler(server.settings().with(changes, initial));
+            // Settings that a model has overridden stay; all others follow the server.
             own.forEach((name, differently) ->
-                    byModel.put(name, new Sampler(server.settings().with(differently, server.settings()))));
+                    byModel.put(name, new TraceSampler(server.settings().with(differently, server.settings()))));
         } else if (!changes.isEmpty()) {
             Map<String, List<String>> differently = new HashMap<>(own.getOrDefault(model, Map.of()));
             changes.forEach((name, values) -> {
@@ -145,7 +158,7 @@ public final class Tracing implements AutoCloseable {
                 byModel.remove(model);
             } else {
                 own.put(model, differently);
-                byModel.put(model, new Sampler(next.with(differently, server.settings())));
+                byModel.put(model, new TraceSampler(next.with(differently, server.settings())));
             }
         }
         on = server.settings().on()
@@ -153,7 +166,7 @@ public final class Tracing implements AutoCloseable {
         return settings(model);
     }
 
-    /** Writes out what there is. */
+    /** Writes all finished traces and stops tracing. */
     @Override
     public void close() {
         on = false;
