@@ -8,28 +8,31 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.util.List;
 
-/** A model of the server's own. Thread-safe: {@link #run} keeps nothing, or belongs to one instance. */
-abstract class BuiltInModel implements JavaModel {
+/**
+ * A built-in model. Thread-safe: {@link #run} has no state, or {@link #forInstance} returns a separate object per
+ * instance.
+ */
+public abstract class BuiltInModel implements JavaModel {
     private final ModelConfig config;
 
-    BuiltInModel(ModelConfig config) {
+    public BuiltInModel(ModelConfig config) {
         this.config = config;
     }
 
-    /** With inputs and outputs. */
-    final ModelConfig config() {
+    /** Returns the complete configuration, with inputs and outputs. */
+    public final ModelConfig config() {
         return config;
     }
 
-    /** Whether a run takes next to no time, whatever the tensors. */
-    abstract boolean inline();
+    /** Returns whether a run is so short for any input that it may execute on the thread that submits the request. */
+    public abstract boolean inline();
 
-    /** What one instance runs: this model, or, when runs remember something, one of its own. */
-    BuiltInModel forInstance() {
+    /** Returns the model that one instance runs: this object, or a new one if runs keep state. */
+    public BuiltInModel forInstance() {
         return this;
     }
 
-    /** Nothing to free, unless said otherwise. */
+    /** Does nothing by default. */
     @Override
     public void close() {}
 
@@ -51,8 +54,8 @@ abstract class BuiltInModel implements JavaModel {
         return Math.max(0, config.maxBatchSize());
     }
 
-    /** The tensor of this name, which is there. */
-    static Tensor named(List<Tensor> tensors, String name) {
+    /** Returns the tensor with a name; fails with INVALID_ARGUMENT if it is missing. */
+    public static Tensor named(List<Tensor> tensors, String name) {
         for (Tensor t : tensors) {
             if (t.name().equals(name)) {
                 return t;
@@ -61,11 +64,11 @@ abstract class BuiltInModel implements JavaModel {
         throw ServingException.invalidArgument("input '" + name + "' is missing");
     }
 
-    static ModelConfig with(ModelConfig c, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+    public static ModelConfig with(ModelConfig c, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         return c.completed(c.platform(), c.backend(), c.maxBatchSize(), inputs, outputs, c.batching(), c.instances());
     }
 
-    static ServingException wrong(ModelConfig config, String what, String expected) {
+    public static ServingException wrong(ModelConfig config, String what, String expected) {
         return ServingException.invalidArgument(
                 "model '" + config.name() + "' " + what + " (expected: " + expected + ")", "correct its configuration");
     }

@@ -10,14 +10,14 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.List;
 
-/** A built-in model that takes requests only. Thread-safe. */
-abstract class BuiltInRequestModel extends BuiltInModel implements JavaRequestModel {
-    BuiltInRequestModel(ModelConfig config) {
+/** A built-in model that executes requests instead of batched tensors. Thread-safe. */
+public abstract class BuiltInRequestModel extends BuiltInModel implements JavaRequestModel {
+    public BuiltInRequestModel(ModelConfig config) {
         super(config);
     }
 
     @Override
-    final boolean inline() {
+    public final boolean inline() {
         return false;
     }
 
@@ -26,12 +26,12 @@ abstract class BuiltInRequestModel extends BuiltInModel implements JavaRequestMo
         throw new UnsupportedOperationException("model '" + config().name() + "' takes requests");
     }
 
-    static TensorSpec spec(String name, DataType type, long... dims) {
+    public static TensorSpec spec(String name, DataType type, long... dims) {
         return new TensorSpec(name, type, Shape.of(dims));
     }
 
-    /** One element under the model's output of this name, with the batch dimension if there is one. */
-    final Tensor one(TensorSpec output, int bits) {
+    /** Creates an output tensor with one 32-bit element, with the batch dimension if the model has one. */
+    public final Tensor one(TensorSpec output, int bits) {
         Shape shape = maxBatchSize() > 0 ? Shape.of(1, 1) : Shape.of(1);
         Tensor tensor = Tensor.allocate(output.name(), output.dataType(), shape);
         tensor.buffer().putInt(0, bits);
@@ -39,11 +39,12 @@ abstract class BuiltInRequestModel extends BuiltInModel implements JavaRequestMo
     }
 
     /**
-     * The configuration with these tensors if it names none, which is then decoupled; else it must name just these.
+     * Returns the configuration with these tensors and as decoupled if it does not have any tensors; otherwise checks
+     * that it has exactly these.
      *
-     * @throws ServingException INVALID_ARGUMENT when it names others
+     * @throws ServingException INVALID_ARGUMENT when it has other tensors
      */
-    static ModelConfig exactly(ModelConfig config, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+    public static ModelConfig exactly(ModelConfig config, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         if (config.inputs().isEmpty() && config.outputs().isEmpty()) {
             return with(config, inputs, outputs).toBuilder().decoupled(true).build();
         }

@@ -9,16 +9,21 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A {@link JavaModel} as the engine sees it. Thread-safe; closing it closes the model and then its class loader. */
-final class LoadedJavaModel implements BackendModel {
+/** Adapts a {@link JavaModel} to the backend API. Thread-safe. Closes the model and then its class loader. */
+public final class LoadedJavaModel implements BackendModel {
     private final ModelConfig config;
     private final JavaModel model;
-    private final Delays delays;
+    private final SimulatedDelays delays;
     private final Runnable afterClose;
     private final AtomicInteger instances = new AtomicInteger();
 
-    LoadedJavaModel(
-            ModelConfig given, String platform, String backend, JavaModel model, Delays delays, Runnable afterClose) {
+    public LoadedJavaModel(
+            ModelConfig given,
+            String platform,
+            String backend,
+            JavaModel model,
+            SimulatedDelays delays,
+            Runnable afterClose) {
         this.model = model;
         this.delays = delays;
         this.afterClose = afterClose;
@@ -46,7 +51,7 @@ final class LoadedJavaModel implements BackendModel {
     @Override
     public ModelInstance newInvocation() {
         JavaModel own = model instanceof BuiltInModel b ? b.forInstance() : model;
-        return new JavaInvocation(config.name(), own, delays.of(instances.getAndIncrement()));
+        return new JavaModelInstance(config.name(), own, delays.of(instances.getAndIncrement()));
     }
 
     @Override

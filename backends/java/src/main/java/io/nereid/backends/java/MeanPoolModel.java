@@ -15,11 +15,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The mean of the token vectors that a mask lets through: FP32 [tokens, n] and INT64 or INT32 [tokens] to FP32 [n]. The
- * mean of no token is zero. The parameter {@code normalize}, {@code true}, gives vectors of length one. Thread-safe:
- * keeps nothing.
+ * Mean pooling of token vectors, for sentence embeddings: from vectors FP32 [tokens, n] and an attention mask INT64 or
+ * INT32 [tokens] to the mean FP32 [n] of the vectors whose mask is not 0, or zeros if there is none. With the parameter
+ * {@code normalize: true} the result is scaled to length 1. Thread-safe: has no state.
  */
-final class MeanPoolModel extends BuiltInModel {
+public final class MeanPoolModel extends BuiltInModel {
     private static final String NORMALIZE = "normalize";
     private static final int ROWS = 64;
 
@@ -36,10 +36,10 @@ final class MeanPoolModel extends BuiltInModel {
     }
 
     /**
-     * Without anything given: {@code last_hidden_state} and {@code attention_mask} to {@code embedding}, vectors of any
-     * length, in batches of up to 64 rows.
+     * Creates a model and completes its configuration; by default {@code last_hidden_state} and {@code attention_mask}
+     * to {@code embedding}, vectors of any length, batches of up to 64 rows.
      */
-    static MeanPoolModel of(ModelConfig config, Map<String, String> settings, boolean autoComplete) {
+    public static MeanPoolModel of(ModelConfig config, Map<String, String> settings, boolean autoComplete) {
         String text = config.parameters().getOrDefault(NORMALIZE, "false").strip();
         if (!List.of("true", "false", "1", "0").contains(text)) {
             throw wrong(config, "has " + NORMALIZE + " '" + text + "'", "true or false");
@@ -74,7 +74,7 @@ final class MeanPoolModel extends BuiltInModel {
         try {
             return Integer.parseInt(text.strip());
         } catch (NumberFormatException e) {
-            throw wrong(config, "meets the setting default-max-batch-size '" + text + "'", "a whole number");
+            throw wrong(config, "has the setting default-max-batch-size '" + text + "'", "a whole number");
         }
     }
 
@@ -102,7 +102,7 @@ final class MeanPoolModel extends BuiltInModel {
     }
 
     @Override
-    boolean inline() {
+    public boolean inline() {
         return false;
     }
 
@@ -115,7 +115,7 @@ final class MeanPoolModel extends BuiltInModel {
         Shape marked = batched ? marks.shape() : marks.shape().prepend(1);
         if (marked.rank() != 2 || shape.rank() != 3 || shape.dim(0) != marked.dim(0) || shape.dim(1) != marked.dim(1)) {
             throw ServingException.invalidArgument("inputs '" + vectors + "' " + in.shape() + " and '" + mask + "' "
-                    + marks.shape() + " do not fit (expected: a mark for each token)");
+                    + marks.shape() + " do not fit (expected: a mask value for each token)");
         }
         int rows = (int) shape.dim(0);
         int tokens = (int) shape.dim(1);
@@ -160,7 +160,7 @@ final class MeanPoolModel extends BuiltInModel {
             for (float v : sum) {
                 squares += (double) v * v;
             }
-            // Of the sum as good as of the mean: they point the same way.
+            // The sum and the mean have the same direction, so the sum can be normalized directly.
             divisor = squares == 0 ? 1 : Math.sqrt(squares);
         }
         for (int i = 0; i < sum.length; i++) {

@@ -8,6 +8,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.java.plugin.JavaBackend;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -27,7 +28,7 @@ import java.util.spi.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the documentation shows of models in Java is what the compiler and the server take. */
+/** Checks that the Java models in the documentation compile and can be served. */
 class DocumentedModelsTest {
     private static final String IMPORTS = """
         import io.nereid.backend.*;
@@ -63,7 +64,7 @@ class DocumentedModelsTest {
         return found;
     }
 
-    /** Runs the tool of the JDK as the command line in the document says, here. */
+    /** Runs the command lines of the document with the JDK's tools in this process. */
     private void tool(String line) {
         List<String> words = new ArrayList<>();
         for (String word : line.split(" ")) {

@@ -4,6 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.java.plugin.IdentityBackend;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -14,7 +15,7 @@ import io.nereid.testkit.BackendContract;
 import java.nio.file.Path;
 import java.util.List;
 
-/** The contract on a model that takes requests. */
+/** The backend contract with a model that executes requests. */
 class IdentityContractTest extends BackendContract {
     @Override
     protected Backend backend() {

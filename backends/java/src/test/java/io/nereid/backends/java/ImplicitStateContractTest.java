@@ -4,6 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.java.plugin.ImplicitStateBackend;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Sequence;
 import io.nereid.spi.ModelConfig.State;
@@ -16,7 +17,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 
-/** The contract on a model that is fed and gives more than its clients see. */
+/** The backend contract with a model that has implicit states, which clients do not see. */
 class ImplicitStateContractTest extends BackendContract {
     @Override
     protected Backend backend() {

@@ -23,35 +23,35 @@ import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
 /** Compiles sources into a jar. */
-final class Jars {
-    static final String DOUBLER = """
-            package com.example;
-            import io.nereid.backends.java.JavaModel;
-            import io.nereid.spi.TensorSpec;
-            import io.nereid.tensor.*;
-            import java.nio.FloatBuffer;
-            import java.util.List;
-            public class Doubler implements JavaModel {
-                public List<TensorSpec> inputs() { return List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1))); }
-                public List<TensorSpec> outputs() { return List.of(new TensorSpec("y", DataType.FP32, Shape.of(-1))); }
-                public List<Tensor> run(List<Tensor> inputs, List<String> outputs) throws Exception {
-                    Tensor y = Tensor.allocate("y", DataType.FP32, inputs.get(0).shape());
-                    FloatBuffer from = inputs.get(0).buffer().asFloatBuffer(), to = y.buffer().asFloatBuffer();
-                    while (from.hasRemaining()) to.put(2 * from.get());
-                    return List.of(y);
-                }
+public final class Jars {
+    public static final String DOUBLER = """
+        package com.example;
+        import io.nereid.backends.java.JavaModel;
+        import io.nereid.spi.TensorSpec;
+        import io.nereid.tensor.*;
+        import java.nio.FloatBuffer;
+        import java.util.List;
+        public class Doubler implements JavaModel {
+            public List<TensorSpec> inputs() { return List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1))); }
+            public List<TensorSpec> outputs() { return List.of(new TensorSpec("y", DataType.FP32, Shape.of(-1))); }
+            public List<Tensor> run(List<Tensor> inputs, List<String> outputs) throws Exception {
+                Tensor y = Tensor.allocate("y", DataType.FP32, inputs.get(0).shape());
+                FloatBuffer from = inputs.get(0).buffer().asFloatBuffer(), to = y.buffer().asFloatBuffer();
+                while (from.hasRemaining()) to.put(2 * from.get());
+                return List.of(y);
             }
-            """;
+        }
+        """;
 
     private Jars() {}
 
-    /** A jar of classes by their full names, which offers {@code services} as models. */
-    static Path jar(Path target, Map<String, String> sources, List<String> services) {
+    /** Creates a jar of classes by their full names, which provides {@code services} as models. */
+    public static Path jar(Path target, Map<String, String> sources, List<String> services) {
         return jar(target, sources, services, List.of());
     }
 
-    /** As {@link #jar(Path, Map, List)}, with some of the compiled files left out. */
-    static Path jar(Path target, Map<String, String> sources, List<String> services, List<String> without) {
+    /** As {@link #jar(Path, Map, List)}, without some of the compiled files. */
+    public static Path jar(Path target, Map<String, String> sources, List<String> services, List<String> without) {
         try {
             Files.createDirectories(target.toAbsolutePath().getParent());
             Path classes = Files.createTempDirectory(
@@ -83,8 +83,8 @@ final class Jars {
         }
     }
 
-    /** The bytes of a jar whose classes say that they are for the Java of this class file version. */
-    static byte[] forJava(Path jar, int major) throws IOException {
+    /** Returns the bytes of a jar whose classes have this class file version. */
+    public static byte[] forJava(Path jar, int major) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (JarInputStream in = new JarInputStream(Files.newInputStream(jar));
                 JarOutputStream out = new JarOutputStream(bytes)) {

@@ -11,6 +11,15 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.java.plugin.DynaSequenceBackend;
+import io.nereid.backends.java.plugin.IdentityBackend;
+import io.nereid.backends.java.plugin.ImplicitStateBackend;
+import io.nereid.backends.java.plugin.IterativeSequenceBackend;
+import io.nereid.backends.java.plugin.JavaBackend;
+import io.nereid.backends.java.plugin.PoolingBackend;
+import io.nereid.backends.java.plugin.RepeatBackend;
+import io.nereid.backends.java.plugin.SequenceBackend;
+import io.nereid.backends.java.plugin.SquareBackend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -151,12 +160,12 @@ class TestModelsTest {
 
     @Test
     void delaysGrowWithTheInstance() {
-        Delays delays = Delays.read(OPEN.toBuilder()
+        SimulatedDelays delays = SimulatedDelays.read(OPEN.toBuilder()
                 .parameters(Map.of("execute_delay_ms", "20", "instance_wise_delay_multiplier", "1"))
                 .build());
         assertThat(List.of(delays.of(0), delays.of(1), delays.of(3)))
                 .containsExactly(Duration.ofMillis(20), Duration.ofMillis(20), Duration.ofMillis(60));
-        assertThat(Delays.read(OPEN).none()).isTrue();
+        assertThat(SimulatedDelays.read(OPEN).none()).isTrue();
     }
 
     @Test

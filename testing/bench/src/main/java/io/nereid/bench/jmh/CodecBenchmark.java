@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench.jmh;
 
-import io.nereid.backends.java.JavaBackend;
+import io.nereid.backends.java.plugin.JavaBackend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
-import io.nereid.bench.Bench;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
@@ -88,7 +88,7 @@ public class CodecBenchmark {
         engine.close();
         json.release();
         message.release();
-        Bench.delete(directory);
+        BenchmarkSettings.delete(directory);
     }
 
     /** REST with JSON. */

@@ -1,0 +1,63 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java.plugin;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelLocation;
+import io.nereid.backends.java.JavaModel;
+import io.nereid.spi.ModelConfig;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The backend for models that are written in Java. The configuration selects the model:
+ *
+ * <ul>
+ *   <li>{@code parameters { key: "model" value: { string_value: "identity" } }}: a built-in model: {@code identity}
+ *       (returns its inputs without a copy), {@code add_sub} (sum and difference of two inputs of any numeric type),
+ *       {@code pooling} (mean of the token vectors of a sentence), and test models that are also available as separate
+ *       backends: {@code repeat}, {@code square}, {@code sequence}, {@code dyna_sequence}, {@code implicit_state} and
+ *       {@code iterative_sequence};
+ *   <li>otherwise the {@link JavaModel} in {@code model.jar} of the version directory: the only class that the jar
+ *   provides
+ *       as a service, or the class in the parameter {@code class}.
+ * </ul>
+ *
+ * The parameter {@code execute_delay_ms} delays every run, for tests. Thread-safe: has no state.
+ */
+public final class JavaBackend implements Backend {
+    static final String JAR = "model.jar";
+
+    /** For {@link java.util.ServiceLoader}. */
+    public JavaBackend() {}
+
+    @Override
+    public String name() {
+        return "java";
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of("java");
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of(JAR);
+    }
+
+    @Override
+    public @Nullable String unavailable() {
+        return null;
+    }
+
+    @Override
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
+        String builtIn = config.parameters().getOrDefault("model", "");
+        return builtIn.isEmpty()
+                ? JarModelLoader.load(source, config, context)
+                : BuiltInModels.load(builtIn, name(), config, context);
+    }
+}
