@@ -5,6 +5,7 @@ package io.nereid.backends.caffe2;
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.OnnxBackend;
+import io.nereid.backends.onnximport.caffe2.Caffe2Backend;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

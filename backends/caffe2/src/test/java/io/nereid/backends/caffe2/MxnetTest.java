@@ -9,6 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.OnnxBackend;
+import io.nereid.backends.onnximport.mxnet.MxnetBackend;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;

@@ -28,7 +28,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /** A model of the test resources with what Caffe2, MXNet or PaddlePaddle answers. Immutable. */
-record NetCase(String name, boolean auto, List<Known> inputs, List<Known> outputs) {
+public record NetCase(String name, boolean auto, List<Known> inputs, List<Known> outputs) {
     private static final List<String> FILES = List.of(
             "model.netdef",
             "init_model.netdef",
@@ -76,7 +76,7 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
         return values;
     }
 
-    static NetCase of(String name) {
+    public static NetCase of(String name) {
         List<Known> inputs = new ArrayList<>();
         List<Known> outputs = new ArrayList<>();
         String[] lines = new String(bytes(name, "case.txt"), StandardCharsets.UTF_8).split("\n", -1);
@@ -100,7 +100,7 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
         return new NetCase(name, lines[0].equals("auto"), List.copyOf(inputs), List.copyOf(outputs));
     }
 
-    static byte[] bytes(String name, String file) {
+    public static byte[] bytes(String name, String file) {
         try (InputStream in = NetCase.class.getResourceAsStream("/nets/" + name + "/" + file)) {
             return in == null ? new byte[0] : in.readAllBytes();
         } catch (IOException e) {
@@ -109,7 +109,7 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
     }
 
     /** The files as a repository has them. */
-    ModelLocation layOut(Path root) {
+    public ModelLocation layOut(Path root) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
             for (String file : FILES) {
@@ -133,7 +133,7 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
     }
 
     /** Has a model answer, and compares. */
-    void check(BackendModel model) {
+    public void check(BackendModel model) {
         List<Tensor> tensors = this.inputs.stream().map(Known::tensor).toList();
         List<String> names = outputs.stream().map(Known::name).toList();
         try (ModelInstance invocation = model.newInvocation()) {
