@@ -1,4 +1,4 @@
-"""A transformer with KServe's arguments and nothing but Python's library: numbers as text in, names of flowers out."""
+"""A transformer with KServe's arguments and only the standard library: numbers as text in, flower names out."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ class Transformer(BaseHTTPRequestHandler):
         self.answer({"predictions": [NAMES[one["label"][0]] for one in predictions]})
 
     def log_message(self, *_):
-        pass  # a line for every question of the readiness probe would be too many
+        pass  # a line for every readiness probe would flood the log
 
     def answer(self, tree):
         body = json.dumps(tree).encode()

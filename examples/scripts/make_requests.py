@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the sample requests in ../requests. Needs Pillow for the picture of the text line."""
+"""Creates the sample requests in ../requests. Requires Pillow for the picture of the text line."""
 import json
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ def tensor(name, datatype, shape, data):
 
 def put(name, request) -> None:
     text = json.dumps(request, separators=(",", ":")) if name == "ocr_rec" else json.dumps(request, indent=2)
-    # Arrays of numbers on one line read better.
+    # Arrays of numbers are easier to read on one line.
     if name != "ocr_rec":
         out, depth = [], 0
         for line in text.split("\n"):
@@ -59,7 +59,7 @@ def main() -> None:
     flowers = [[5.1, 3.5, 1.4, 0.2], [6.0, 2.9, 4.5, 1.5], [6.9, 3.1, 5.4, 2.1]]
     texts = ["A man is eating food.", "Someone is having a meal.", "The stock market fell today."]
     put("sentence", {"inputs": [tensor("TEXT", "BYTES", [3, 1], texts)]})
-    # A quiet hum, the first chunk of a stream: 64 samples of what was before, nothing, and 512 of its own.
+    # A quiet hum, the first chunk of a stream: 64 samples of context (zeros), then 512 samples.
     hum = [0] * 64 + [round(0.01 * math.sin(i * math.tau * 50 / 16000), 5) for i in range(512)]
     put(
         "vad",

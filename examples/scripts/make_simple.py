@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Makes models/simple/1/model.onnx: the sum and the difference of two INT32 vectors of 16. Same bytes every time."""
+"""Creates models/simple/1/model.onnx: the sum and the difference of two INT32 vectors of 16. The output is reproducible."""
 from pathlib import Path
 
 from onnx import TensorProto, checker, helper

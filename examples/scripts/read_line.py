@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the answer of model ocr_rec on standard input and prints the line of text. Needs nothing but Python."""
+"""Reads the response of model ocr_rec on standard input and prints the line of text. Requires only Python."""
 import json
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def main() -> None:
     for step in range(steps):
         row = output["data"][step * classes : (step + 1) * classes]
         best = max(range(classes), key=row.__getitem__)
-        # The same character on two steps in a row is one character; class 0 between them makes them two.
+        # CTC decoding: equal consecutive classes are one character; class 0 (blank) separates two.
         if best != before:
             text += characters[best]
         before = best

@@ -23,7 +23,7 @@ MODEL = Path(__file__).resolve().parent.parent / "models" / "iris"
 
 
 def name_batch(value) -> None:
-    """Gives the batch dimension a name, which skl2onnx leaves open."""
+    """Names the batch dimension, which skl2onnx leaves unnamed."""
     dims = value.type.tensor_type.shape.dim
     if not dims:
         dims.add()
@@ -32,7 +32,7 @@ def name_batch(value) -> None:
 
 
 def label_per_row(graph) -> None:
-    """Gives `label` a dimension beyond the batch, [batch] -> [batch, 1], as every other tensor has."""
+    """Reshapes `label` from [batch] to [batch, 1], so that every tensor has a dimension beyond the batch."""
     for node in graph.node:
         node.output[:] = ["label_flat" if name == "label" else name for name in node.output]
     graph.initializer.append(onnx.helper.make_tensor("last_axis", onnx.TensorProto.INT64, [1], [1]))

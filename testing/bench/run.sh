@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the table of figures:  testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
+# Prints the results table:      testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
 # Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats python trees trees-native trees-served batcher engine
 #       ensemble cache gateway cold-start thousand models lifecycle minilm start soak

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install-perf-analyzer.sh DIRECTORY PIP: puts a runnable perf_analyzer into DIRECTORY/perf_analyzer. Its wheel needs glibc 2.38; on an
-# older Debian the C library of the next release is unpacked beside it and used for this one program.
+# install-perf-analyzer.sh DIRECTORY PIP: installs a runnable perf_analyzer as DIRECTORY/perf_analyzer. Its wheel requires glibc 2.38; on
+# an older Debian the C library of the next release is unpacked beside it, for this program only.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 directory=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -10,7 +10,7 @@ cd "$directory"
 "$pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux_2_38_x86_64 --python-version 3.12 \
     -d wheels perf-analyzer==2.60.0
 python3 -m zipfile -e wheels/perf_analyzer-*.whl wheel
-# It wants to find the CUDA runtime before it uses shared memory of any kind.
+# It requires the CUDA runtime before it uses shared memory of any kind.
 command -v gcc >/dev/null && gcc -shared -fPIC -o libcudart.so "$here/no-cuda.c"
 program=$directory/wheel/perf_analyzer/bin/perf_analyzer
 chmod +x "$program"

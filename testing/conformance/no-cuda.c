@@ -1,8 +1,8 @@
 /* Copyright the Nereid authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stands in for the CUDA runtime, which perf_analyzer wants to find even when it uses system shared memory only. Every
- * function says that there is no device. */
+ * A stub of the CUDA runtime, which perf_analyzer requires even when it only uses system shared memory. Every function
+ * reports that no device exists. */
 #define NONE(name) int name(void) { return 100; }
 NONE(cudaFree) NONE(cudaIpcGetMemHandle) NONE(cudaMalloc) NONE(cudaMemcpy) NONE(cudaSetDevice)
 const char *cudaGetErrorName(int code) { (void)code; return "cudaErrorNoDevice"; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Drives the server with the clients of the field. Says loudly what it skips; fails when a suite fails.
+# Runs the published clients of the protocols against the server. Reports skipped suites prominently; fails when a suite fails.
 set -uo pipefail
 cd "$(dirname "$0")"
 here=$PWD
@@ -78,8 +78,8 @@ pytests() {
 # known <test>: whether testing/flaky-tests.txt names the test.
 known() { sed 's/#.*//' "$root/testing/flaky-tests.txt" | awk '{ print $1 }' | grep -qxF "$1"; }
 
-# run <python> <name> <test files>: up to three failed tests run once more. One that then passes is flaky: an error, unless the list of
-# known flaky tests names it.
+# run <python> <name> <test files>: retries up to three failed tests once. A test that then passes is flaky, which is an error unless
+# testing/flaky-tests.txt lists it.
 run() {
     local with=$1 name=$2
     shift 2
@@ -101,7 +101,7 @@ run() {
     rm -f "$said"
 }
 
-# beside <as for a suite>: one that mostly waits runs beside the next ones, up to `besides`, which shows what came of it.
+# beside <as for a suite>: runs a suite that mostly waits in parallel with the next ones, up to `besides`, which reports its result.
 beside() {
     beside_name=$1
     install "$2"
@@ -131,7 +131,7 @@ if ! install control-more; then
     loud "without pyarrow, scikit-learn and shap: what the control plane's suites do with them is skipped, see below" \
         "($(grep -m1 ERROR "$cache/pip-control-more.log"))"
 fi
-command -v kubectl >/dev/null || skip "kubectl with the control plane" "there is no kubectl here"
+command -v kubectl >/dev/null || skip "kubectl with the control plane" "kubectl is not installed"
 beside "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
 suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
 suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
@@ -154,7 +154,7 @@ suite "MediaPipe's face detectors" triton tritonclient.grpc test_mediapipe.py
 suite "MLflow and PMML" triton tritonclient.grpc test_mlflow.py
 suite "ONNX of skl2onnx and onnxruntime-extensions" onnx onnxruntime_extensions test_onnx_packages.py
 
-# TensorFlow brings its own protobuf, which the other clients do not get along with: an environment of its own.
+# TensorFlow brings its own protobuf, which conflicts with the other clients: it gets a separate environment.
 tfserving=${NEREID_CLIENTS_TENSORFLOW:-$cache/venv-tensorflow/bin/python}
 if [ ! -x "$tfserving" ]; then
     python3 -m venv "$cache/venv-tensorflow" &&

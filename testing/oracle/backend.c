@@ -1,8 +1,8 @@
 /* Copyright the Nereid authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A backend that answers each request with its first input as its first output. Under the name of any other backend it
- * lets the core read, complete and check a configuration. */
+ * An identity backend: the first output of a response is the first input of the request. Installed under the name of any
+ * other backend, it lets the core read, complete and validate a configuration. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

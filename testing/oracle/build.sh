@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # build.sh: fetches Triton's core (a developer's tool; nothing of it is shipped) and builds the oracle in target/.
-# Needs gcc, and the system libraries that the core uses: libnuma1, libcurl4, libssl3, libxml2.
+# Requires gcc and the system libraries of the core: libnuma1, libcurl4, libssl3, libxml2.
 set -euo pipefail
 cd "$(dirname "$0")"
 mkdir -p target/lib target/backends

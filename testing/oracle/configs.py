@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""configs.py [PART-OF-A-NAME]: gives the corpus of configurations to Triton's core and tells where it says something else.
+"""configs.py [PART-OF-A-NAME]: runs the corpus of configurations through Triton's core and prints the differences.
 
 Run build.sh first. One line for each difference:
 
-    TEXT   both refuse, with other words (what only protobuf's own parser says is passed over)
-    LAX    Triton loads what Nereid refuses
-    STRICT Triton refuses what Nereid takes
-    SHOWN  both take it and show it differently
-    CRASH  the core did not survive it
+    TEXT   both reject it, with different messages (messages of protobuf's parser are not compared)
+    LAX    Triton accepts what Nereid rejects
+    STRICT Triton rejects what Nereid accepts
+    SHOWN  both accept it, with different normalised forms
+    CRASH  the core crashes on it
 """
 import json
 import pathlib
@@ -31,7 +31,7 @@ def model(root, name, text):
 
 
 def ask(case):
-    """What the core says of a case, as a pair: its configuration or None, and its error."""
+    """Runs a case through the core; returns its configuration or None, and its error."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         shutil.copytree(case, root / "m", ignore=shutil.ignore_patterns("expected*"))

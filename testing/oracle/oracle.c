@@ -1,9 +1,9 @@
 /* Copyright the Nereid authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * oracle REPOSITORY BACKENDS: loads every model of a repository into Triton's core, one by one, and writes what it said to
+ * oracle REPOSITORY BACKENDS: loads every model of a repository into Triton's core, one by one, and writes the results to
  * standard output: for each a line "== NAME", then "config JSON" or "error CODE TEXT"; then metadata, statistics, index
- * and metrics of what was loaded, and how long an identity request takes. */
+ * and metrics of the loaded models, and the time of an identity request. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <pthread.h>

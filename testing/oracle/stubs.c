@@ -1,7 +1,7 @@
 /* Copyright the Nereid authors.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Stand-ins for the CUDA and DCGM libraries that the core is linked with. Every function says that there is no device. */
+ * Stubs of the CUDA and DCGM libraries that the core is linked with. Every function reports that no device exists. */
 #define NONE(name) int name(void) { return 100; }
 #ifdef CUDA
 NONE(cudaDeviceCanAccessPeer) NONE(cudaDeviceEnablePeerAccess) NONE(cudaDeviceGetPCIBusId)

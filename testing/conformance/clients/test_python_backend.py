@@ -291,7 +291,7 @@ def test_errors_of_an_async_decoupled_model(server):
     with triton.InferenceServerClient(server.base) as client:
         with pytest.raises(InferenceServerException, match="ValueError: a negative number"):
             list(stream(client, "waiting", [tensor("IN", np.array([-1], np.int32))]))
-        with pytest.raises(InferenceServerException, match="several instead of one answer"):
+        with pytest.raises(InferenceServerException, match="several responses instead of one"):
             list(stream(client, "waiting", [tensor("IN", np.array([3], np.int32))]))
 
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** The program: its command line, and the one class that composes the object graph. */
+/** The program {@code nereid}: its entry point, which composes the commands of the subpackages. */
 @NullMarked
 package io.nereid.app;
 

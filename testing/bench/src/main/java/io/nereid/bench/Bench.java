@@ -3,10 +3,30 @@
 package io.nereid.bench;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.ProcessStatistics;
 import io.nereid.bench.harness.RequestBodies;
+import io.nereid.bench.harness.ServerSetup;
+import io.nereid.bench.scenario.BatcherScenario;
+import io.nereid.bench.scenario.ColdStartScenario;
+import io.nereid.bench.scenario.EngineScenario;
+import io.nereid.bench.scenario.EnsembleScenario;
+import io.nereid.bench.scenario.GatewayScenario;
+import io.nereid.bench.scenario.IdentityModelScenario;
+import io.nereid.bench.scenario.JsonScenario;
+import io.nereid.bench.scenario.LifecycleScenario;
+import io.nereid.bench.scenario.ManyModelsScenario;
+import io.nereid.bench.scenario.MinilmScenario;
+import io.nereid.bench.scenario.NativeTreesScenario;
+import io.nereid.bench.scenario.PythonBackendScenario;
+import io.nereid.bench.scenario.ResponseCacheScenario;
+import io.nereid.bench.scenario.Scenario;
+import io.nereid.bench.scenario.ServedTreesScenario;
+import io.nereid.bench.scenario.SoakScenario;
+import io.nereid.bench.scenario.StartupScenario;
+import io.nereid.bench.scenario.ThousandServicesScenario;
+import io.nereid.bench.scenario.TreesScenario;
 import java.io.IOException;
-import java.io.PrintStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,52 +34,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.stream.Stream;
 
 /** The benchmark program: measures the rows of the results table and prints it. One thread, one row at a time. */
 public final class Bench {
-    /**
-     * The settings of a benchmark run. Immutable.
-     *
-     * @param root the source tree
-     */
-    record Setting(
-            Path distribution,
-            Path root,
-            Path scratch,
-            int rounds,
-            double seconds,
-            double warmup,
-            double soakSeconds,
-            PrintStream out) {
-        void log(String text, Object... values) {
-            out.println("  " + String.format(Locale.ROOT, text, values));
-            out.flush();
-        }
-
-        /** The example models. */
-        Path examples() {
-            return root.resolve("examples/models");
-        }
-
-        /** Creates a scratch directory. */
-        Path directory(String name) throws IOException {
-            return Files.createDirectories(scratch.resolve(name));
-        }
-    }
-
-    /** Measures one row of the table. */
-    @FunctionalInterface
-    interface Row {
-        List<BenchmarkResult> measure(Setting setting) throws IOException, InterruptedException;
-    }
-
-    private static final Map<String, Row> ROWS = rows();
+    private static final Map<String, Scenario> ROWS = rows();
 
     private Bench() {}
 
-    private static Map<String, Row> rows() {
-        Map<String, Row> rows = new LinkedHashMap<>();
+    private static Map<String, Scenario> rows() {
+        Map<String, Scenario> rows = new LinkedHashMap<>();
         rows.put(
                 "rest-small",
                 new IdentityModelScenario(
@@ -141,7 +124,7 @@ public final class Bench {
         Path scratch = Files.createTempDirectory("nereid-bench");
         try {
             run(
-                    new Setting(
+                    new BenchmarkSettings(
                             Path.of(System.getProperty("nereid.distribution")),
                             Path.of(System.getProperty("nereid.root")),
                             scratch,
@@ -152,11 +135,11 @@ public final class Bench {
                             System.out),
                     names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names);
         } finally {
-            delete(scratch);
+            BenchmarkSettings.delete(scratch);
         }
     }
 
-    private static void run(Setting setting, List<String> names) throws IOException, InterruptedException {
+    private static void run(BenchmarkSettings setting, List<String> names) throws IOException, InterruptedException {
         System.out.printf(
                 Locale.ROOT,
                 "%s, %d processors, Java %s, %d rounds of %.0f s%n%n",
@@ -167,7 +150,7 @@ public final class Bench {
                 setting.seconds());
         List<BenchmarkResult> table = new ArrayList<>();
         for (String name : names) {
-            Row row = ROWS.get(name);
+            Scenario row = ROWS.get(name);
             System.out.println(name);
             try {
                 for (BenchmarkResult figure : row == null ? List.<BenchmarkResult>of() : row.measure(setting)) {
@@ -195,16 +178,5 @@ public final class Bench {
                 .map(l -> l.substring(l.indexOf(':') + 2))
                 .findFirst()
                 .orElse("unknown processor");
-    }
-
-    /** Deletes a directory recursively. */
-    public static void delete(Path directory) {
-        try (Stream<Path> all = Files.walk(directory)) {
-            for (Path p : all.sorted(java.util.Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(p);
-            }
-        } catch (IOException e) {
-            System.err.println("bench: could not delete " + directory + ": " + e.getMessage());
-        }
     }
 }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Load, micro-benchmarks and the table of figures; run by {@code run.sh}. */
+/** The benchmark program and its scenarios, which make the results table; run by {@code run.sh}. */
 @NullMarked
 package io.nereid.bench;
 

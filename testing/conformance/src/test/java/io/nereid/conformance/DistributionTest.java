@@ -25,7 +25,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The distribution as it was built: what is in it, under which licences, and how large it is. */
+/** The built distribution: its contents, their licences, and its size. */
 class DistributionTest {
     private static final long MOST_BYTES = 120_000_000;
     private static final Set<String> PERMISSIVE =
@@ -59,7 +59,9 @@ class DistributionTest {
         distribution = found.get(0);
     }
 
-    /** Licences by library's name by section ({@code lib}, or a plugin's name) of the distribution's NOTICE. */
+    /**
+     * Returns the licences in the distribution's NOTICE: by section ({@code lib} or a plugin's name), then by library.
+     */
     private Map<String, Map<String, String>> notice() throws IOException {
         Map<String, Map<String, String>> sections = new TreeMap<>();
         Map<String, String> section = new TreeMap<>();
@@ -122,11 +124,14 @@ class DistributionTest {
                 .contains(licence)));
     }
 
-    /** THIRD-PARTY.txt is made from what the libraries' own descriptions say; it is absent from a quick build. */
+    /**
+     * Compares NOTICE with THIRD-PARTY.txt, which is generated from the libraries' poms; a quick build does not have
+     * it.
+     */
     @Test
-    void noticeSaysWhatTheLibrariesSayThemselves() throws IOException {
+    void noticeMatchesTheLibrariesPoms() throws IOException {
         Path file = distribution.resolve("THIRD-PARTY.txt");
-        assumeTrue(Files.exists(file), "NOT TESTED: NOTICE against the libraries' own words; this was a quick build");
+        assumeTrue(Files.exists(file), "NOT TESTED: NOTICE against the libraries' poms; this was a quick build");
         Map<String, String> libraries = notice().get("lib");
         int compared = 0;
         for (String line : Files.readAllLines(file)) {
@@ -136,8 +141,8 @@ class DistributionTest {
                 compared++;
             }
         }
-        // netty's natives for two processors are two jars of one name; a library may be newer than a file of an older
-        // build.
+        // Netty's native libraries for two architectures are two jars of one name; THIRD-PARTY.txt of an older build
+        // may lack a new library.
         assertThat(compared).isGreaterThan(libraries.size() * 9 / 10);
     }
 

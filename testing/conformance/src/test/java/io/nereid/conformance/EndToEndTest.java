@@ -50,7 +50,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The whole program over real sockets, with nothing but a JDK: REST, HTTP/2, gRPC, bad input, the drain. */
+/** The complete program over real sockets, with only a JDK: REST, HTTP/2, gRPC, bad input, drain. */
 class EndToEndTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String SERVICE = "inference.GRPCInferenceService";
@@ -86,7 +86,7 @@ class EndToEndTest {
     static void stop() {
         channel.shutdownNow();
         server.close();
-        assertThat(server.said()).noneMatch(line -> line.contains("LEAK:"));
+        assertThat(server.output()).noneMatch(line -> line.contains("LEAK:"));
     }
 
     private static void model(String name, String config) throws Exception {
@@ -383,11 +383,11 @@ class EndToEndTest {
             HttpResponse<String> answer = slow.get(20, TimeUnit.SECONDS);
             assertThat(answer.statusCode()).isEqualTo(200);
             assertThat(draining.ended(20)).isTrue();
-            assertThat(draining.said()).contains("nereid: stopped");
+            assertThat(draining.output()).contains("nereid: stopped");
         }
     }
 
-    /** Asks again until it is so; each answer is a round trip over a socket. */
+    /** Polls until the condition holds; each poll is a round trip over a socket. */
     private static void await(java.util.concurrent.Callable<Boolean> condition) throws Exception {
         CountDownLatch never = new CountDownLatch(1);
         for (int i = 0; i < 1_000; i++) {
@@ -404,9 +404,9 @@ class EndToEndTest {
         List<String> command = ServerProcess.program();
         command.addAll(List.of("serve", repository.toString(), "--prot", "1"));
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).isEqualTo(2);
-        assertThat(said).contains("--port").doesNotContain("\tat ");
+        assertThat(output).contains("--port").doesNotContain("\tat ");
     }
 
     @Test
@@ -414,9 +414,9 @@ class EndToEndTest {
         List<String> command = ServerProcess.program();
         command.addAll(List.of("serve", repository.toString(), "--port", Integer.toString(server.port())));
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).isEqualTo(1);
-        assertThat(said)
+        assertThat(output)
                 .contains(Integer.toString(server.port()), "choose another")
                 .doesNotContain("\tat ");
     }

@@ -32,22 +32,25 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The program of {@link FormatMemoryTest}'s process: loads a model, asks it once and unloads it, again and again, and writes
- * down what the process holds before and after. Confined to its thread.
+ * The program of {@link FormatMemoryTest}'s child process: repeatedly loads, calls and unloads a model, and writes the
+ * memory of the process before and after to a file. Confined to its thread.
  */
 final class FormatChurn {
-    /** Where a model's classes leave weak references to their loaders: the JDK's properties, which every loader sees. */
+    /**
+     * Property under which a model's classes store weak references to their loaders: properties are visible to every
+     * loader.
+     */
     static final String LOADERS = "nereid.test.loaders";
 
     static final int ROUNDS = 50;
-    /** Whatever is set up once (pools, arenas, compiled code, the engine itself) is there after so many rounds. */
+    /** Rounds after which everything that is set up once exists: pools, arenas, compiled code, the engine itself. */
     private static final int WARM_UP = 15;
 
     private static final int SWEEPS = 4;
 
     private FormatChurn() {}
 
-    /** Arguments: the repository, the model's name, and the file for the figures. */
+    /** Arguments: the repository, the model's name, and the file for the measurements. */
     public static void main(String[] arguments) throws Exception {
         Path repository = Path.of(arguments[0]);
         String model = arguments[1];
@@ -83,7 +86,10 @@ final class FormatChurn {
         System.exit(0);
     }
 
-    /** How many loaders stay. The compiler holds classes as long as it has their methods before it, so there are some seconds. */
+    /**
+     * Returns the number of loaders that stay reachable. Waits some seconds, because the JIT compiler holds classes
+     * while it compiles.
+     */
     private static long left(List<WeakReference<ClassLoader>> loaders) {
         long left = Long.MAX_VALUE;
         for (int i = 0; i < 40 && left > 0; i++) {
@@ -107,10 +113,10 @@ final class FormatChurn {
         engine.infer(new InferenceRequest(ref, "", inputs, List.of(), Map.of(), Long.MAX_VALUE, 0), new ResponseSink() {
             @Override
             public void next(InferenceResponse response, boolean last) {
-                String said = response.outputs().toString();
+                String outputs = response.outputs().toString();
                 response.close();
                 if (last) {
-                    answered.complete(said);
+                    answered.complete(outputs);
                 }
             }
 
@@ -119,12 +125,12 @@ final class FormatChurn {
                 answered.completeExceptionally(e);
             }
         });
-        String said = answered.get(60, TimeUnit.SECONDS);
+        String outputs = answered.get(60, TimeUnit.SECONDS);
         engine.unload(model).toCompletableFuture().get(60, TimeUnit.SECONDS);
-        return said;
+        return outputs;
     }
 
-    /** Two of every open dimension, filled with zeros or the letter a. */
+    /** Creates a tensor with size 2 for each variable dimension, filled with zeros or the letter a. */
     private static Tensor something(TensorSpec spec) {
         long[] dims = new long[spec.shape().rank()];
         for (int i = 0; i < dims.length; i++) {
@@ -145,14 +151,14 @@ final class FormatChurn {
         return tensor;
     }
 
-    /** Bytes resident and bytes of the heap in use, once the collector has been through. */
+    /** Returns resident memory and used heap in bytes, after a garbage collection. */
     private static long[] held() throws Exception {
         ReferenceQueue<Object> collected = new ReferenceQueue<>();
         for (int i = 0; i < SWEEPS; i++) {
             WeakReference<Object> marker = new WeakReference<>(new Object(), collected);
             System.gc();
             if (collected.remove(2_000) != marker) {
-                throw new IllegalStateException("the collector does not collect");
+                throw new IllegalStateException("the garbage collector does not collect");
             }
         }
         long resident = Files.readAllLines(Path.of("/proc/self/status")).stream()

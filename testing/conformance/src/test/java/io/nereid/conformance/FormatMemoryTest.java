@@ -27,32 +27,35 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * A model that is unloaded gives its memory back: each format of the default distribution is loaded, asked and unloaded
- * {@value FormatChurn#ROUNDS} times by an engine in a process of its own, whose heap is resident from the start, so that what
- * is resident more in the end is native memory or metaspace.
+ * Unloading a model releases its memory. An engine in a child process loads, calls and unloads a model of each format
+ * of the default distribution {@value FormatChurn#ROUNDS} times. Its heap is resident from the start, so growth of
+ * resident memory is native memory or metaspace.
  */
 class FormatMemoryTest {
     private static final Path STATUS = Path.of("/proc/self/status");
     private static final long MB = 1 << 20;
 
-    /** Heap: a leak of the smallest model here, with its queues, figures and objects of the engine, takes more in all rounds. */
+    /**
+     * Tolerated heap growth: a leak of the smallest model, with its queues and metrics, would take more over all
+     * rounds.
+     */
     private static final long HEAP_SLACK = 2 * MB;
 
     @TempDir
     Path directory;
 
-    /** What the child process says of itself. */
-    private record Figures(long residentGrowth, long heapGrowth, long loaders, long loadersLeft, String answers) {}
+    /** The measurements of the child process. */
+    private record Measurements(long residentGrowth, long heapGrowth, long loaders, long loadersLeft, String answers) {}
 
     @BeforeEach
     void needsProc() {
         assumeTrue(
                 Files.isReadable(STATUS),
-                "NOT TESTED: memory after unloading; there is no " + STATUS + " on this system");
+                "NOT TESTED: memory after unloading; this system does not have " + STATUS);
     }
 
-    private Figures churn(String model) throws Exception {
-        Path figures = directory.resolve("figures");
+    private Measurements churn(String model) throws Exception {
+        Path measurements = directory.resolve("measurements");
         Path output = directory.resolve("output");
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -71,10 +74,10 @@ class FormatMemoryTest {
                 FormatChurn.class.getName(),
                 directory.resolve("models").toString(),
                 model,
-                figures.toString()));
+                measurements.toString()));
         ProcessBuilder builder =
                 new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
-        // Two arenas: what the allocator of the C library keeps for each thread is not what is looked for.
+        // Two arenas: memory that the C library's allocator caches for each thread must not count as a leak.
         builder.environment().put("MALLOC_ARENA_MAX", "2");
         Process process = builder.start();
         try {
@@ -83,18 +86,18 @@ class FormatMemoryTest {
         } finally {
             process.destroyForcibly();
         }
-        Map<String, String[]> said = new HashMap<>();
-        for (String line : Files.readAllLines(figures)) {
-            said.put(
+        Map<String, String[]> measured = new HashMap<>();
+        for (String line : Files.readAllLines(measurements)) {
+            measured.put(
                     line.substring(0, line.indexOf(' ')),
                     line.substring(line.indexOf(' ') + 1).split(" "));
         }
-        return new Figures(
-                growth(said.get("resident")),
-                growth(said.get("heap")),
-                Long.parseLong(said.get("loaders")[0]),
-                Long.parseLong(said.get("loaders")[1]),
-                String.join(" ", said.get("answers")));
+        return new Measurements(
+                growth(measured.get("resident")),
+                growth(measured.get("heap")),
+                Long.parseLong(measured.get("loaders")[0]),
+                Long.parseLong(measured.get("loaders")[1]),
+                String.join(" ", measured.get("answers")));
     }
 
     private static long growth(String[] beforeAndAfter) {
@@ -112,7 +115,7 @@ class FormatMemoryTest {
         Files.writeString(directory.resolve("models").resolve(name).resolve("config.pbtxt"), text);
     }
 
-    /** The repository's top: tests run in their module's directory, or in the top one. */
+    /** The root of the source tree: tests run in their module's directory or in the root. */
     private static Path root() {
         Path here = Path.of("").toAbsolutePath();
         return Files.isDirectory(here.resolve("backends"))
@@ -120,21 +123,20 @@ class FormatMemoryTest {
                 : here.resolve("../..").normalize();
     }
 
-    private static void flat(Figures figures, long residentSlack) {
-        assertThat(figures.answers()).startsWith("[");
-        assertThat(figures.residentGrowth())
+    private static void flat(Measurements measurements, long residentSlack) {
+        assertThat(measurements.answers()).startsWith("[");
+        assertThat(measurements.residentGrowth())
                 .as("bytes resident more than before %d rounds of load, run and unload", FormatChurn.ROUNDS)
                 .isLessThan(residentSlack);
-        assertThat(figures.heapGrowth())
+        assertThat(measurements.heapGrowth())
                 .as("bytes of the heap more than before %d rounds of load, run and unload", FormatChurn.ROUNDS)
                 .isLessThan(HEAP_SLACK);
     }
 
     @ParameterizedTest
     @CsvSource({
-        // The weights of mlp are 26 MB, made at load; the C library keeps a block or two of freed ones, as it likes,
-        // and
-        // fifty rounds that leak are far more.
+        // The weights of mlp are 26 MB, allocated at load. The C library may cache a freed block or two; fifty leaking
+        // rounds would take far more.
         "onnx, model.onnx, backends/onnx/src/test/resources/models/mlp.onnx, 96",
         "classifier, model.onnx, backends/onnx/src/test/resources/models/zipmap_string.onnx, 8",
         "xgboost, model.json, backends/trees/src/test/resources/models/xgboost/reg-squarederror-gbtree-exact-missing.json, 8",
@@ -179,16 +181,16 @@ class FormatMemoryTest {
     void theClassLoadersOfAJarGoWithItsVersions() throws Exception {
         Path version = Files.createDirectories(directory.resolve("models/jar/1"));
         jar(version.resolve("model.jar"));
-        Figures figures = churn("jar");
-        flat(figures, 8 * MB);
-        assertThat(figures.loaders()).isGreaterThan(FormatChurn.ROUNDS);
-        assertThat(figures.loadersLeft()).isZero();
+        Measurements measurements = churn("jar");
+        flat(measurements, 8 * MB);
+        assertThat(measurements.loaders()).isGreaterThan(FormatChurn.ROUNDS);
+        assertThat(measurements.loadersLeft()).isZero();
         try (Stream<Path> left = Files.list(directory.resolve("scratch"))) {
             assertThat(left).isEmpty();
         }
     }
 
-    /** A model with a megabyte of its own, and a weak reference to its loader left where it can be looked at. */
+    /** Writes a model with a megabyte of data, which leaves a weak reference to its class loader for inspection. */
     private void jar(Path target) throws IOException {
         Path source =
                 Files.createDirectories(directory.resolve("source/com/example")).resolve("Held.java");

@@ -18,13 +18,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The program in a process of its own, on a free port. Confined to the test's thread, but for the lines it has said. */
+/** The program in a child process, on a free port. Confined to the test's thread, except for the output lines. */
 final class ServerProcess implements AutoCloseable {
     private static final Pattern ADDRESS = Pattern.compile("listening on http://127\\.0\\.0\\.1:(\\d+)");
 
     private final Process process;
     private final Thread reader;
-    private final List<String> said = new CopyOnWriteArrayList<>();
+    private final List<String> output = new CopyOnWriteArrayList<>();
     private final CompletableFuture<Integer> port = new CompletableFuture<>();
 
     private ServerProcess(Process process) {
@@ -45,12 +45,12 @@ final class ServerProcess implements AutoCloseable {
             server.port.get(60, TimeUnit.SECONDS);
         } catch (Exception e) {
             server.close();
-            fail("the server did not start: " + server.said, e);
+            fail("the server did not start: " + server.output, e);
         }
         return server;
     }
 
-    /** The command line up to the program's name: the class path of this test in a JVM like this one. */
+    /** The command line up to the main class: this test's class path, in a JVM like this one. */
     static List<String> program() {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -65,16 +65,16 @@ final class ServerProcess implements AutoCloseable {
     private void read() {
         try (BufferedReader lines = process.inputReader()) {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                said.add(line);
+                output.add(line);
                 Matcher address = ADDRESS.matcher(line);
                 if (address.find()) {
                     port.complete(Integer.valueOf(address.group(1)));
                 }
             }
         } catch (IOException e) {
-            said.add("(" + e + ")");
+            output.add("(" + e + ")");
         }
-        port.completeExceptionally(new UncheckedIOException(new IOException("the server ended")));
+        port.completeExceptionally(new UncheckedIOException(new IOException("the server exited")));
     }
 
     int port() {
@@ -85,8 +85,8 @@ final class ServerProcess implements AutoCloseable {
         return URI.create("http://127.0.0.1:" + port() + path);
     }
 
-    List<String> said() {
-        return said;
+    List<String> output() {
+        return output;
     }
 
     /** SIGTERM; unlike {@link Process#destroy} it leaves the output open. */
@@ -94,7 +94,7 @@ final class ServerProcess implements AutoCloseable {
         assertThat(process.toHandle().destroy()).isTrue();
     }
 
-    /** Whether the process ends within so many seconds and all that it said is read. */
+    /** Waits up to a number of seconds until the process has ended and its output is read. Returns whether it has. */
     boolean ended(long seconds) throws InterruptedException {
         if (!process.waitFor(seconds, TimeUnit.SECONDS)) {
             return false;

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Fakes, contract tests and test listeners for the other modules. Nothing here is part of a running server. */
+/** Fakes, contract tests and test listeners for the tests of other modules. Not part of a running server. */
 @NullMarked
 package io.nereid.testkit;
 

@@ -3,7 +3,6 @@
 package io.nereid.app.client;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.app.serve.ModelListReloader;
 import io.nereid.app.text.ProgressPrinter;
 import io.nereid.app.text.TextTable;
 import io.nereid.base.ErrorCode;
@@ -89,7 +88,7 @@ public final class ModelsCommand implements Runnable {
         JsonNode changes = ProgressPrinter.during(
                         "reloading",
                         spec.commandLine().getErr(),
-                        () -> new ServerClient(url).postText(ModelListReloader.PATH + "?dry_run=" + dryRun, text))
+                        () -> new ServerClient(url).postText(ServerClient.MODEL_CONFIG_PATH + "?dry_run=" + dryRun, text))
                 .path("changes");
         TextTable table = new TextTable("MODEL", dryRun ? "WOULD BE" : "IS", "LOAD", "UNLOAD", "");
         boolean failed = false;

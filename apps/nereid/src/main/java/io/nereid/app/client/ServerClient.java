@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 public final class ServerClient {
     public static final ObjectMapper JSON = new ObjectMapper();
 
+    /** The path of the server's endpoint that replaces the list of models. */
+    public static final String MODEL_CONFIG_PATH = "/admin/model-config";
+
     private final String url;
     private final HttpClient http =
             HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(5)).build();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.app.client.ServerClient;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
 import io.nereid.repository.layout.ModelServerConfig;
@@ -53,7 +54,7 @@ final class AdminCodec implements ProtocolCodec {
     public List<HttpRoute> httpRoutes() {
         return List.of(
                 HttpRoute.get("/", x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
-                HttpRoute.post(ModelListReloader.PATH, this::configure),
+                HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, this::configure),
                 HttpRoute.get(
                         "/metrics",
                         x -> x.reply(HttpReply.text(200, "text/plain; version=0.0.4; charset=utf-8", page()))));

@@ -29,9 +29,6 @@ import org.slf4j.LoggerFactory;
  * was posted to the REST API. Thread-safe: one thread polls the file.
  */
 public final class ModelListReloader implements AutoCloseable {
-    /** The path to which a list is posted. */
-    public static final String PATH = "/admin/model-config";
-
     private static final Logger LOG = LoggerFactory.getLogger(ModelListReloader.class);
 
     private final ModelControl control;

@@ -63,7 +63,7 @@ class ControlledServerTest {
     void start(@TempDir Path made) throws IOException {
         dir = made;
         Path model = Files.createDirectories(dir.resolve("models/stump/1"));
-        try (InputStream in = Objects.requireNonNull(getClass().getResourceAsStream("stump.json"))) {
+        try (InputStream in = Objects.requireNonNull(getClass().getResourceAsStream("/io/nereid/app/stump.json"))) {
             Files.copy(in, model.resolve("model.json"));
         }
         Files.writeString(

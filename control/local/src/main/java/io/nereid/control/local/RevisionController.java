@@ -5,17 +5,17 @@ package io.nereid.control.local;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
 import io.nereid.control.core.ObservedState.State;
-import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
+import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.RevisionActivator.Load;
 import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.local.inprocess.EngineModelSpec;
 import io.nereid.control.local.process.ProcessRunner;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.Backoff;
 import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.FailureMessages;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
@@ -27,9 +27,9 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Controls one revision through its life: fetches its files, runs it with a {@link WorkloadRunner} and the number of replicas
- * that its {@link RevisionScaler} computes, and drains it at the end. Confined to the event loop thread, except for
- * {@link #state}.
+ * Controls one revision through its life: fetches its files, runs it with a {@link WorkloadRunner} and the number of
+ * replicas that its {@link RevisionScaler} computes, and drains it at the end. Confined to the event loop thread,
+ * except for {@link #state}.
  */
 final class RevisionController {
     private final EventLoop loop;
@@ -130,7 +130,7 @@ final class RevisionController {
                     tap.warnings().forEach(w -> log.add("warning: " + w));
                 }
             } catch (RuntimeException e) {
-                log.add("warning: requests are not logged: " + EngineModelSpec.text(e));
+                log.add("warning: requests are not logged: " + FailureMessages.text(e));
             }
         }
         InProcessComponents.Tap now = tap;
@@ -192,7 +192,7 @@ final class RevisionController {
         } else if (!ending) {
             Throwable cause =
                     e instanceof java.util.concurrent.CompletionException && e.getCause() != null ? e.getCause() : e;
-            String reason = EngineModelSpec.text(cause);
+            String reason = FailureMessages.text(cause);
             fetchFailure = new Failure(
                     "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), 1);
             java.time.Duration wait = backoff.next();

@@ -1,9 +1,10 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the steps of a Python file before and after a predictor: started by the server with KServe's arguments.
+"""Serves a Python transformer: runs the steps of a file before and after the predictor. The control plane starts it with
+KServe's command-line arguments.
 
-Steps are the methods `preprocess(payload, headers)` and `postprocess(result, headers)` of the file's class, or functions of
-the file. Needs nothing but Python 3.8.
+The steps are `preprocess(payload, headers)` and `postprocess(result, headers)`: methods of the file's class, or functions of
+the file. Requires Python 3.8 and no packages.
 """
 import argparse
 import asyncio
@@ -27,7 +28,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MOST_BODY = 1 << 30
-#: What is told to the predictor of a request.
+#: Request headers that are forwarded to the predictor.
 PASSED = re.compile(r"x-request-id|x-b3-.*|b3|traceparent|tracestate|baggage|authorization|nereid-.*|x-forwarded-.*")
 FORMATS = {
     "BOOL": "?", "INT8": "b", "INT16": "h", "INT32": "i", "INT64": "q",
@@ -38,7 +39,7 @@ INFER = re.compile(r"/v2/models/([^/]+)(?:/versions/[^/]+)?/infer")
 
 
 class Answer(Exception):
-    """An answer that is no success."""
+    """An error response."""
 
     def __init__(self, status, body, kind="application/json", headers=()):
         super().__init__(f"{status}")
@@ -49,7 +50,7 @@ class Answer(Exception):
 
 
 class Predictor:
-    """Connections to the predictor that are kept. Thread-safe."""
+    """A client of the predictor with a pool of kept-alive connections. Thread-safe."""
 
     def __init__(self, host, timeout):
         self.secure = host.startswith("https://")
@@ -58,7 +59,7 @@ class Predictor:
         self.idle = collections.deque()
 
     def call(self, method, path, body, headers):
-        """(status, headers, body)"""
+        """Sends a request; returns (status, headers, body)."""
         while True:
             connection, kept = self._take()
             try:
@@ -68,14 +69,14 @@ class Predictor:
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError) as e:
                 connection.close()
                 if kept:
-                    continue  # the predictor had closed it in the meantime: nothing was done
-                raise Answer(503, f"the predictor at {self.host} ended the connection: {e}") from None
+                    continue  # the predictor had closed the idle connection, so it has not seen the request: retry
+                raise Answer(503, f"the predictor at {self.host} closed the connection: {e}") from None
             except socket.timeout:
                 connection.close()
                 raise Answer(504, f"the predictor at {self.host} did not answer within {self.timeout:g} s") from None
             except (OSError, http.client.HTTPException) as e:
                 connection.close()
-                raise Answer(503, f"the predictor at {self.host} cannot be asked: {e}") from None
+                raise Answer(503, f"the predictor at {self.host} cannot be reached: {e}") from None
             if reply.will_close:
                 connection.close()
             else:
@@ -91,7 +92,7 @@ class Predictor:
 
 
 class Steps:
-    """The user's code, however it is written."""
+    """The user's code: a class, a subclass of KServe's Model, or plain functions."""
 
     def __init__(self, arguments, config):
         self.loop = None
@@ -133,10 +134,10 @@ class Steps:
             if not inspect.isclass(found):
                 raise SystemExit(f"{file} has no class {arguments.class_name}; it has {[c.__name__ for c in classes]}")
         elif len(classes) > 1:
-            # the last of a line of subclasses is meant
+            # among a class and its subclasses, the most derived one is the transformer
             leaves = [c for c in classes if not any(issubclass(o, c) and o is not c for o in classes)]
             if len(leaves) != 1:
-                raise SystemExit(f"{file} has the classes {[c.__name__ for c in leaves]}; name the one that is meant: class")
+                raise SystemExit(f"{file} has the classes {[c.__name__ for c in leaves]}; select one with the setting class")
             found = leaves[0]
         elif classes:
             found = classes[0]
@@ -159,7 +160,7 @@ class Steps:
                 lacking.append(name)
         if lacking:
             raise SystemExit(
-                f"{file}: {found.__name__} needs {', '.join(lacking)}; give it in config, or take name, config,"
+                f"{file}: {found.__name__} requires {', '.join(lacking)}; set it in config, or use the parameters name, config,"
                 " predictor_host, predictor_protocol")
         made = found(**given)
         if self.of_kserve and getattr(made, "predictor_host", None) is None:
@@ -167,7 +168,7 @@ class Steps:
         return made
 
     def _own(self, name):
-        """A method that is the user's, not one of KServe's."""
+        """Returns a method if the user's class overrides it; None for the one inherited from KServe's Model."""
         if inspect.ismodule(self.target):
             return None
         found = getattr(type(self.target), name, None)
@@ -176,7 +177,7 @@ class Steps:
         return getattr(self.target, name)
 
     def run(self, function, offers, positional):
-        """Calls with as many of the arguments as the function takes, and waits for what is asynchronous."""
+        """Calls a function with as many arguments as it accepts, and waits for an asynchronous result."""
         values = list(offers.values())
         given = []
         named = {}
@@ -216,7 +217,7 @@ class Steps:
             return self.run(function, offers, 2)
         except Answer:
             raise
-        except Exception as e:  # whatever the user's code does must not end the server
+        except Exception as e:  # no failure of the user's code may end the server
             raise failure(name, e) from None
 
 
@@ -260,36 +261,36 @@ def unpacked(kind, shape, data):
         return values
     code = FORMATS.get(kind)
     if code is None:
-        raise Answer(400, f"binary tensors of {kind} are not read here; send their data as JSON")
+        raise Answer(400, f"binary tensors of {kind} are not supported; send their data as JSON")
     count = size(shape)
     if count * struct.calcsize("<" + code) != len(data):
-        raise Answer(400, f"a binary tensor has {len(data)} bytes, which do not fit {kind}{list(shape)}")
+        raise Answer(400, f"a binary tensor has {len(data)} bytes, which does not match {kind}{list(shape)}")
     return list(struct.unpack(f"<{count}{code}", data))
 
 
 def without_binary(request, rest):
-    """A request of V2 all of whose data is JSON, and which asks for JSON."""
+    """Converts a V2 request with binary tensors to one whose inputs and requested outputs are all JSON."""
     at = 0
     for tensor in request.get("inputs") or []:
         parameters = tensor.get("parameters") or {}
         length = parameters.pop("binary_data_size", None)
         if length is not None:
             if not isinstance(length, int) or length < 0 or at + length > len(rest):
-                raise Answer(400, f"input '{tensor.get('name')}': binary_data_size {length} is more than was sent")
+                raise Answer(400, f"input '{tensor.get('name')}': binary_data_size {length} exceeds the body")
             tensor["data"] = unpacked(tensor.get("datatype"), tensor.get("shape") or [], rest[at:at + length])
             at += length
         if "parameters" in tensor and not parameters:
             del tensor["parameters"]
     if at != len(rest):
-        raise Answer(400, f"{len(rest) - at} bytes after the tensors belong to none")
+        raise Answer(400, f"{len(rest) - at} bytes after the tensors belong to no input")
     (request.get("parameters") or {}).pop("binary_data_output", None)
-    for wanted in request.get("outputs") or []:
-        (wanted.get("parameters") or {}).pop("binary_data", None)
+    for output in request.get("outputs") or []:
+        (output.get("parameters") or {}).pop("binary_data", None)
     return request
 
 
 def of_rest(kserve, name, tree, answer):
-    """A tree as KServe's own request or response."""
+    """Converts JSON to KServe's InferRequest or InferResponse."""
     module = sys.modules.get("kserve.protocol.infer_type") or kserve
     tensor, whole = (module.InferOutput, module.InferResponse) if answer else (module.InferInput, module.InferRequest)
     tensors = []
@@ -303,7 +304,7 @@ def of_rest(kserve, name, tree, answer):
 
 
 def plain(value):
-    """What steps give as what JSON can say."""
+    """Converts a step's result to plain JSON values."""
     if hasattr(value, "to_rest"):
         value = value.to_rest()
         value = value[0] if isinstance(value, tuple) else value
@@ -319,7 +320,7 @@ def encode(value):
             return {"b64": base64.b64encode(x).decode()}
         if isinstance(x, (set, tuple)):
             return list(x)
-        raise TypeError(f"a {type(x).__name__} is no JSON")
+        raise TypeError(f"a {type(x).__name__} cannot be written as JSON")
 
     return json.dumps(value, default=other).encode()
 
@@ -331,7 +332,7 @@ STRUCTURED = "application/cloudevents+json"
 
 
 def opened(tree, headers):
-    """(what is asked, how the answer is to come): binary, structured or None."""
+    """Unwraps a CloudEvent; returns (payload, mode of the response), where the mode is binary, structured or None."""
     if "ce-specversion" in headers:
         event = {k[3:]: v for k, v in headers.items() if k.startswith("ce-")}
         check(event)
@@ -346,9 +347,9 @@ def opened(tree, headers):
         try:
             data = json.loads(base64.b64decode(tree["data_base64"], validate=True))
         except (ValueError, TypeError) as e:
-            raise Answer(400, f"Cloud Event Exceptions: data_base64 is no JSON: {e}") from None
+            raise Answer(400, f"Cloud Event Exceptions: data_base64 is not JSON: {e}") from None
     if not isinstance(data, dict):
-        raise Answer(400, "Cloud Event Exceptions: the event's data is no object of JSON")
+        raise Answer(400, "Cloud Event Exceptions: the event's data is not a JSON object")
     return data, "structured"
 
 
@@ -361,7 +362,7 @@ def check(event):
 
 
 def as_event(name):
-    """The attributes of an answer."""
+    """Returns the CloudEvents attributes of a response."""
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {"specversion": "1.0", "id": str(uuid.uuid4()), "source": "io.kserve.inference." + name,
             "type": "io.kserve.inference.response", "time": now}
@@ -408,7 +409,7 @@ class Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
             return
-        except Exception as e:  # a fault of this program
+        except Exception as e:  # an error of this program
             traceback.print_exc()
             status, kind, data, headers = 500, "application/json", json.dumps({"error": str(e)}).encode(), ()
         try:
@@ -441,7 +442,7 @@ class Handler(BaseHTTPRequestHandler):
         text = self.headers.get("Content-Length") or "0"
         if not text.isdigit():
             self.close_connection = True
-            raise Answer(400, f"Content-Length is {text!r}, no number")
+            raise Answer(400, f"Content-Length is {text!r}, not a number")
         length = int(text)
         if length > MOST_BODY:
             self.close_connection = True
@@ -465,7 +466,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.passed(body)
 
     def passed(self, body):
-        """As the predictor answers."""
+        """Forwards the request to the predictor unchanged."""
         headers = {k: v for k, v in self.headers.items()
                    if k.lower() not in ("host", "connection", "content-length", "transfer-encoding", "accept-encoding")}
         return self.taken(self.predictor.call(self.command, self.path, body or None, headers))
@@ -493,7 +494,7 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError as e:
             raise Answer(400, f"Unrecognized request format: {e}") from None
         if not isinstance(tree, dict):
-            raise Answer(400, "expected an object of JSON")
+            raise Answer(400, "expected a JSON object")
         return without_binary(tree, rest) if v2 else tree
 
     def predict(self, body, v2):
@@ -509,7 +510,7 @@ class Handler(BaseHTTPRequestHandler):
             try:
                 payload = of_rest(steps.kserve, name, payload, False)
             except (KeyError, TypeError) as e:
-                raise Answer(400, f"no request of V2: {type(e).__name__}: {e}") from None
+                raise Answer(400, f"not a V2 request: {type(e).__name__}: {e}") from None
         more = {}
         payload = steps.step("preprocess", steps.pre, payload, headers, more)
         if steps.own_predict is not None:
@@ -524,7 +525,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             data = encode(result)
         except (TypeError, ValueError) as e:
-            raise Answer(500, f"the answer cannot be written: {e}") from None
+            raise Answer(500, f"the response cannot be written: {e}") from None
         if mode == "binary":
             more.update(("ce-" + k, v) for k, v in as_event(name).items())
         elif mode == "structured":
@@ -532,7 +533,7 @@ class Handler(BaseHTTPRequestHandler):
         return 200, "application/json", data, list(more.items())
 
     def forward(self, payload, v2, headers):
-        """Asks the predictor as the payload is: of V1 with instances, of V2 with tensors."""
+        """Calls the predictor with the protocol of the payload: V1 for instances, V2 for tensors."""
         protocol = self.arguments.predictor_protocol
         if protocol is None:
             protocol = "v2" if v2 else "v1"
@@ -550,7 +551,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             data = encode(payload)
         except (TypeError, ValueError) as e:
-            raise Answer(500, f"what preprocess gave cannot be written: {e}") from None
+            raise Answer(500, f"the result of preprocess cannot be written: {e}") from None
         passed = {k: v for k, v in headers.items() if PASSED.fullmatch(k)}
         passed["Content-Type"] = "application/json"
         reply = self.predictor.call("POST", path, data, passed)
@@ -560,7 +561,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             return json.loads(reply[2])
         except ValueError:
-            raise Answer(502, "the predictor's answer is no JSON") from None
+            raise Answer(502, "the predictor's response is not JSON") from None
 
 
 class Server(ThreadingHTTPServer):
@@ -599,7 +600,7 @@ def main():
           flush=True)
     server.serve_forever(poll_interval=0.1)
     server.server_close()
-    with server.lock:  # what has begun is answered
+    with server.lock:  # wait for the requests in progress
         server.lock.wait_for(lambda: server.active == 0, 25)
 
 

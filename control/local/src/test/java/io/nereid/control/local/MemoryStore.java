@@ -14,7 +14,7 @@ import java.util.UUID;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** A store that forgets at the end of the test. Watches tell on the thread of the change. */
+/** An in-memory resource store. Watches are notified on the thread of the change. */
 final class MemoryStore implements ResourceStore {
     private final Map<Type, Map<String, ObjectNode>> all = new java.util.HashMap<>();
     private final List<Watcher> watchers = new ArrayList<>();
@@ -68,11 +68,11 @@ final class MemoryStore implements ResourceStore {
         writes++;
         copy.withObject("/metadata").put("resourceVersion", String.valueOf(++version));
         of(type).put(key(copy), copy);
-        tell(type, kind, copy);
+        notifyWatches(type, kind, copy);
         return copy.deepCopy();
     }
 
-    private void tell(Type type, Change.Kind kind, ObjectNode resource) {
+    private void notifyWatches(Type type, Change.Kind kind, ObjectNode resource) {
         List.copyOf(watchers).stream()
                 .filter(w -> w.type.equals(type))
                 .forEach(w -> w.listener.accept(new Change(kind, version, resource.deepCopy())));
@@ -94,7 +94,7 @@ final class MemoryStore implements ResourceStore {
                 && copy.path("metadata").path("finalizers").isEmpty()) {
             version++;
             of(type).remove(key(copy));
-            tell(type, Change.Kind.DELETED, copy);
+            notifyWatches(type, Change.Kind.DELETED, copy);
             return copy;
         }
         return put(type, copy, Change.Kind.MODIFIED);
@@ -113,7 +113,7 @@ final class MemoryStore implements ResourceStore {
         }
         version++;
         of(key.type()).remove(key(key.namespace(), key.name()));
-        tell(key.type(), Change.Kind.DELETED, old);
+        notifyWatches(key.type(), Change.Kind.DELETED, old);
         return old.deepCopy();
     }
 

@@ -22,7 +22,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The engine's specification of a model: its files, backend and parameters. Translates model format, arguments and
@@ -284,13 +283,5 @@ public record EngineModelSpec(PlacedModel placed, String modelName, List<String>
         } catch (IOException e) {
             return false;
         }
-    }
-
-    /** Returns the message of a failure, with its remedy. */
-    public static String text(@Nullable Throwable e) {
-        if (e instanceof ServingException s) {
-            return s.describe();
-        }
-        return e == null ? "" : String.valueOf(e.getMessage());
     }
 }

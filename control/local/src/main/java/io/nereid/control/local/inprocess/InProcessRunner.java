@@ -6,6 +6,7 @@ import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.FailureMessages;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
@@ -87,7 +88,7 @@ public final class InProcessRunner implements WorkloadRunner {
                 gate.destination(new Destination.Handler(result.codecs()));
                 log.add("the " + what + " is ready");
             } else {
-                String reason = EngineModelSpec.text(problem);
+                String reason = FailureMessages.text(problem);
                 failure = new Failure(
                         "ModelLoadFailed",
                         reason,

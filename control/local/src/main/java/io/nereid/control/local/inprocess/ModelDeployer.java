@@ -4,9 +4,10 @@ package io.nereid.control.local.inprocess;
 
 import io.nereid.control.local.spi.EngineModels;
 import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.FailureMessages;
 import io.nereid.repository.ManagedModels.PlacedModel;
-import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.ServableState;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -102,7 +103,7 @@ public final class ModelDeployer {
             try {
                 placed = models.place(all);
             } catch (RuntimeException e) {
-                LOG.error("models cannot be deployed: {}", EngineModelSpec.text(e));
+                LOG.error("models cannot be deployed: {}", FailureMessages.text(e));
                 placed = null;
             }
             Map<String, List<String>> result = placed;

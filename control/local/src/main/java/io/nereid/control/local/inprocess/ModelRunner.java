@@ -7,6 +7,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.workload.Backoff;
 import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.FailureMessages;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
@@ -136,7 +137,7 @@ public final class ModelRunner implements WorkloadRunner {
                         place();
                     }
                 } else {
-                    fail(EngineModelSpec.text(problem));
+                    fail(FailureMessages.text(problem));
                 }
                 changed.run();
             });

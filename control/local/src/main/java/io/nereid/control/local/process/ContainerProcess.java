@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.process;
 
+import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.base.Units;
+import io.nereid.control.api.Quantity;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload.ProcessContainer;
-import io.nereid.control.local.inprocess.EngineModelSpec;
 import io.nereid.control.local.workload.Backoff;
 import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.FailureMessages;
 import io.nereid.control.local.workload.RevisionLog;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -112,10 +114,20 @@ final class ContainerProcess {
         this.log = log;
         this.prefix = prefix;
         this.changed = changed;
-        this.memoryLimit = QuantityParser.bytes(
-                container.resources().path("limits").path("memory").asText(""));
-        this.cpuLimit = QuantityParser.number(
-                container.resources().path("limits").path("cpu").asText(""));
+        Quantity memory = limit(container, "memory");
+        this.memoryLimit = memory == null ? 0 : memory.units();
+        Quantity cpu = limit(container, "cpu");
+        this.cpuLimit = cpu == null ? 0 : cpu.amount();
+    }
+
+    /** Returns a resource limit; null without one. Admission rejects invalid quantities, so they are ignored here. */
+    private static @Nullable Quantity limit(ProcessContainer container, String resource) {
+        String text = container.resources().path("limits").path(resource).asText("");
+        try {
+            return text.isEmpty() ? null : Quantity.parse(text);
+        } catch (ServingException e) {
+            return null;
+        }
     }
 
     boolean ready() {
@@ -164,7 +176,7 @@ final class ContainerProcess {
                             loop.execute(() -> exited(life));
                         }));
             } else {
-                loop.execute(() -> notStarted(EngineModelSpec.text(problem)));
+                loop.execute(() -> notStarted(FailureMessages.text(problem)));
             }
         });
     }

@@ -3,18 +3,18 @@
 package io.nereid.control.local.process;
 
 import io.nereid.control.core.ObservedState.Failure;
-import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Process;
 import io.nereid.control.core.Workload.ProcessContainer;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.upstream.Destination.Replica;
-import io.nereid.control.local.inprocess.EngineModelSpec;
+import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.Backoff;
 import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.FailureMessages;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
@@ -128,10 +128,10 @@ public final class ProcessRunner implements WorkloadRunner {
             failing = true;
             failure = new Failure(
                     "ModelLoadFailed",
-                    EngineModelSpec.text(e),
+                    FailureMessages.text(e),
                     Instant.ofEpochMilli(loop.clock().millis()),
                     null);
-            log.add("not started: " + EngineModelSpec.text(e));
+            log.add("not started: " + FailureMessages.text(e));
             retry = loop.after(backoff.next(), () -> scale(desired));
         }
         stateChanged();

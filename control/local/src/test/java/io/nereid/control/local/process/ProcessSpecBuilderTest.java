@@ -165,12 +165,4 @@ class ProcessSpecBuilderTest {
         assertThat(ProcessSpecBuilder.expand("$(A)", Map.of("A", "$(A)"), 8)).isEqualTo("$(A)");
         assertThat(ProcessSpecBuilder.expand("$$(A) $(C)", Map.of("A", "1"), 8)).isEqualTo("$(A) $(C)");
     }
-
-    @Test
-    void quantitiesAreKubernetes() {
-        assertThat(QuantityParser.bytes("2Gi")).isEqualTo(2L << 30);
-        assertThat(QuantityParser.number("500m")).isEqualTo(0.5);
-        assertThat(QuantityParser.number("1e3")).isEqualTo(1000);
-        assertThat(QuantityParser.bytes("")).isZero();
-    }
 }

@@ -1,9 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import ai.onnxruntime.OrtException;
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.OnnxRuntimeLoop;
 import io.nereid.bench.harness.ProcessStatistics;
@@ -22,12 +23,12 @@ import java.util.Map;
  * Sentences per second of {@code minilm}: the server with sixteen clients, compared with the best plain loop.
  * Stateless.
  */
-final class MinilmScenario implements Bench.Row {
+public final class MinilmScenario implements Scenario {
     private static final int CLIENTS = 16;
     private static final double MIN_SHARE = 0.95;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         String work = "minilm, 16 tokens, 16 clients, dynamic batching";
         Path model = setting.examples().resolve("minilm");
         Path file = model.resolve("1").resolve("model.onnx");
@@ -96,7 +97,7 @@ final class MinilmScenario implements Bench.Row {
     }
 
     /** Returns the three shapes that were fastest in a short trial; each round counts the fastest of them. */
-    private static List<OnnxRuntimeLoop.Shape> best(OnnxRuntimeLoop loop, Bench.Setting setting)
+    private static List<OnnxRuntimeLoop.Shape> best(OnnxRuntimeLoop loop, BenchmarkSettings setting)
             throws OrtException, InterruptedException {
         Map<OnnxRuntimeLoop.Shape, Double> rates = new HashMap<>();
         List<OnnxRuntimeLoop.Shape> shapes =

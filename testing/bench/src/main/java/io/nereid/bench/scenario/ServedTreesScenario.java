@@ -1,13 +1,14 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
-import io.nereid.bench.IdentityModelScenario.Round;
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.NativeTreeLibraries;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
+import io.nereid.bench.scenario.IdentityModelScenario.Round;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,11 +20,11 @@ import ml.dmlc.xgboost4j.java.XGBoostError;
  * A request of one row to a model of 100 trees of depth six, compared with the same request to the identity model, over
  * gRPC, in alternating rounds. Stateless.
  */
-final class ServedTreesScenario implements Bench.Row {
+public final class ServedTreesScenario implements Scenario {
     private static final double MAX_RATIO = 1.3;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         String work = "V2 gRPC raw, one row of 16 floats, XGBoost 100 trees x depth 6, 16 conns x 1";
         // The same request fits both models: the only input of a tabular model may have any name.
         LoadGenerator load = new RequestBodies(setting.scratch()).grpcSmall(16, 1);

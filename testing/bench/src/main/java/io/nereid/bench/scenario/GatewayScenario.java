@@ -1,12 +1,14 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
-import io.nereid.bench.IdentityModelScenario.Round;
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
+import io.nereid.bench.harness.ControlPlaneServer;
 import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
+import io.nereid.bench.scenario.IdentityModelScenario.Round;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,13 +19,13 @@ import java.util.Locale;
  * The identity model as an InferenceService behind the gateway, compared with the same model served by the engine
  * alone, in alternating rounds. Stateless.
  */
-final class GatewayScenario implements Bench.Row {
+public final class GatewayScenario implements Scenario {
     private static final double MAX_RATIO = 1.15;
     private static final String PREFIX = "/serving/default/m";
     private static final String HOST = "m-default.example.com";
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         Path models = RequestBodies.identity(setting.directory("gateway"));
         RequestBodies bodies = new RequestBodies(setting.scratch());
         LoadGenerator rest = bodies.restSmall();
@@ -70,7 +72,7 @@ final class GatewayScenario implements Bench.Row {
             LoadGenerator routed,
             ServerProcess alone,
             ServerProcess behind,
-            Bench.Setting setting)
+            BenchmarkSettings setting)
             throws IOException, InterruptedException {
         direct.run(alone, setting.warmup(), setting.scratch());
         routed.run(behind, setting.warmup(), setting.scratch());

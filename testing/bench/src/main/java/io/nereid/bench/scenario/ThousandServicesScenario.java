@@ -1,8 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
+import io.nereid.bench.harness.ControlPlaneServer;
 import io.nereid.bench.harness.ProcessStatistics;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -14,14 +16,14 @@ import java.util.Locale;
  * A thousand InferenceServices: the time until all are accepted and ready, the CPU use of the idle server, and the time
  * until all are ready after a restart. Stateless.
  */
-final class ThousandServicesScenario implements Bench.Row {
+public final class ThousandServicesScenario implements Scenario {
     private static final int SERVICES = 1000;
     private static final double IDLE_SECONDS = 30;
     private static final long SETTLE_MILLIS = 5_000;
     private static final double MAX_IDLE = 0.02;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         Path model = setting.directory("thousand-model");
         Files.copy(setting.examples().resolve("iris/1/model.onnx"), model.resolve("model.onnx"));
         double taken;

@@ -1,9 +1,7 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.harness;
 
-import io.nereid.bench.harness.RequestBodies;
-import io.nereid.bench.harness.ServerProcess;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -13,11 +11,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** The models and options of the measured server. Immutable. */
-enum ServerSetup {
+public enum ServerSetup {
     /** The identity model. */
     IDENTITY {
         @Override
-        ServerProcess start(Bench.Setting setting) throws IOException {
+        public ServerProcess start(BenchmarkSettings setting) throws IOException {
             return ServerProcess.nereid(
                     setting.distribution(), RequestBodies.identity(setting.directory("identity")), setting.scratch());
         }
@@ -25,7 +23,7 @@ enum ServerSetup {
     /** The identity model with a response cache: every request after the first is a hit. */
     CACHED {
         @Override
-        ServerProcess start(Bench.Setting setting) throws IOException {
+        public ServerProcess start(BenchmarkSettings setting) throws IOException {
             return ServerProcess.nereid(
                     setting.distribution(),
                     RequestBodies.cached(setting.directory("cached")),
@@ -35,7 +33,7 @@ enum ServerSetup {
         }
 
         @Override
-        void check(ServerProcess server) throws IOException, InterruptedException {
+        public void check(ServerProcess server) throws IOException, InterruptedException {
             HttpResponse<String> reply = HttpClient.newHttpClient()
                     .send(
                             HttpRequest.newBuilder(URI.create(server.url("/v2/models/m/stats")))
@@ -49,10 +47,10 @@ enum ServerSetup {
         }
     };
 
-    abstract ServerProcess start(Bench.Setting setting) throws IOException;
+    public abstract ServerProcess start(BenchmarkSettings setting) throws IOException;
 
     /** Verifies after the load that the server did what the scenario measures. */
-    void check(ServerProcess server) throws IOException, InterruptedException {}
+    public void check(ServerProcess server) throws IOException, InterruptedException {}
 
     private static long count(String statistics, String figure) throws IOException {
         Matcher m = Pattern.compile("\"" + figure + "\":\\{\"count\":\"?(\\d+)").matcher(statistics);

@@ -1,8 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
+import io.nereid.bench.harness.ControlPlaneServer;
 import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.ProcessStatistics;
 import io.nereid.bench.harness.RequestBodies;
@@ -32,7 +34,7 @@ import java.util.concurrent.Future;
  * loads and unloads of a 400 MB model beside it; and an idle list of ten thousand models, a thousand of which exist.
  * Stateless.
  */
-final class LifecycleScenario implements Bench.Row {
+public final class LifecycleScenario implements Scenario {
     private static final int SWAPS = 200;
     private static final int LOADS = 5;
     private static final int SIDE = 10_000;
@@ -44,7 +46,7 @@ final class LifecycleScenario implements Bench.Row {
     private static final double MAX_POLL = 0.01;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         Path tiny = setting.root().resolve("backends/onnx/src/test/resources/models/identity_fp32.onnx");
         List<BenchmarkResult> results = new ArrayList<>();
         LoadGenerator load = new RequestBodies(setting.scratch()).models(1);
@@ -58,7 +60,7 @@ final class LifecycleScenario implements Bench.Row {
         return results;
     }
 
-    private static List<BenchmarkResult> swaps(Bench.Setting setting, Path tiny, LoadGenerator load)
+    private static List<BenchmarkResult> swaps(BenchmarkSettings setting, Path tiny, LoadGenerator load)
             throws IOException, InterruptedException {
         Path base = setting.directory("swapped");
         for (int version = 1; version <= 2; version++) {
@@ -157,7 +159,7 @@ final class LifecycleScenario implements Bench.Row {
      * Returns the p99 beside a busy loop with idle priority (SCHED_IDLE): the cost of any busy neighbour on this
      * machine. NaN when the loop cannot be started.
      */
-    private static double besideNothing(Bench.Setting setting, ServerProcess server, LoadGenerator load)
+    private static double besideNothing(BenchmarkSettings setting, ServerProcess server, LoadGenerator load)
             throws IOException, InterruptedException {
         if (!LoadGenerator.onPath("chrt")) {
             return Double.NaN;
@@ -186,7 +188,7 @@ final class LifecycleScenario implements Bench.Row {
         }
     }
 
-    private static BenchmarkResult list(Bench.Setting setting, Path tiny) throws IOException, InterruptedException {
+    private static BenchmarkResult list(BenchmarkSettings setting, Path tiny) throws IOException, InterruptedException {
         Path bases = setting.directory("listed");
         String[] entries = new String[LISTED];
         for (int i = 0; i < LISTED; i++) {

@@ -1,8 +1,7 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.harness;
 
-import io.nereid.bench.harness.ServerProcess;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -12,7 +11,7 @@ import java.nio.file.Path;
 import java.util.concurrent.locks.LockSupport;
 
 /** A server with the control plane, and a client of its two ports. Confined to one thread. */
-final class ControlPlaneServer implements AutoCloseable {
+public final class ControlPlaneServer implements AutoCloseable {
     private static final String SERVICES = "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices";
     /** The Ready condition of a service that is ready, as the API writes it. */
     private static final String READY = "\"status\":\"True\",\"type\":\"Ready\"";
@@ -30,7 +29,7 @@ final class ControlPlaneServer implements AutoCloseable {
     }
 
     /** Starts a server with its resources in a directory, which may hold those of an earlier server. */
-    static ControlPlaneServer start(Bench.Setting setting, String directory) throws IOException {
+    public static ControlPlaneServer start(BenchmarkSettings setting, String directory) throws IOException {
         int control = ServerProcess.freePort();
         return new ControlPlaneServer(
                 ServerProcess.nereid(
@@ -44,7 +43,7 @@ final class ControlPlaneServer implements AutoCloseable {
                 control);
     }
 
-    ServerProcess server() {
+    public ServerProcess server() {
         return server;
     }
 
@@ -53,7 +52,8 @@ final class ControlPlaneServer implements AutoCloseable {
      *
      * @param predictor further fields of the predictor, each followed by a comma
      */
-    void apply(String name, String format, Path model, String predictor) throws IOException, InterruptedException {
+    public void apply(String name, String format, Path model, String predictor)
+            throws IOException, InterruptedException {
         String service = "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\","
                 + "\"metadata\":{\"name\":\"" + name + "\",\"namespace\":\"default\"},\"spec\":{\"predictor\":{"
                 + predictor
@@ -71,12 +71,12 @@ final class ControlPlaneServer implements AutoCloseable {
     }
 
     /** Returns the number of ready services, by their status. */
-    int ready() throws IOException, InterruptedException {
+    public int ready() throws IOException, InterruptedException {
         return count(services(), READY);
     }
 
     /** Returns the number of services with a replica, by their status. */
-    int present() throws IOException, InterruptedException {
+    public int present() throws IOException, InterruptedException {
         return count(services(), PRESENT);
     }
 
@@ -85,7 +85,7 @@ final class ControlPlaneServer implements AutoCloseable {
     }
 
     /** Returns the response body of a GET request to the server. */
-    String page(String path) throws IOException, InterruptedException {
+    public String page(String path) throws IOException, InterruptedException {
         return get(server.url(path));
     }
 
@@ -99,7 +99,7 @@ final class ControlPlaneServer implements AutoCloseable {
     }
 
     /** Whether a service's model is ready, by a request through the gateway. */
-    boolean answers(String name) throws IOException, InterruptedException {
+    public boolean answers(String name) throws IOException, InterruptedException {
         HttpRequest ready = HttpRequest.newBuilder(
                         URI.create(server.url("/serving/default/" + name + "/v2/models/" + name + "/ready")))
                 .build();
@@ -107,7 +107,7 @@ final class ControlPlaneServer implements AutoCloseable {
     }
 
     /** Sends a request to a service through the gateway. Returns the latency in nanoseconds. */
-    long infer(String name, String body) throws IOException, InterruptedException {
+    public long infer(String name, String body) throws IOException, InterruptedException {
         HttpRequest request = HttpRequest.newBuilder(
                         URI.create(server.url("/serving/default/" + name + "/v2/models/" + name + "/infer")))
                 .header("content-type", "application/json")
@@ -124,12 +124,12 @@ final class ControlPlaneServer implements AutoCloseable {
 
     /** A condition to wait for. */
     @FunctionalInterface
-    interface Condition {
+    public interface Condition {
         boolean holds() throws IOException, InterruptedException;
     }
 
     /** Waits until a condition holds; polls at an interval in milliseconds. */
-    static void await(String what, double seconds, long millis, Condition condition)
+    public static void await(String what, double seconds, long millis, Condition condition)
             throws IOException, InterruptedException {
         long due = System.nanoTime() + (long) (seconds * 1e9);
         while (!condition.holds()) {
@@ -140,7 +140,7 @@ final class ControlPlaneServer implements AutoCloseable {
         }
     }
 
-    static void pause(long millis) {
+    public static void pause(long millis) {
         long until = System.nanoTime() + millis * 1_000_000;
         while (System.nanoTime() - until < 0) {
             LockSupport.parkNanos(until - System.nanoTime());

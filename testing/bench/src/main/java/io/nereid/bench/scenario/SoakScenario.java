@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.ProcessStatistics;
 import io.nereid.bench.harness.RequestBodies;
@@ -24,13 +25,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** Saturation on {@code simple} while another model is loaded or unloaded every five seconds. Stateless. */
-final class SoakScenario implements Bench.Row {
+public final class SoakScenario implements Scenario {
     private static final double PERIOD = 5;
     /** Tolerated growth of resident memory: less than a few allocator chunks. */
     private static final double SLACK_MEGABYTES = 4;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         LoadGenerator driven = new RequestBodies(setting.scratch()).simple(16);
         String work = String.format(Locale.ROOT, "soak, %.0f s at saturation with load/unload", setting.soakSeconds());
         if (!LoadGenerator.onPath(driven.program())) {
@@ -58,7 +59,7 @@ final class SoakScenario implements Bench.Row {
     }
 
     private static BenchmarkResult watch(
-            Bench.Setting setting, String work, ServerProcess server, Future<LoadGenerator.Outcome> load)
+            BenchmarkSettings setting, String work, ServerProcess server, Future<LoadGenerator.Outcome> load)
             throws IOException, InterruptedException {
         HttpClient client = HttpClient.newHttpClient();
         List<Double> megabytes = new ArrayList<>();

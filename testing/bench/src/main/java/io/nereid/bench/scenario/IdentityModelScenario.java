@@ -1,12 +1,14 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.ProcessStatistics;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
+import io.nereid.bench.harness.ServerSetup;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,14 +29,14 @@ import java.util.function.Function;
  * @param maxMicros target for Nereid's median in microseconds per request; 0 for none
  * @param maxP99 target for Nereid's median p99 in milliseconds; 0 for none
  */
-record IdentityModelScenario(
+public record IdentityModelScenario(
         String work,
         Function<RequestBodies, LoadGenerator> load,
         ServerSetup served,
         double maxRatio,
         double maxMicros,
         double maxP99)
-        implements Bench.Row {
+        implements Scenario {
     private static final double NOISE = 0.10;
     private static final int REPEATS = 2;
 
@@ -45,7 +47,7 @@ record IdentityModelScenario(
     record Round(double micros, double p50, double p99, double rate, double foreign) {}
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         LoadGenerator driven = load.apply(new RequestBodies(setting.scratch()));
         if (!LoadGenerator.onPath(driven.program())) {
             setting.log("SKIPPED: %s is not on the PATH", driven.program());
@@ -68,7 +70,7 @@ record IdentityModelScenario(
         return List.of(figure(nothing, ours, setting));
     }
 
-    static Round round(LoadGenerator driven, ServerProcess server, ServerProcess idle, Bench.Setting setting)
+    static Round round(LoadGenerator driven, ServerProcess server, ServerProcess idle, BenchmarkSettings setting)
             throws IOException, InterruptedException {
         Round best = null;
         for (int i = 0; i <= REPEATS; i++) {
@@ -92,7 +94,7 @@ record IdentityModelScenario(
                 : "";
     }
 
-    private static Round once(LoadGenerator driven, ServerProcess server, ServerProcess idle, Bench.Setting setting)
+    private static Round once(LoadGenerator driven, ServerProcess server, ServerProcess idle, BenchmarkSettings setting)
             throws IOException, InterruptedException {
         long self = ProcessHandle.current().pid();
         double cpu = ProcessStatistics.cpu(server.pid(), false);
@@ -118,7 +120,7 @@ record IdentityModelScenario(
                 foreign);
     }
 
-    private BenchmarkResult figure(List<Round> nothing, List<Round> ours, Bench.Setting setting) {
+    private BenchmarkResult figure(List<Round> nothing, List<Round> ours, BenchmarkSettings setting) {
         double[] bare = nothing.stream().mapToDouble(Round::micros).toArray();
         double[] full = ours.stream().mapToDouble(Round::micros).toArray();
         double ratio = BenchmarkResult.median(full) / BenchmarkResult.median(bare);

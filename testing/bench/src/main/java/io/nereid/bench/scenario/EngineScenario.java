@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.EmbeddedEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.DataType;
@@ -22,7 +23,7 @@ import java.util.regex.Pattern;
  * Sequential identity requests of 16 floats, in process: the engine, compared with Triton's core as {@code
  * testing/oracle} measures it. Without a built oracle, compared with a recorded time of a quiet machine. Stateless.
  */
-final class EngineScenario implements Bench.Row {
+public final class EngineScenario implements Scenario {
     /**
      * Microseconds per request through Triton's core 2.51, recorded on a quiet machine like that of the published
      * table.
@@ -42,7 +43,7 @@ final class EngineScenario implements Bench.Row {
     private static final Pattern LINE = Pattern.compile("(?m)^identity ([0-9.]+) us$");
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         double[] core = core(setting);
         double[] ours = ours(setting);
         double quiet = core.length == 0 ? QUIET : Math.min(QUIET, BenchmarkResult.median(core));
@@ -63,7 +64,7 @@ final class EngineScenario implements Bench.Row {
                 BenchmarkResult.verdict(mine <= quiet * MAX_SHARE)));
     }
 
-    private static double[] ours(Bench.Setting setting) throws IOException {
+    private static double[] ours(BenchmarkSettings setting) throws IOException {
         Path repository = setting.directory("engine-ours");
         EmbeddedEngine.write(
                 repository,
@@ -94,7 +95,7 @@ final class EngineScenario implements Bench.Row {
     }
 
     /** Returns the oracle's time in each round; empty without an oracle. */
-    private static double[] core(Bench.Setting setting) throws IOException, InterruptedException {
+    private static double[] core(BenchmarkSettings setting) throws IOException, InterruptedException {
         Path oracle = setting.root().resolve("testing/oracle/target/oracle");
         Path backends = setting.root().resolve("testing/oracle/target/backends");
         if (!Files.isExecutable(oracle)) {

@@ -1,19 +1,21 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.RequestBodies;
+import io.nereid.bench.harness.ServerSetup;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
 /** Response cache hits, compared with the no-op server, over REST and gRPC. Stateless. */
-final class ResponseCacheScenario implements Bench.Row {
+public final class ResponseCacheScenario implements Scenario {
     private static final double MAX_RATIO = 2;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         List<BenchmarkResult> results = new ArrayList<>();
         for (IdentityModelScenario row : List.of(
                 new IdentityModelScenario(

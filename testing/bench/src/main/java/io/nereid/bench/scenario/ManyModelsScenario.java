@@ -1,12 +1,13 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import ai.onnxruntime.OnnxTensor;
 import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.ProcessStatistics;
 import io.nereid.bench.harness.RequestBodies;
@@ -26,14 +27,14 @@ import java.util.Map;
  * fit into the CPU caches; a plain loop over as many sessions shows how much of the difference that explains.
  * Stateless.
  */
-final class ManyModelsScenario implements Bench.Row {
+public final class ManyModelsScenario implements Scenario {
     private static final int MODELS = 1000;
     private static final double MIN_SHARE = 0.9;
     private static final int PLAIN_ROUNDS = 5;
     private static final int PLAIN_RUNS = 50_000;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         String work = "1,000 tiny ONNX models, requests for each in turn, REST, 16 connections";
         Path model = setting.root().resolve("backends/onnx/src/test/resources/models/identity_fp32.onnx");
         RequestBodies bodies = new RequestBodies(setting.scratch());
@@ -159,7 +160,7 @@ final class ManyModelsScenario implements Bench.Row {
     }
 
     /** Writes copies of a model as {@code m0}, {@code m1}, …, each without a configuration. */
-    private static Path repository(Bench.Setting setting, Path model, int count) throws IOException {
+    private static Path repository(BenchmarkSettings setting, Path model, int count) throws IOException {
         Path repository = setting.directory("models-" + count);
         for (int i = 0; i < count; i++) {
             Path version = Files.createDirectories(repository.resolve("m" + i).resolve("1"));

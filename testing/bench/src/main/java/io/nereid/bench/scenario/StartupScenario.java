@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.ProcessStatistics;
 import io.nereid.bench.harness.ServerProcess;
 import java.io.IOException;
@@ -13,13 +14,13 @@ import java.util.Locale;
 import java.util.concurrent.locks.LockSupport;
 
 /** Startup time of the launcher until {@code simple} is ready, and resident memory when idle. Stateless. */
-final class StartupScenario implements Bench.Row {
+public final class StartupScenario implements Scenario {
     private static final double MAX_SECONDS = 1.5;
     private static final double MAX_MEGABYTES = 250;
     private static final long IDLE_NANOS = 3_000_000_000L;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException {
         Path repository = setting.directory("start");
         copy(setting.examples().resolve("simple"), repository.resolve("simple"));
         // The first start on a machine creates the class-data archive.

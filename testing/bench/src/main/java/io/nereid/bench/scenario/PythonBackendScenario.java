@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
@@ -11,6 +11,7 @@ import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
@@ -32,7 +33,7 @@ import java.util.ServiceLoader;
  * The overhead of the Python backend beyond the model's own time: one input tensor, one output tensor of the same size.
  * The interpreter is {@code NEREID_TEST_PYTHON} or {@code python3}, and needs numpy. Stateless.
  */
-final class PythonBackendScenario implements Bench.Row {
+public final class PythonBackendScenario implements Scenario {
     private static final int MEGABYTE = 1 << 20;
     private static final int RUNS = 2_000;
     private static final double MAX_MICROS = 150;
@@ -52,7 +53,7 @@ final class PythonBackendScenario implements Bench.Row {
         """;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException {
         String named = System.getenv("NEREID_TEST_PYTHON");
         String python = named == null || named.isEmpty() ? "python3" : named;
         Backend backend = null;
@@ -84,7 +85,7 @@ final class PythonBackendScenario implements Bench.Row {
     }
 
     private static BenchmarkResult figure(
-            Bench.Setting setting, ModelInstance invocation, String work, int size, double most) {
+            BenchmarkSettings setting, ModelInstance invocation, String work, int size, double most) {
         double[] beyond = new double[setting.rounds()];
         double[] own = new double[setting.rounds()];
         once(invocation, size, RUNS / 4);

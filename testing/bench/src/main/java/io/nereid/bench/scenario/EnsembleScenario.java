@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.EmbeddedEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.DataType;
@@ -23,7 +24,7 @@ import java.util.Locale;
  * the examples, and with no-op models, which leaves the overhead of the ensemble itself. The two alternate, so that
  * other load on the machine affects both; the result of a round is the median. Stateless.
  */
-final class EnsembleScenario implements Bench.Row {
+public final class EnsembleScenario implements Scenario {
     private static final double MAX_RATIO = 1.05;
     private static final int ROUNDS = 9;
     private static final long WARMUP_NANOS = 3_000_000_000L;
@@ -42,11 +43,11 @@ final class EnsembleScenario implements Bench.Row {
     private record Turns(double[] whole, double[] parts, double[] ratios, double[] differences) {}
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException {
         return List.of(embedding(setting), nothing(setting));
     }
 
-    private static BenchmarkResult embedding(Bench.Setting setting) throws IOException {
+    private static BenchmarkResult embedding(BenchmarkSettings setting) throws IOException {
         String work = "sentence embedding in process: the ensemble or its three models";
         for (String file : List.of("minilm/1/model.onnx", "tokenizer/1/tokenizer.json")) {
             if (!Files.exists(setting.examples().resolve(file))) {
@@ -96,7 +97,7 @@ final class EnsembleScenario implements Bench.Row {
                 BenchmarkResult.verdict(ratio <= MAX_RATIO));
     }
 
-    private static BenchmarkResult nothing(Bench.Setting setting) throws IOException {
+    private static BenchmarkResult nothing(BenchmarkSettings setting) throws IOException {
         Path repository = setting.directory("ensemble-identity");
         for (ModelRef part : PARTS) {
             EmbeddedEngine.write(repository, part.model(), """

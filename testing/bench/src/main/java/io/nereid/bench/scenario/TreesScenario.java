@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
@@ -9,6 +9,7 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -31,7 +32,7 @@ import java.util.stream.Stream;
  * the small ones of the tests, and those in the directory {@code NEREID_BENCH_TABLES}, as
  * {@code BACKEND-NAME.EXTENSION}. Stateless.
  */
-final class TreesScenario implements Bench.Row {
+public final class TreesScenario implements Scenario {
     private static final int MANY = 1000;
     private static final double LEAST_SECONDS = 0.5;
     private static final double SKLEARN_MICROS = 5;
@@ -40,7 +41,7 @@ final class TreesScenario implements Bench.Row {
     private record Case(String backend, Path file, double most) {}
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws java.io.IOException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws java.io.IOException {
         Path backends = setting.root().resolve("backends");
         List<Case> cases = new ArrayList<>();
         Path trees = backends.resolve("trees/src/test/resources/models");
@@ -86,7 +87,7 @@ final class TreesScenario implements Bench.Row {
         }
     }
 
-    private static void measure(Bench.Setting setting, Backend backend, Case one, List<BenchmarkResult> results) {
+    private static void measure(BenchmarkSettings setting, Backend backend, Case one, List<BenchmarkResult> results) {
         Path directory =
                 java.util.Objects.requireNonNull(one.file().toAbsolutePath().getParent());
         String file = String.valueOf(one.file().getFileName());

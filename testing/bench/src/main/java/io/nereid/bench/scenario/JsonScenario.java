@@ -1,22 +1,23 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import com.sun.management.ThreadMXBean;
 import io.nereid.bench.harness.BenchmarkResult;
-import io.nereid.bench.harness.JsonBenchmark;
+import io.nereid.bench.harness.BenchmarkSettings;
+import io.nereid.bench.jmh.JsonBenchmark;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
 /** Reading and writing 1.2 M floats as JSON, in process: nanoseconds and bytes of garbage per float. Stateless. */
-final class JsonScenario implements Bench.Row {
+public final class JsonScenario implements Scenario {
     private static final int WARMUP = 25;
     private static final int RUNS = 15;
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) {
         List<BenchmarkResult> results = new ArrayList<>();
         JsonBenchmark six = benchmark(6);
         JsonBenchmark seventeen = benchmark(17);
@@ -37,7 +38,7 @@ final class JsonScenario implements Bench.Row {
     }
 
     private static BenchmarkResult figure(
-            Bench.Setting setting, String work, Runnable task, int floats, double target) {
+            BenchmarkSettings setting, String work, Runnable task, int floats, double target) {
         for (int i = 0; i < WARMUP; i++) {
             task.run();
         }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.github.metarank.lightgbm4j.LGBMException;
 import io.nereid.backend.Backend;
@@ -9,8 +9,9 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelLocation;
 import io.nereid.bench.harness.BenchmarkResult;
-import io.nereid.bench.harness.NativeTreeLibraries;
+import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.NativeTreeLibraries.Oracle;
+import io.nereid.bench.harness.NativeTreeLibraries;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -35,7 +36,7 @@ import ml.dmlc.xgboost4j.java.XGBoostError;
  * features, one row and thousands, in alternating rounds. Measures the CPU time of the one thread that each uses;
  * Nereid's includes the output tensors. Stateless.
  */
-final class NativeTreesScenario implements Bench.Row {
+public final class NativeTreesScenario implements Scenario {
     private static final int FEATURES = 20;
     private static final double LEAST_SECONDS = 0.3;
     /** The target for one row, as a fraction of XGBoost4J's time. */
@@ -44,7 +45,7 @@ final class NativeTreesScenario implements Bench.Row {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException {
         String missing = NativeTreeLibraries.load(setting.scratch());
         if (!missing.isEmpty()) {
             setting.log("SKIPPED: %s", missing);
@@ -69,7 +70,7 @@ final class NativeTreesScenario implements Bench.Row {
         return results;
     }
 
-    private static void compare(String name, Path file, Bench.Setting setting, List<BenchmarkResult> results)
+    private static void compare(String name, Path file, BenchmarkSettings setting, List<BenchmarkResult> results)
             throws IOException, XGBoostError {
         Backend backend = ServiceLoader.load(Backend.class).stream()
                 .map(ServiceLoader.Provider::get)
@@ -102,7 +103,7 @@ final class NativeTreesScenario implements Bench.Row {
     private static BenchmarkResult figure(
             String name,
             int rows,
-            Bench.Setting setting,
+            BenchmarkSettings setting,
             ModelInstance invocation,
             Tensor in,
             Oracle oracle,

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench.harness;
+package io.nereid.bench.jmh;
 
 import io.nereid.json.FloatStyle;
 import io.nereid.json.JsonReader;

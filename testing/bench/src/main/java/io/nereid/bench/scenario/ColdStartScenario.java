@@ -1,8 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench;
+package io.nereid.bench.scenario;
 
 import io.nereid.bench.harness.BenchmarkResult;
+import io.nereid.bench.harness.BenchmarkSettings;
+import io.nereid.bench.harness.ControlPlaneServer;
 import io.nereid.bench.harness.ProcessStatistics;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -15,7 +17,7 @@ import java.util.Locale;
  * Cold start latency: InferenceServices of the iris model have scaled to zero, then each receives one request, one
  * after the other, in several rounds. Stateless.
  */
-final class ColdStartScenario implements Bench.Row {
+public final class ColdStartScenario implements Scenario {
     private static final int SERVICES = 30;
     private static final int TIMES = 4;
     private static final double MAX_MILLIS = 300;
@@ -28,7 +30,7 @@ final class ColdStartScenario implements Bench.Row {
             "{\"inputs\":[{\"name\":\"input\",\"datatype\":\"FP32\",\"shape\":[1,4],\"data\":[5.1,3.5,1.4,0.2]}]}";
 
     @Override
-    public List<BenchmarkResult> measure(Bench.Setting setting) throws IOException, InterruptedException {
+    public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         Path model = setting.directory("iris");
         Files.copy(setting.examples().resolve("iris/1/model.onnx"), model.resolve("model.onnx"));
         double[] cold = new double[SERVICES * TIMES];
