@@ -5,12 +5,13 @@ package io.nereid.backends.catboost;
 import java.util.List;
 
 /**
- * A number for a combination of categories: how often what was learned had it, and with which answers. Immutable.
+ * A CTR (CatBoost's "counter") feature: a number computed for a combination of categories from statistics of the
+ * training data, that is, how often the combination occurred, and with which targets. Immutable.
  *
- * @param table what was counted
- * @param kind how counts become a number
- * @param elements of the combination, in the order in which they are hashed
- * @param targetBorder which classes count as good
+ * @param table the counts by combination
+ * @param kind the formula
+ * @param elements the parts of the combination, in the order in which they are hashed
+ * @param targetBorder which target classes count as positive
  */
 record Ctr(
         Table table,
@@ -24,7 +25,7 @@ record Ctr(
         float[] borders) {
     private static final long MULTIPLIER = 0x4906ba494954cb65L;
 
-    /** How counts become a number. */
+    /** CatBoost's CTR types: how a number is computed from the counts. */
     enum Kind {
         BORDERS,
         BUCKETS,
@@ -37,14 +38,14 @@ record Ctr(
     /**
      * A part of a combination. Immutable.
      *
-     * @param kind what of the column
-     * @param column among the numbers, or among the categories
-     * @param border above which a number is
-     * @param value a category's hash
+     * @param kind the property of the column
+     * @param column the index among the numeric, or among the categorical columns
+     * @param border the border of a numeric column
+     * @param value the hash of a category
      */
     record Element(Part kind, int column, float border, int value) {}
 
-    /** What of a column; the order is that of hashing. */
+    /** The property of a column that is part of a combination, in the order of hashing. */
     enum Part {
         CATEGORY,
         NUMBER_ABOVE,
@@ -52,20 +53,20 @@ record Ctr(
     }
 
     /**
-     * What was counted, by the hash of a combination. Immutable.
+     * Counts by the hash of a combination: a hash table with open addressing and linear probing. Immutable.
      *
-     * @param hashes open addressing: a power of two of places
-     * @param used whether a place holds one
-     * @param counts so many for each place
-     * @param width counts of a place
-     * @param denominator of counters
+     * @param hashes the keys; the length is a power of two
+     * @param used whether a slot is occupied
+     * @param counts {@code width} counts for each slot
+     * @param width counts per slot
+     * @param denominator the denominator of counters
      */
     record Table(long[] hashes, boolean[] used, double[] counts, int width, float denominator) {
         static int slot(long hash, int mask) {
             return (int) (hash ^ (hash >>> 32)) & mask;
         }
 
-        /** A table of these hashes, each with so many counts. */
+        /** A table of {@code hashes}, with {@code width} counts for each. */
         static Table of(long[] hashes, double[] counts, int width, float denominator) {
             int size = Math.max(4, Integer.highestOneBit(Math.max(1, hashes.length)) * 4);
             long[] placed = new long[size];
@@ -83,7 +84,7 @@ record Ctr(
             return new Table(placed, used, beside, width, denominator);
         }
 
-        /** The place of a hash, or -1. */
+        /** The slot of a hash, or -1. */
         int find(long hash) {
             int mask = hashes.length - 1;
             int at = slot(hash, mask);
@@ -97,7 +98,7 @@ record Ctr(
         }
     }
 
-    /** The number for a row. */
+    /** The value of the feature for a row. */
     float value(float[] numbers, int numbersFrom, int[] categories) {
         long hash = 0;
         for (Element e : elements) {

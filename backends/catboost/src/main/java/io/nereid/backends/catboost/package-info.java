@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Scores models that CatBoost has written as JSON, without its library. */
+/** Serves CatBoost models in the binary and JSON formats, without the native library. */
 @NullMarked
 package io.nereid.backends.catboost;
 

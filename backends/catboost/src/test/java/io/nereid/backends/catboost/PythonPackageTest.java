@@ -16,7 +16,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Answers are those of the Python package, for every trained model in both formats. */
+/** Predictions equal those of the Python package, for every trained model in both formats. */
 class PythonPackageTest {
     private static final Map<String, String> TYPES =
             Map.of("margin", "RawFormulaVal", "predict_proba", "Probability", "predict_log_proba", "LogProbability");
@@ -57,7 +57,7 @@ class PythonPackageTest {
         }
     }
 
-    private static void compare(String file, JsonNode fixture, String method, JsonNode wanted) {
+    private static void compare(String file, JsonNode fixture, String method, JsonNode reference) {
         ModelConfig.Builder config = ModelConfig.builder("m");
         if (TYPES.containsKey(method)) {
             config.parameters(Map.of("prediction_type", TYPES.get(method)));
@@ -65,29 +65,30 @@ class PythonPackageTest {
         JsonNode rows = fixture.get("rows");
         try (BackendModel model = References.loadFile(file, config)) {
             assertThat(model.config().outputs().get(0).name()).isEqualTo(method);
-            same(References.run(model, References.inputs(model, rows, 0, rows.size()), method), wanted, 0, rows.size());
+            List<Object> all = References.run(model, References.inputs(model, rows, 0, rows.size()), method);
+            same(all, reference, 0, rows.size());
             for (int row = 0; row < rows.size(); row += 3) {
-                same(References.run(model, References.inputs(model, rows, row, 1), method), wanted, row, 1);
+                same(References.run(model, References.inputs(model, rows, row, 1), method), reference, row, 1);
             }
         }
         if (!TYPES.containsKey(method)) {
             return;
         }
-        // Asked for by a request.
+        // Selected by a request parameter.
         try (BackendModel model = References.loadFile(file, ModelConfig.builder("m"))) {
             String signature = model.signature(Map.of("prediction_type", TYPES.get(method)));
             assertThat(model.signatures().get(signature).outputs().get(0).name())
                     .isEqualTo(method);
             List<Tensor> inputs = References.inputs(model, rows, 0, rows.size());
-            same(References.run(model, signature, inputs, method), wanted, 0, rows.size());
+            same(References.run(model, signature, inputs, method), reference, 0, rows.size());
         }
     }
 
-    private static void same(List<Object> got, JsonNode wanted, int from, int rows) {
+    private static void same(List<Object> got, JsonNode reference, int from, int rows) {
         int width = got.size() / rows;
-        assertThat(wanted.get(0).isArray() ? wanted.get(0).size() : 1).isEqualTo(width);
+        assertThat(reference.get(0).isArray() ? reference.get(0).size() : 1).isEqualTo(width);
         for (int i = 0; i < got.size(); i++) {
-            JsonNode row = wanted.get(from + i / width);
+            JsonNode row = reference.get(from + i / width);
             JsonNode cell = row.isArray() ? row.get(i % width) : row;
             Object value = got.get(i);
             if (value instanceof Double d) {

@@ -28,7 +28,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Trained models, and what the package answers. Stateless. */
+/** Trained models, with the predictions of the package. Stateless. */
 final class References {
     static final Path MODELS = Path.of("src", "test", "resources", "models");
     static final Backend BACKEND = new CatboostBackend();
@@ -124,7 +124,7 @@ final class References {
         bytes.write(b.array(), 0, b.position());
     }
 
-    /** An output's values: numbers, truth values and texts as they stand. */
+    /** An output's values: numbers, booleans and strings. */
     static List<Object> run(BackendModel model, List<Tensor> inputs, String output) {
         return run(model, "", inputs, output);
     }

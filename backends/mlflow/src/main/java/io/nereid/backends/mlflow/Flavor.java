@@ -12,22 +12,22 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which of a model's flavours is served, by which backend and from which file. Immutable.
+ * The flavor of a model that is served, with the backend that runs it and the file that it loads. Immutable.
  *
- * @param name the flavour
- * @param backend what runs it
- * @param modelFile a file or directory inside the model's
- * @param parameters what the backend is told besides
- * @param labels whether the model answers with the likeliest class, of which the backend speaks as {@code label}
+ * @param name the flavor
+ * @param backend the backend that runs it
+ * @param modelFile a file or directory inside the model directory
+ * @param parameters additional parameters for the backend
+ * @param labels whether the model predicts the most probable class, which the backend returns as {@code label}
  */
 record Flavor(String name, String backend, String modelFile, Map<String, String> parameters, boolean labels) {
-    /** Those that are served, in the order in which they are preferred, with their backends. */
+    /** The supported flavors in order of preference, with their backends. */
     static final Map<String, String> BACKENDS = backends();
 
-    /** The ending of files in which LightGBM's classes for scikit-learn are saved as data. */
+    /** The file extension of LightGBM's scikit-learn classes when saved with skops. */
     private static final String SKOPS = ".skops";
 
-    /** Whether a booster has to be taken out of the file. */
+    /** Whether the booster has to be extracted from a skops file. */
     boolean wrapped() {
         return name.equals("lightgbm") && modelFile.endsWith(SKOPS);
     }
@@ -44,7 +44,11 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
         return java.util.Collections.unmodifiableMap(backends);
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when there is none that can be served, saying what to do */
+    /**
+     * Selects the flavor of a model that is served.
+     *
+     * @throws ServingException INVALID_ARGUMENT when no flavor is supported, with a remedy
+     */
     static Flavor of(MlModel model, Path directory, String modelName) {
         for (Map.Entry<String, String> known : BACKENDS.entrySet()) {
             Map<String, Object> settings = model.flavors().get(known.getKey());
@@ -67,7 +71,7 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
                 "model '" + modelName + "' was saved by MLflow "
                         + (function
                                 ? "as a Python function only"
-                                : "in the flavours " + String.join(", ", found) + ", none of which is served")
+                                : "in the flavors " + String.join(", ", found) + ", none of which is supported")
                         + " (expected: one of " + String.join(", ", BACKENDS.keySet()) + ")",
                 "log it in a native flavour, such as with mlflow.onnx.log_model or mlflow.sklearn.log_model, or serve"
                         + " its code with the backend 'python'");
@@ -125,7 +129,7 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
         String format = MlModel.text(settings.get("save_format"));
         if (!format.equals("tf")) {
             throw ServingException.invalidArgument(
-                    "model '" + modelName + "' is a model of Keras in the format '"
+                    "model '" + modelName + "' is a Keras model in the format '"
                             + (format.isEmpty() ? "keras" : format) + "' (expected: a SavedModel)",
                     "write it with model.export(DIRECTORY), and log that:"
                             + " mlflow.tensorflow.log_model(tf.saved_model.load(…))");

@@ -19,12 +19,12 @@ import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 
 /**
- * An {@code MLmodel} file: which flavours the model was saved in, and what it takes and gives. Immutable.
+ * An {@code MLmodel} file: the flavors that the model was saved in, and its signature. Immutable.
  *
- * @param file where it lies
- * @param flavors settings by flavour
- * @param inputs what the signature says of inputs; null when it says nothing that can be used
- * @param facts what clients may like to know, by name
+ * @param file the path
+ * @param flavors the configuration of each flavor
+ * @param inputs the input schema of the signature; null when absent or not usable
+ * @param facts metadata for clients, by name
  */
 record MlModel(
         Path file,
@@ -38,13 +38,13 @@ record MlModel(
     private static final String SAVE_AGAIN = "save the model again with MLflow";
 
     /**
-     * What a signature says of inputs. Immutable.
+     * The input schema of a signature. Immutable.
      *
-     * @param columns whether they are columns of a data frame
-     * @param items in order
+     * @param columns whether the inputs are columns of a data frame, not tensors
+     * @param items the inputs in order
      */
     record Schema(boolean columns, List<Item> items) {
-        /** Whether each has a name. */
+        /** Whether each input has a name. */
         boolean named() {
             return items.stream().noneMatch(i -> i.name().isEmpty());
         }
@@ -53,36 +53,40 @@ record MlModel(
     /**
      * A column or a tensor. Immutable.
      *
-     * @param name empty when it has none
-     * @param type type of its values
-     * @param shape of a tensor; of a column {@code [-1]}
-     * @param required whether it must be given
+     * @param name the name; empty when it has none
+     * @param type the data type
+     * @param shape the shape of a tensor; {@code [-1]} for a column
+     * @param required whether requests must contain it
      */
     record Item(String name, DataType type, Shape shape, boolean required) {}
 
-    /** @throws ServingException INVALID_ARGUMENT when it is missing or no such file */
+    /**
+     * Reads the {@code MLmodel} file of a directory.
+     *
+     * @throws ServingException INVALID_ARGUMENT when it is missing or invalid
+     */
     static MlModel read(Path directory) {
         Path file = directory.resolve(FILE);
         Object root;
         try {
             if (Files.size(file) > LARGEST) {
-                throw refused(file, "is larger than " + LARGEST + " bytes");
+                throw invalid(file, "is larger than " + LARGEST + " bytes");
             }
             root = parse(Files.readString(file, StandardCharsets.UTF_8));
         } catch (IOException e) {
             throw ServingException.invalidArgument(
                     "'" + file + "' cannot be read: " + e.getClass().getSimpleName(),
-                    "a model of MLflow is the whole directory that it saved, with its file " + FILE);
+                    "an MLflow model is the whole directory that MLflow saved, with the file " + FILE);
         } catch (YamlEngineException | StackOverflowError e) {
-            throw refused(file, "is not YAML: " + firstLine(e));
+            throw invalid(file, "is not YAML: " + firstLine(e));
         }
         Map<String, Map<String, Object>> flavors = new LinkedHashMap<>();
         map(map(root).get("flavors")).forEach((name, settings) -> flavors.put(name, map(settings)));
         if (flavors.isEmpty()) {
-            throw refused(file, "names no flavours");
+            throw invalid(file, "has no flavors");
         }
         if (!map(root).containsKey(LAST_KEY)) {
-            throw refused(file, "is cut off: it lacks '" + LAST_KEY + "', which MLflow writes last");
+            throw invalid(file, "is truncated: it lacks '" + LAST_KEY + "', which MLflow writes last");
         }
         Map<String, Object> signature = map(map(root).get("signature"));
         Schema inputs = schema(file, text(signature.get("inputs")));
@@ -96,7 +100,7 @@ record MlModel(
         return new MlModel(file, Map.copyOf(flavors), inputs, Map.copyOf(facts));
     }
 
-    /** YAML as maps, lists, texts, numbers and truth values; JSON is YAML too. */
+    /** Parses YAML, or JSON, which is a subset of it, to maps, lists, strings, numbers and booleans. */
     private static @Nullable Object parse(String text) {
         LoadSettings settings = LoadSettings.builder()
                 .setCodePointLimit(LARGEST)
@@ -112,7 +116,7 @@ record MlModel(
         }
     }
 
-    /** The example as requests to {@code /invocations} have it, or empty. */
+    /** The input example, in the form of a request to {@code /invocations}; empty when there is none. */
     private static String example(Path directory, String name) {
         Path file = directory.resolve(name).normalize();
         try {
@@ -135,10 +139,10 @@ record MlModel(
         try {
             root = parse(json);
         } catch (YamlEngineException | StackOverflowError e) {
-            throw refused(file, "has a signature that is no JSON: " + firstLine(e));
+            throw invalid(file, "has a signature that is not JSON: " + firstLine(e));
         }
         if (!(root instanceof List<?> list)) {
-            throw refused(file, "has a signature that is no list");
+            throw invalid(file, "has a signature that is not a list");
         }
         List<Item> items = new ArrayList<>();
         boolean tensors = false;
@@ -148,7 +152,7 @@ record MlModel(
             tensors |= !tensor.isEmpty();
             DataType type = tensor.isEmpty() ? ofColumn(text(field.get("type"))) : ofNumpy(text(tensor.get("dtype")));
             if (type == null) {
-                // Lists and objects within a column: of no use to the formats that are served here.
+                // Columns of arrays and objects, which no supported flavor takes.
                 return null;
             }
             boolean optional = Boolean.FALSE.equals(field.get("required"));
@@ -163,12 +167,12 @@ record MlModel(
 
     private static Shape shape(Path file, @Nullable Object value) {
         if (!(value instanceof List<?> list) || list.size() > 64) {
-            throw refused(file, "has a signature with a tensor of no shape");
+            throw invalid(file, "has a signature with a tensor without a shape");
         }
         long[] dims = new long[list.size()];
         for (int i = 0; i < dims.length; i++) {
             if (!(list.get(i) instanceof Number n) || n.longValue() < -1) {
-                throw refused(file, "has a signature with the shape " + list);
+                throw invalid(file, "has a signature with the shape " + list);
             }
             dims[i] = n.longValue();
         }
@@ -206,7 +210,7 @@ record MlModel(
         };
     }
 
-    /** A map with keys that are texts; empty for anything else. */
+    /** The value as a map with string keys; empty for any other value. */
     static Map<String, Object> map(@Nullable Object value) {
         Map<String, Object> map = new LinkedHashMap<>();
         if (value instanceof Map<?, ?> given) {
@@ -219,12 +223,12 @@ record MlModel(
         return map;
     }
 
-    /** A value as text; empty when there is none. */
+    /** The value as text; empty for null. */
     static String text(@Nullable Object value) {
         return value == null ? "" : value.toString();
     }
 
-    private static ServingException refused(Path file, String what) {
+    private static ServingException invalid(Path file, String what) {
         return ServingException.invalidArgument("'" + file + "' " + what, SAVE_AGAIN);
     }
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Model directories of MLflow, handed over to the backend of the format inside. */
+/** Serves MLflow model directories by delegating to the backend of the model's flavor. */
 @NullMarked
 package io.nereid.backends.mlflow;
 

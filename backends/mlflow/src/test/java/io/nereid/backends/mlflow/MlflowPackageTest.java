@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Answers as {@code mlflow.pyfunc.load_model(directory).predict} gives them. */
+/** Predictions equal those of {@code mlflow.pyfunc.load_model(directory).predict}. */
 class MlflowPackageTest {
     static Stream<String> models() {
         return Models.names().stream();
@@ -35,8 +35,8 @@ class MlflowPackageTest {
                 List<Tensor> results = invocation.run(inputs, outputs);
                 Object answer = one.get("answer");
                 for (Tensor result : results) {
-                    Object wanted = answer instanceof Map<?, ?> named ? named.get(result.name()) : answer;
-                    equal(Models.values(result), flat(wanted), name);
+                    Object expected = answer instanceof Map<?, ?> named ? named.get(result.name()) : answer;
+                    equal(Models.values(result), flat(expected), name);
                 }
                 Tensor.closeAll(results);
                 Tensor.closeAll(inputs);
@@ -44,16 +44,16 @@ class MlflowPackageTest {
         }
     }
 
-    private static void equal(List<Object> found, List<Object> wanted, String name) {
-        assertThat(found).as(name).hasSameSizeAs(wanted);
+    private static void equal(List<Object> found, List<Object> expected, String name) {
+        assertThat(found).as(name).hasSameSizeAs(expected);
         for (int i = 0; i < found.size(); i++) {
-            if (wanted.get(i) instanceof Double number) {
+            if (expected.get(i) instanceof Double number) {
                 double tolerance = name.startsWith("lightgbm") || name.startsWith("sklearn") ? 1e-9 : 1e-6;
                 assertThat((double) found.get(i)).as(name).isCloseTo(number, within(tolerance));
-            } else if (wanted.get(i) instanceof Number number) {
+            } else if (expected.get(i) instanceof Number number) {
                 assertThat(((Number) found.get(i)).longValue()).as(name).isEqualTo(number.longValue());
             } else {
-                assertThat(found.get(i)).as(name).isEqualTo(wanted.get(i));
+                assertThat(found.get(i)).as(name).isEqualTo(expected.get(i));
             }
         }
     }

@@ -50,7 +50,7 @@ final class Models {
         }
     }
 
-    /** Requests with their answers. */
+    /** Requests with their expected responses. */
     @SuppressWarnings("unchecked")
     static List<Map<String, Object>> cases(String name) {
         try {
@@ -100,7 +100,7 @@ final class Models {
         }
     }
 
-    /** The inputs that a request to MLflow's scoring server stands for, in the model's order. */
+    /** Converts a request to MLflow's scoring server to inputs, in the model's order. */
     static List<Tensor> inputs(ModelConfig config, Object request) {
         List<Tensor> tensors = new ArrayList<>();
         Map<?, ?> form = (Map<?, ?>) request;

@@ -191,7 +191,7 @@ class SignatureTest {
     void aClassifierOfLightgbmWhoseClassesAreNoNumbersIsRefusedWithAdvice() {
         ServingException e = refusal(Models.ROOT.resolve("lightgbm-truth"), OPEN);
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(e.getMessage()).contains("model.skops' holds a classifier whose classes are not the whole numbers");
+        assertThat(e.getMessage()).contains("model.skops' contains a classifier whose classes are not the integers");
         assertThat(e.remedy()).contains("booster_");
     }
 
@@ -223,7 +223,7 @@ class SignatureTest {
     void anUnknownFlavourIsNamed() {
         assertThat(refusal(changed("pyfunc", "  python_function:", "  spark:"), OPEN)
                         .getMessage())
-                .contains("in the flavours spark, none of which is served");
+                .contains("in the flavors spark, none of which is supported");
     }
 
     @Test

@@ -15,33 +15,33 @@ import org.pmml4s.metadata.MiningField;
 import org.pmml4s.model.Model;
 
 /**
- * An active field of a model: its type, and which values it takes. Immutable.
+ * An active field of a model: its type and the values that it accepts. Immutable.
  *
- * @param name its name
- * @param type how it travels
- * @param field what the document says
- * @param texts the categories that it takes, or null when it takes others too
- * @param bounded whether numbers that are not valid are to be refused
+ * @param name the name
+ * @param type the tensor data type
+ * @param field the field of the document
+ * @param texts the accepted categories, or null when it accepts any text
+ * @param bounded whether invalid numbers are rejected
  */
 record InputField(
         String name, DataType type, Field field, @Nullable Set<String> texts, boolean bounded) {
     private static final int MOST_SHOWN = 10;
 
-    /** The active fields, in the order of the model's. */
+    /** The active fields in the order of the mining schema. */
     static List<InputField> of(Model model) {
         List<InputField> fields = new ArrayList<>();
         for (Field field : model.inputFields()) {
             DataType type = type(field.dataType());
-            boolean refuses = refusesInvalid(model, field.name());
+            boolean rejects = rejectsInvalid(model, field.name());
             Set<String> texts = null;
             boolean numbers = false;
-            if (refuses && type == DataType.BYTES && field.dataType().isString()) {
+            if (rejects && type == DataType.BYTES && field.dataType().isString()) {
                 texts = new HashSet<>();
                 for (DataVal value : field.validValues()) {
                     texts.add(String.valueOf(value));
                 }
                 texts = texts.isEmpty() ? null : Set.copyOf(texts);
-            } else if (refuses && type != DataType.BYTES && type != DataType.BOOL) {
+            } else if (rejects && type != DataType.BYTES && type != DataType.BOOL) {
                 numbers = field.validValues().length > 0 || field.intervals().length > 0;
             }
             fields.add(new InputField(field.name(), type, field, texts, numbers));
@@ -49,8 +49,10 @@ record InputField(
         return List.copyOf(fields);
     }
 
-    /** Whether a value that is none of the field's makes the answer invalid, as it does unless the document says more. */
-    private static boolean refusesInvalid(Model model, String name) {
+    /**
+     * Whether an invalid value is an error: PMML's {@code invalidValueTreatment} {@code returnInvalid}, the default.
+     */
+    private static boolean rejectsInvalid(Model model, String name) {
         if (!model.miningSchema().contains(name)) {
             return true;
         }
@@ -58,7 +60,7 @@ record InputField(
         return String.valueOf(mining.invalidValueTreatment()).equals("returnInvalid");
     }
 
-    /** How values of a type travel; dates and times as text. */
+    /** The tensor data type of a PMML type; dates and times are text. */
     static DataType type(org.pmml4s.common.DataType type) {
         return switch (type.toString()) {
             case "integer" -> DataType.INT64;
@@ -70,10 +72,10 @@ record InputField(
     }
 
     /**
-     * A number as the model takes it.
+     * Converts a number to the field's type.
      *
-     * @return null for not a number
-     * @throws ServingException INVALID_ARGUMENT for one that is none of the field's
+     * @return null for NaN, a missing value
+     * @throws ServingException INVALID_ARGUMENT for a number that the field does not accept
      */
     @Nullable Object number(double value, int row) {
         if (Double.isNaN(value)) {
@@ -97,7 +99,7 @@ record InputField(
         return value;
     }
 
-    /** As {@link #number}, of a whole number. */
+    /** As {@link #number}, for an integer. */
     Object whole(long value, int row) {
         if (type != DataType.INT64) {
             Object number = number(value, row);
@@ -111,10 +113,10 @@ record InputField(
     }
 
     /**
-     * A text as the model takes it.
+     * Converts a text to the field's type.
      *
-     * @return null for the empty one
-     * @throws ServingException INVALID_ARGUMENT for one that is none of the field's categories
+     * @return null for the empty text, a missing value
+     * @throws ServingException INVALID_ARGUMENT for a text that the field does not accept
      */
     @Nullable Object text(String value, int row) {
         if (value.isEmpty()) {
@@ -161,13 +163,13 @@ record InputField(
             }
             return "one of " + String.join(", ", some);
         }
-        return "within the intervals that the model names";
+        return "within the intervals that the model defines";
     }
 
     private ServingException wrong(int row, String value, String expected) {
         return ServingException.invalidArgument(
                 "field '" + name + "' is " + value + " in row " + row + " (expected: " + expected + ")",
-                "leave a value that is not known out, or send " + (type == DataType.BYTES ? "an empty text" : "NaN"));
+                "omit an unknown value, or send " + (type == DataType.BYTES ? "an empty text" : "NaN"));
     }
 
     private static String shown(String value) {

@@ -14,16 +14,23 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves PMML documents, from {@code model.pmml} or the only {@code *.pmml} file. Every active field of the mining schema is
- * an optional input of its name and type, one value a row; where all of them are numbers, {@code input-0}, rows of all
- * fields in their order, may be given instead. A field that is left out, a not-a-number and an empty text are missing
+ * Serves PMML documents, from {@code model.pmml} or the only {@code *.pmml} file. Every active field of the mining
+ * schema is an optional input of its name and type, with one value per row. When all fields are numeric, a request can
+ * send {@code input-0} instead, rows of all fields in order. An omitted field, NaN and an empty text are missing
  * values. Outputs are the model's output fields. Parameter:
  *
  * <ul>
  *   <li>{@code input_type}: the type of {@code input-0}, {@code FP32}, the default, or {@code FP64}
  * </ul>
  *
- * Thread-safe: keeps nothing.
+ * For example, in {@code config.pbtxt}:
+ *
+ * <pre>{@code
+ * backend: "pmml"
+ * parameters { key: "input_type" value { string_value: "FP64" } }
+ * }</pre>
+ *
+ * <p>Thread-safe: has no state.
  */
 public final class PmmlBackend implements Backend {
     static final String NAME = "pmml";
@@ -59,7 +66,7 @@ public final class PmmlBackend implements Backend {
         Path file = directory.resolve(name).normalize();
         if (!file.startsWith(directory)) {
             throw ServingException.invalidArgument(
-                    "model file '" + name + "' lies outside the version's directory",
+                    "model file '" + name + "' is outside the version directory",
                     "name a file inside " + directory);
         }
         if (!Files.isRegularFile(file)) {

@@ -15,7 +15,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.pmml4s.metadata.OutputField;
 
-/** Checks a model's configuration against its document and fills in what it leaves open. Stateless. */
+/** Validates a model's configuration against its document and completes the fields that it leaves out. Stateless. */
 final class PmmlConfig {
     private static final String MATRIX = "input-0";
     private static final String FEATURE_NAMES = "feature_names";
@@ -49,7 +49,7 @@ final class PmmlConfig {
             if (!names.contains(spec.name())) {
                 matrix = matrix(complete, spec, names, matrix);
             } else if (spec.modelShape().rank() > (batched ? 1 : 2)) {
-                throw wrong(complete, "input '" + spec.name() + "' of shape " + spec.modelShape(), "one value a row");
+                throw wrong(complete, "input '" + spec.name() + "' of shape " + spec.modelShape(), "one value per row");
             }
         }
         List<PmmlModel.Answer> answers = new ArrayList<>();
@@ -118,7 +118,7 @@ final class PmmlConfig {
                 throw wrong(
                         config,
                         "output '" + spec.name() + "' " + spec.dataType() + spec.modelShape(),
-                        InputField.type(field.dataType()) + " with one value a row");
+                        InputField.type(field.dataType()) + " with one value per row");
             }
             return new PmmlModel.Answer(spec.name(), spec.dataType(), i);
         }

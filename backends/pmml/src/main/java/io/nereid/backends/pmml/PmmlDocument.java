@@ -22,18 +22,22 @@ import org.pmml4s.metadata.OutputField;
 import org.pmml4s.model.Model;
 
 /**
- * A document that has been read and understood. Immutable; the model may be asked by many threads.
+ * A parsed and validated document. Immutable; many threads can evaluate the model.
  *
- * @param model what is asked
- * @param fields what it takes, in the order of its mining schema
- * @param outputs what it gives
+ * @param model the model
+ * @param fields its input fields, in the order of the mining schema
+ * @param outputs its output fields
  */
 record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outputs) {
     private static final String EXPORT = "export the model again as PMML 3 or 4, or as ONNX";
-    /** Deeper documents are none that a tool has written. Newer JDKs, and the library with them, read 200 levels. */
+    /** The maximum depth of elements, beyond that of real documents. Newer JDKs limit the library to 200 levels. */
     private static final int DEEPEST = 190;
 
-    /** @throws ServingException INVALID_ARGUMENT for a file that is no PMML document, or one that cannot be served */
+    /**
+     * Reads a document.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a file that is not a PMML document, or not a supported one
+     */
     static PmmlDocument read(Path file) {
         byte[] bytes;
         try {
@@ -47,25 +51,26 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
         try {
             Model model = Model.fromString(text.startsWith("\uFEFF") ? text.substring(1) : text);
             if (!model.isScorable()) {
-                throw refused(file, "says of itself that it is not scorable");
+                throw invalid(file, "has isScorable=false");
             }
             List<InputField> fields = InputField.of(model);
             List<OutputField> outputs = List.of(model.outputFields());
             if (fields.isEmpty() || outputs.isEmpty()) {
-                throw refused(
+                throw invalid(
                         file,
                         fields.isEmpty()
-                                ? "has a model without active fields, which cannot be asked about rows"
+                                ? "has a model without active fields"
                                 : "has a model without outputs");
             }
-            rehearse(file, model, fields.size());
+            validate(file, model, fields.size());
             return new PmmlDocument(model, fields, outputs);
         } catch (ServingException e) {
             throw e;
         } catch (Exception | StackOverflowError | OutOfMemoryError e) {
-            // The library's exceptions are checked ones that Scala does not declare.
-            throw refused(
-                    file, (unsupported(e) ? "has what is not supported: " : "does not follow PMML: ") + reason(e));
+            // The library throws checked exceptions that it does not declare, as it is written in Scala.
+            throw invalid(
+                    file,
+                    (unsupported(e) ? "uses a feature that is not supported: " : "is not valid PMML: ") + reason(e));
         }
     }
 
@@ -74,14 +79,16 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
         return message == null ? e.getClass().getSimpleName() : message;
     }
 
-    /** Functions and elements that are looked up when they are needed: they are needed now. */
-    private static void rehearse(Path file, Model model, int fields) {
+    /**
+     * Evaluates a row of missing values, so that unknown functions and elements fail at load time, not in a request.
+     */
+    private static void validate(Path file, Model model, int fields) {
         try {
             Object unused = model.predict((Object) new Object[fields]);
         } catch (Exception e) {
-            // Else it does not take a row of nothing, as it may.
+            // Other errors are ignored: a model may reject a row of missing values.
             if (unsupported(e)) {
-                throw refused(file, "has what is not supported: " + reason(e));
+                throw invalid(file, "uses a feature that is not supported: " + reason(e));
             }
         }
     }
@@ -92,11 +99,11 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
                 || e instanceof FunctionNotFoundException;
     }
 
-    private static ServingException refused(Path file, String what) {
+    private static ServingException invalid(Path file, String what) {
         return ServingException.invalidArgument("model file '" + file + "' " + what, EXPORT);
     }
 
-    /** Reads the document through, so that what the library reads is well-formed and fetches nothing. */
+    /** Checks that the document is well-formed and has no DTD, so that the library cannot fetch external entities. */
     private static Charset check(Path file, byte[] bytes) {
         XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
         factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
@@ -109,21 +116,21 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
             while (xml.hasNext()) {
                 switch (xml.next()) {
                     case XMLStreamConstants.DTD ->
-                        throw refused(file, "has a document type declaration (expected: none, for PMML has a schema)");
+                        throw invalid(file, "has a document type declaration (expected: none, for PMML has a schema)");
                     case XMLStreamConstants.START_ELEMENT -> {
                         if (depth++ == 0 && !xml.getLocalName().equals("PMML")) {
-                            throw refused(
+                            throw invalid(
                                     file,
-                                    "is no PMML document: its root element is '" + shown(xml.getLocalName())
+                                    "is not a PMML document: its root element is '" + shown(xml.getLocalName())
                                             + "' (expected: PMML)");
                         }
                         if (depth > DEEPEST) {
-                            throw refused(file, "has elements nested deeper than " + DEEPEST);
+                            throw invalid(file, "has elements nested deeper than " + DEEPEST);
                         }
                     }
                     case XMLStreamConstants.END_ELEMENT -> depth--;
                     default -> {
-                        // Read by the library.
+                        // Text and processing instructions cannot do harm; the library parses them.
                     }
                 }
             }
@@ -133,12 +140,12 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
                     ? ""
                     : " in line " + e.getLocation().getLineNumber() + ", column "
                             + e.getLocation().getColumnNumber();
-            throw refused(file, "is not well-formed XML" + where);
+            throw invalid(file, "is not well-formed XML" + where);
         } catch (RuntimeException e) {
             if (e instanceof ServingException) {
                 throw e;
             }
-            throw refused(file, "is not well-formed XML: " + reason(e));
+            throw invalid(file, "is not well-formed XML: " + reason(e));
         }
     }
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Models in PMML, the exchange format of statistics and mining tools. */
+/** Serves models in PMML, the XML exchange format of statistics and data mining tools. */
 @NullMarked
 package io.nereid.backends.pmml;
 

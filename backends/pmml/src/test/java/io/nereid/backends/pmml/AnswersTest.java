@@ -67,12 +67,12 @@ class AnswersTest {
             assertThat(outputs).hasSize(rows.get(0).length - fields);
             for (int row = 0; row < rows.size(); row++) {
                 for (int o = 0; o < outputs.size(); o++) {
-                    String wanted = rows.get(row)[fields + o];
+                    String expected = rows.get(row)[fields + o];
                     String found = outputs.get(o).get(row);
                     if (model.config().outputs().get(o).dataType() == DataType.FP64) {
-                        assertThat(Double.parseDouble(found)).isCloseTo(Double.parseDouble(wanted), within(1e-9));
+                        assertThat(Double.parseDouble(found)).isCloseTo(Double.parseDouble(expected), within(1e-9));
                     } else {
-                        assertThat(found).isEqualTo(wanted);
+                        assertThat(found).isEqualTo(expected);
                     }
                 }
             }
@@ -149,7 +149,7 @@ class AnswersTest {
         }
     }
 
-    private void refused(String name, List<Tensor> inputs, String... words) {
+    private void rejected(String name, List<Tensor> inputs, String... words) {
         try (BackendModel model = Documents.load(directory, Documents.text(name), OPEN)) {
             assertThatThrownBy(() -> run(model, inputs)).isInstanceOfSatisfying(ServingException.class, e -> {
                 assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -160,7 +160,7 @@ class AnswersTest {
 
     @Test
     void aCategoryThatTheDocumentDoesNotKnowIsRefusedByName() {
-        refused(
+        rejected(
                 "mixed",
                 List.of(Documents.column("city", DataType.BYTES, List.of("Bern", "Wien"))),
                 "field 'city' is 'Wien' in row 1 (expected: one of Bern, Basel, Chur)");
@@ -168,7 +168,7 @@ class AnswersTest {
 
     @Test
     void aNumberOutsideTheDocumentsIntervalsIsRefused() {
-        refused(
+        rejected(
                 "mixed",
                 List.of(Documents.column("age", DataType.INT64, List.of("151"))),
                 "field 'age' is 151 in row 0");
@@ -176,18 +176,18 @@ class AnswersTest {
 
     @Test
     void inputsThatDoNotFitEachOtherAreRefused() {
-        refused(
+        rejected(
                 "iris-tree",
                 List.of(
                         Documents.column("petal_width", DataType.FP64, List.of("1", "2")),
                         Documents.column("petal_length", DataType.FP64, List.of("1"))),
                 "input 'petal_length' has 1 values (expected: 2");
-        refused(
+        rejected(
                 "iris-tree",
                 List.of(
                         Documents.column("petal_width", DataType.FP64, List.of("1")),
                         Documents.tensor("input-0", DataType.FP32, Shape.of(1, 4), List.of("1", "2", "3", "4"))),
-                "beside inputs for single fields");
-        refused("iris-tree", List.of(), "no input is given");
+                "combined with single fields");
+        rejected("iris-tree", List.of(), "has no inputs");
     }
 }

@@ -22,7 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Documents with their answers, and tensors for them. */
+/** Documents with their expected predictions, and tensors for them. */
 final class Documents {
     private static final Path ROOT = Path.of("src/test/resources/pmml");
 
@@ -36,7 +36,7 @@ final class Documents {
         }
     }
 
-    /** Rows: what is fed, then what is answered. */
+    /** Rows: the inputs, then the expected outputs. */
     static List<String[]> expected(String name) {
         try {
             return Files.readAllLines(ROOT.resolve(name + ".expected")).stream()
@@ -62,7 +62,7 @@ final class Documents {
         return new PmmlBackend().load(source, config, new BackendContext(1, root, Map.of()));
     }
 
-    /** A column of text, parsed as the type demands; the empty text is not a number. */
+    /** A column of text, parsed as the type demands; the empty text is NaN. */
     static Tensor column(String name, DataType type, List<String> values) {
         return tensor(name, type, Shape.of(values.size()), values);
     }

@@ -23,11 +23,11 @@ class RefusalTest {
     @TempDir
     Path directory;
 
-    private void refused(String document, String... words) {
-        refused(document, ModelConfig.unspecified("m"), words);
+    private void rejected(String document, String... words) {
+        rejected(document, ModelConfig.unspecified("m"), words);
     }
 
-    private void refused(String document, ModelConfig config, String... words) {
+    private void rejected(String document, ModelConfig config, String... words) {
         assertThatThrownBy(() -> Documents.load(directory, document, config).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -38,66 +38,66 @@ class RefusalTest {
 
     @Test
     void aFileThatIsNoXmlIsRefusedWithThePlace() {
-        refused(tree.substring(0, 700), "model.pmml", "not well-formed XML in line");
-        refused("", "not well-formed XML");
-        refused("{\"a\": 1}", "not well-formed XML in line 1");
+        rejected(tree.substring(0, 700), "model.pmml", "not well-formed XML in line");
+        rejected("", "not well-formed XML");
+        rejected("{\"a\": 1}", "not well-formed XML in line 1");
     }
 
     @Test
     void anotherXmlDocumentIsRefusedByItsRoot() {
-        refused("<svg/>", "its root element is 'svg' (expected: PMML)");
+        rejected("<svg/>", "its root element is 'svg' (expected: PMML)");
     }
 
     @Test
     void elementsThatAreNotSupportedAreNamed() {
-        refused(tree.replace("TreeModel", "TextModel"), "not supported", "TextModel");
+        rejected(tree.replace("TreeModel", "TextModel"), "not supported", "TextModel");
     }
 
     @Test
     void wordsThatPmmlDoesNotHaveAreNamed() {
-        refused(tree.replace("lessOrEqual", "lesserOrEqual"), "does not follow PMML", "lesserOrEqual");
+        rejected(tree.replace("lessOrEqual", "lesserOrEqual"), "is not valid PMML", "lesserOrEqual");
     }
 
     @Test
     void aModelThatSaysItCannotBeScoredIsRefused() {
-        refused(tree.replace("modelName=\"iris\"", "isScorable=\"false\""), "not scorable");
+        rejected(tree.replace("modelName=\"iris\"", "isScorable=\"false\""), "isScorable=false");
     }
 
     @Test
     void nothingIsFetchedForADocument() throws Exception {
         Path secret = Files.writeString(directory.resolve("secret"), "setosa");
         String external = "<!DOCTYPE PMML [<!ENTITY e SYSTEM \"" + secret.toUri() + "\">]>";
-        refused(
+        rejected(
                 tree.replaceFirst("<PMML", external + "<PMML").replace("score=\"setosa\"", "score=\"&e;\""),
                 "has a document type declaration");
         String bomb = "<!DOCTYPE PMML [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]>";
-        refused(tree.replaceFirst("<PMML", bomb + "<PMML"), "has a document type declaration");
+        rejected(tree.replaceFirst("<PMML", bomb + "<PMML"), "has a document type declaration");
     }
 
     @Test
     void elementsNestedTooDeeplyAreRefused() {
         String node = "<Node id=\"9\" score=\"setosa\"><True/>";
-        refused(
+        rejected(
                 tree.replace("</TreeModel>", node.repeat(20_000) + "</Node>".repeat(20_000) + "</TreeModel>"),
                 "nested deeper than");
     }
 
     @Test
     void aConfigurationThatDoesNotFitIsRefused() {
-        refused(
+        rejected(
                 tree,
                 ModelConfig.builder("m")
                         .inputs(List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1, 3))))
                         .build(),
                 "input 'x' of shape [-1,3]",
                 "rows of all 4 of them");
-        refused(
+        rejected(
                 tree,
                 ModelConfig.builder("m")
                         .outputs(List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1))))
                         .build(),
                 "output 'x'",
                 "Species");
-        refused(tree, ModelConfig.builder("m").modelFile("../m.pmml").build(), "lies outside the version's directory");
+        rejected(tree, ModelConfig.builder("m").modelFile("../m.pmml").build(), "is outside the version directory");
     }
 }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Scores gradient-boosted trees and random forests that XGBoost and LightGBM have written, without their libraries. */
+/** Serves gradient-boosted trees and random forests of XGBoost and LightGBM, without their native libraries. */
 @NullMarked
 package io.nereid.backends.trees;
 

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Models of which some iterations answer. */
+/** Models restricted to some of their iterations. */
 class IterationsTest {
     private static final Path EARLY = References.MODELS.resolve("early");
 
@@ -72,6 +72,6 @@ class IterationsTest {
         Path model = References.model(kind, "");
         assertThatThrownBy(() ->
                         References.load(model, config(model, "best", false)).close())
-                .hasMessageContaining("names no best iteration");
+                .hasMessageContaining("has no best iteration");
     }
 }

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** A request may ask for the margin, as the packages' {@code predict} may be asked. */
+/** A request can select the margin, as with the {@code predict} of the Python packages. */
 class MarginTest {
     private static final Path BINARY = References.model("xgboost", "binary-logistic-dart-missing-categorical");
     private static final Path SOFTMAX = References.model("xgboost", "multi-softmax-gbtree");
@@ -61,18 +61,18 @@ class MarginTest {
                 }));
     }
 
-    private static void same(BackendModel model, String signature, Expected e, double[][] wanted, double tolerance) {
-        Signature said = model.signatures().get(signature);
+    private static void same(BackendModel model, String signature, Expected e, double[][] reference, double tolerance) {
+        Signature metadata = model.signatures().get(signature);
         DataType type = model.config().inputs().get(0).dataType();
         try (ModelInstance invocation = model.newInvocation(signature);
-                Tensor in = References.rows(said.inputs().get(0).name(), type, e.x(), 0, e.rows(), e.features());
+                Tensor in = References.rows(metadata.inputs().get(0).name(), type, e.x(), 0, e.rows(), e.features());
                 Tensor out = invocation.run(List.of(in), List.of("predict")).get(0)) {
-            TensorSpec spec = said.outputs().get(0);
+            TensorSpec spec = metadata.outputs().get(0);
             assertThat(out.dataType()).isEqualTo(spec.dataType());
             Shape shape = out.shape();
             assertThat(shape.rank()).isEqualTo(spec.shape().rank() + 1);
-            assertThat(shape.elementCount()).isEqualTo((long) e.rows() * wanted[0].length);
-            double[] flat = Stream.of(wanted).flatMapToDouble(Arrays::stream).toArray();
+            assertThat(shape.elementCount()).isEqualTo((long) e.rows() * reference[0].length);
+            double[] flat = Stream.of(reference).flatMapToDouble(Arrays::stream).toArray();
             for (int i = 0; i < flat.length; i++) {
                 double found = out.dataType() == DataType.FP32
                         ? out.buffer().asFloatBuffer().get(i)
@@ -119,22 +119,22 @@ class MarginTest {
     void whatMeansNothingIsRefused() {
         try (BackendModel model =
                 References.load(BINARY, References.config(BINARY).build())) {
-            refused(
+            rejected(
                     () -> model.signature(Map.of("output_margin", "perhaps")),
                     "parameter 'output_margin' is 'perhaps'");
-            refused(
+            rejected(
                     () -> model.signature(Map.of("output_margin", true, "raw_score", false)),
                     "(expected: true or false, as output_margin has it)");
-            refused(() -> model.newInvocation("answer").close(), "no signature 'answer' (expected: margin, shap)");
+            rejected(() -> model.newInvocation("answer").close(), "no signature 'answer' (expected: margin, shap)");
         }
         ModelConfig other = References.config(BINARY)
                 .outputs(List.of(new TensorSpec("label", DataType.INT64, Shape.SCALAR)))
                 .build();
         try (BackendModel model = References.load(BINARY, other)) {
             assertThat(model.signature(Map.of("output_margin", false))).isEmpty();
-            refused(() -> model.signature(Map.of("output_margin", true)), "has no output 'predict'");
+            rejected(() -> model.signature(Map.of("output_margin", true)), "has no output 'predict'");
         }
-        refused(
+        rejected(
                 () -> References.load(
                                 BINARY,
                                 References.config(BINARY)
@@ -144,7 +144,7 @@ class MarginTest {
                 "model 'm': parameter 'raw_score' is 'maybe' (expected: true or false)");
     }
 
-    private static void refused(ThrowingCallable call, String why) {
+    private static void rejected(ThrowingCallable call, String why) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(why);

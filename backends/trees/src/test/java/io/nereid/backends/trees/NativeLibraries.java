@@ -16,8 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Whether the native libraries run here: they need libgomp, and a platform that their jars know. A test that needs one says
- * so when it is skipped; with {@code -Dnereid.oracles=required} it fails. Loaded once, immutable after that.
+ * Whether the native libraries run here: they need libgomp, and a platform that their jars support. A test that needs
+ * one is skipped with a message; with {@code -Dnereid.oracles=required} it fails. Loaded once, immutable after that.
  */
 final class NativeLibraries {
     private static final Logger LOG = LoggerFactory.getLogger(NativeLibraries.class);
@@ -25,7 +25,7 @@ final class NativeLibraries {
     private static final String LIGHTGBM;
 
     static {
-        // They are unpacked under fixed names, so nobody else may write there.
+        // The libraries are unpacked under fixed names, so other users must not be able to write there.
         String temporary = System.getProperty("java.io.tmpdir");
         try {
             Path own = Files.createTempDirectory(
@@ -34,10 +34,10 @@ final class NativeLibraries {
             XGBOOST = missing(() -> new NativeXgboost(References.model("xgboost", "old-count")).close());
             LIGHTGBM = missing(() -> {
                 LGBMBooster.loadNative();
-                // Where that found nothing it says nothing.
+                // loadNative ignores a missing library; the first call then fails.
                 lightgbmlib.delete_intp(lightgbmlib.new_intp());
             });
-            // What is loaded stays where it is in memory.
+            // A loaded library stays in memory, so its file can be deleted.
             try (Stream<Path> files = Files.list(own)) {
                 for (Path file : files.toList()) {
                     Files.delete(file);
@@ -53,7 +53,7 @@ final class NativeLibraries {
 
     private NativeLibraries() {}
 
-    /** What loads a library. */
+    /** Loads a library. */
     @FunctionalInterface
     private interface Loading {
         void run() throws IOException, XGBoostError;

@@ -25,20 +25,20 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Answers are those of the native libraries, through XGBoost4J and lightgbm4j, for every trained model: to the rows that
- * the Python packages were asked about, and to many more.
+ * Predictions equal those of the native libraries, through XGBoost4J and lightgbm4j, for every trained model: for the
+ * rows of the Python packages' fixtures, and for many random ones.
  */
 class NativeLibrariesTest {
     private static final double XGBOOST = 1e-6;
     private static final double LIGHTGBM = 1e-12;
     private static final int ROWS = 1000;
-    /** XGBoost 3.0 has no use for this one, which 1.7 wrote without the parameters that it expects of its objective. */
-    private static final String REFUSED = "old-reg-gamma-gbtree-categorical.ubj";
+    /** XGBoost 3.0 cannot load this file of 1.7, which lacks the parameters of its objective. */
+    private static final String UNSUPPORTED = "old-reg-gamma-gbtree-categorical.ubj";
 
-    /** What answers for a model. */
+    /** Predicts with the native library. */
     @FunctionalInterface
     interface Oracle {
-        double[][] ask(double[] x, int rows, int features) throws XGBoostError;
+        double[][] predict(double[] x, int rows, int features) throws XGBoostError;
     }
 
     @TestFactory
@@ -46,7 +46,7 @@ class NativeLibrariesTest {
         NativeLibraries.needXgboost();
         return Stream.of("xgboost", "early")
                 .flatMap(kind -> References.models(kind).stream())
-                .filter(f -> !f.endsWith(REFUSED))
+                .filter(f -> !f.endsWith(UNSUPPORTED))
                 .map(f -> DynamicTest.dynamicTest(f.getFileName().toString(), () -> {
                     Path file = NativeXgboost.written(f, directory);
                     try (NativeXgboost model = new NativeXgboost(file)) {
@@ -58,7 +58,7 @@ class NativeLibrariesTest {
     @Test
     void oneModelIsNotForXgboost4j() {
         NativeLibraries.needXgboost();
-        assertThatThrownBy(() -> new NativeXgboost(References.model("xgboost", REFUSED)))
+        assertThatThrownBy(() -> new NativeXgboost(References.model("xgboost", UNSUPPORTED)))
                 .isInstanceOf(XGBoostError.class)
                 .hasMessageContaining("Invalid cast, from Null to Object");
     }
@@ -90,7 +90,7 @@ class NativeLibrariesTest {
         compare(file, x, features, answers, margins, tolerance);
     }
 
-    /** Both kinds of answers to rows. */
+    /** Compares predictions and margins of rows. */
     static void compare(Path file, double[] x, int features, Oracle answers, Oracle margins, double tolerance)
             throws XGBoostError {
         int rows = x.length / features;
@@ -98,17 +98,17 @@ class NativeLibrariesTest {
         if (file.toString().endsWith(".txt")) {
             config.inputs(List.of(new TensorSpec("x", DataType.FP64, Shape.of(features))));
         }
-        Expected asked = new Expected(rows, features, x, new double[0][], new double[0][]);
-        check(file, config.build(), asked, answers.ask(x, rows, features), tolerance);
+        Expected inputs = new Expected(rows, features, x, new double[0][], new double[0][]);
+        check(file, config.build(), inputs, answers.predict(x, rows, features), tolerance);
         check(
                 file,
                 config.parameters(Map.of("output_margin", "true")).build(),
-                asked,
-                margins.ask(x, rows, features),
+                inputs,
+                margins.predict(x, rows, features),
                 tolerance);
     }
 
-    /** Numbers of any size and sign, zeros, missing ones; where the model knows categories, known and unknown ones. */
+    /** Numbers of any size and sign, zeros, missing values; for categorical features, known and unknown categories. */
     static void fill(double[] x, int from, Path file, int features) {
         Random random = new Random(file.getFileName().toString().hashCode());
         boolean categories = file.getFileName().toString().contains("categor");
@@ -127,13 +127,13 @@ class NativeLibrariesTest {
         }
     }
 
-    private static void check(Path file, ModelConfig config, Expected asked, double[][] wanted, double tolerance) {
+    private static void check(Path file, ModelConfig config, Expected inputs, double[][] reference, double tolerance) {
         try (BackendModel model = References.load(file, config)) {
-            double[][] found = References.run(model, asked, 0, asked.rows(), "predict");
+            double[][] found = References.run(model, inputs, 0, inputs.rows(), "predict");
             for (int row = 0; row < found.length; row++) {
-                assertThat(found[row]).hasSameSizeAs(wanted[row]);
+                assertThat(found[row]).hasSameSizeAs(reference[row]);
                 for (int i = 0; i < found[row].length; i++) {
-                    double value = wanted[row][i];
+                    double value = reference[row][i];
                     if (Double.isInfinite(value) || Double.isNaN(value)) {
                         assertThat(Double.compare(found[row][i], value))
                                 .as("row %d, value %d: %s, not %s", row, i, found[row][i], value)

@@ -14,8 +14,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /**
- * A model as LightGBM's own library answers for it. The binding's own class makes too little room for the answers of
- * several classes, so that the library writes beyond it: this calls the library itself. Confined to the thread of a test.
+ * A model in LightGBM's native library. The binding's own class allocates too little memory for the predictions of
+ * several classes, so that the library writes beyond it; this calls the library directly. Confined to the thread of a
+ * test.
  */
 final class NativeLightgbm implements AutoCloseable {
     private final SWIGTYPE_p_void booster;
@@ -32,12 +33,12 @@ final class NativeLightgbm implements AutoCloseable {
         lightgbmlib.delete_intp(number);
     }
 
-    /** Answers to rows of {@code features} values. */
+    /** The predictions of rows of {@code features} values. */
     double[][] answers(double[] x, int rows, int features) {
         return run(x, rows, features, PredictionType.C_API_PREDICT_NORMAL);
     }
 
-    /** The sums before the objective's function. */
+    /** The margins. */
     double[][] margins(double[] x, int rows, int features) {
         return run(x, rows, features, PredictionType.C_API_PREDICT_RAW_SCORE);
     }

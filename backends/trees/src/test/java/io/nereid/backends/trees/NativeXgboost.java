@@ -13,7 +13,7 @@ import ml.dmlc.xgboost4j.java.DMatrix;
 import ml.dmlc.xgboost4j.java.XGBoost;
 import ml.dmlc.xgboost4j.java.XGBoostError;
 
-/** A model as XGBoost's own library answers for it. Confined to the thread of a test. */
+/** A model in XGBoost's native library. Confined to the thread of a test. */
 final class NativeXgboost implements AutoCloseable {
     private static final Pattern JSON = Pattern.compile("\"base_score\":\"\\[([^,\\]]*)[^\\]]*]\"");
     private static final Pattern UBJ = Pattern.compile("base_scoreSL.{8}\\[([^,\\]]*)[^\\]]*]", Pattern.DOTALL);
@@ -22,8 +22,8 @@ final class NativeXgboost implements AutoCloseable {
     private final boolean linear;
 
     /**
-     * The model as XGBoost 3.0 would have written it. Since 3.1 a model has a list of base scores, one for each output, of
-     * which 3.0 makes nothing, without a word; here it has the first of them for all. The same file when it is old enough.
+     * The model as XGBoost 3.0 would have written it. Since 3.1 a model has a list of base scores, one for each output,
+     * which 3.0 silently ignores; here it has the first of them for all. The same file when it is old enough.
      */
     static Path written(Path model, Path directory) throws IOException {
         String name = model.getFileName().toString();
@@ -40,22 +40,22 @@ final class NativeXgboost implements AutoCloseable {
         return Files.write(directory.resolve(name), whole.getBytes(StandardCharsets.ISO_8859_1));
     }
 
-    /** @throws XGBoostError when the library refuses the file */
+    /** @throws XGBoostError when the library rejects the file */
     NativeXgboost(Path model) throws XGBoostError {
         booster = XGBoost.loadModel(model.toString());
         booster.setParam("nthread", 1);
         linear = model.toString().contains("gblinear");
     }
 
-    /** Answers to rows of {@code features} values; missing ones are not a number. */
+    /** The predictions of rows of {@code features} values; missing values are NaN. */
     double[][] answers(double[] x, int rows, int features) throws XGBoostError {
-        // The library has no predictions in place for linear models.
+        // The library has no in-place prediction for linear models.
         return linear
                 ? matrix(x, rows, features, false)
                 : doubles(booster.inplace_predict(floats(x), rows, features, Float.NaN));
     }
 
-    /** The sums before the objective's function. */
+    /** The margins. */
     double[][] margins(double[] x, int rows, int features) throws XGBoostError {
         return matrix(x, rows, features, true);
     }

@@ -22,7 +22,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What a model takes and gives, by default and as its configuration wants it. */
+/** Inputs and outputs of a model, by default and as configured. */
 class OutputsTest {
     private static final Path BINARY = References.model("xgboost", "binary-logistic-dart-missing-categorical");
     private static final Path SOFTMAX = References.model("xgboost", "multi-softmax-gbtree");
@@ -33,7 +33,7 @@ class OutputsTest {
         return new TensorSpec(name, type, Shape.of(dims));
     }
 
-    private static void refused(Path model, ModelConfig config, String why) {
+    private static void rejected(Path model, ModelConfig config, String why) {
         assertThatThrownBy(() -> References.load(model, config).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -51,7 +51,7 @@ class OutputsTest {
             assertThat(model.config().outputs()).containsExactly(spec("predict", DataType.FP32));
             assertThat(model.config().platform()).isEqualTo("xgboost");
             assertThat(model.traits().cancel()).isTrue();
-            // A batch of a million rows takes its time.
+            // A batch of a million rows takes too long for inline execution.
             assertThat(model.traits().inline()).isFalse();
         }
         try (BackendModel model =
@@ -197,32 +197,32 @@ class OutputsTest {
     @Test
     void aConfigurationThatTheModelDoesNotFitIsRefused() {
         ModelConfig.Builder config = References.config(REGRESSION);
-        refused(
+        rejected(
                 REGRESSION,
                 config.outputs(List.of(spec("label", DataType.INT64, 1))).build(),
-                "does not classify");
-        refused(
+                "is not a classification");
+        rejected(
                 REGRESSION,
                 config.outputs(List.of(spec("other", DataType.FP32, 1))).build(),
                 "'other'");
-        refused(
+        rejected(
                 REGRESSION,
                 config.outputs(List.of(spec("predict", DataType.FP32, 2))).build(),
                 "FP32[2]");
-        refused(
+        rejected(
                 REGRESSION,
                 config.outputs(List.of(spec("predict", DataType.BYTES, 1))).build(),
                 "BYTES[1]");
         config.outputs(List.of());
-        refused(REGRESSION, config.inputs(List.of(spec("x", DataType.FP32, 7))).build(), "FP32[7]");
-        refused(REGRESSION, config.inputs(List.of(spec("x", DataType.BYTES, 6))).build(), "BYTES[6]");
-        refused(
+        rejected(REGRESSION, config.inputs(List.of(spec("x", DataType.FP32, 7))).build(), "FP32[7]");
+        rejected(REGRESSION, config.inputs(List.of(spec("x", DataType.BYTES, 6))).build(), "BYTES[6]");
+        rejected(
                 REGRESSION,
                 config.inputs(List.of(spec("x", DataType.FP32, 3), spec("y", DataType.FP32, 3)))
                         .build(),
                 "'y'");
         config.inputs(List.of());
-        refused(
+        rejected(
                 REGRESSION,
                 config.parameters(Map.of("output_margin", "perhaps")).build(),
                 "perhaps");

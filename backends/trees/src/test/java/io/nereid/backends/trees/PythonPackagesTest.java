@@ -19,7 +19,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Answers are those of the Python packages, for every trained model. */
+/** Predictions equal those of the Python packages, for every trained model. */
 class PythonPackagesTest {
     private static final double XGBOOST = 1e-6;
     private static final double LIGHTGBM = 1e-12;
@@ -60,23 +60,24 @@ class PythonPackagesTest {
                 tolerance);
     }
 
-    private static void check(Path file, ModelConfig config, Expected expected, double[][] wanted, double tolerance) {
+    private static void check(
+            Path file, ModelConfig config, Expected expected, double[][] reference, double tolerance) {
         try (BackendModel model = References.load(file, config)) {
             // All at once, one by one, and a few: rows in blocks of four, and the rest.
             double[][] all = References.run(model, expected, 0, expected.rows(), "predict");
-            same(all, wanted, 0, tolerance);
+            same(all, reference, 0, tolerance);
             for (int row = 0; row < expected.rows(); row++) {
-                same(References.run(model, expected, row, 1, "predict"), wanted, row, tolerance);
+                same(References.run(model, expected, row, 1, "predict"), reference, row, tolerance);
             }
-            same(References.run(model, expected, 3, 7, "predict"), wanted, 3, tolerance);
+            same(References.run(model, expected, 3, 7, "predict"), reference, 3, tolerance);
         }
     }
 
-    private static void same(double[][] found, double[][] wanted, int from, double tolerance) {
+    private static void same(double[][] found, double[][] reference, int from, double tolerance) {
         for (int row = 0; row < found.length; row++) {
-            assertThat(found[row]).hasSameSizeAs(wanted[from + row]);
+            assertThat(found[row]).hasSameSizeAs(reference[from + row]);
             for (int i = 0; i < found[row].length; i++) {
-                double value = wanted[from + row][i];
+                double value = reference[from + row][i];
                 if (Double.isInfinite(value) || Double.isNaN(value)) {
                     assertThat(Double.compare(found[row][i], value))
                             .as("row %d, value %d: %s", from + row, i, found[row][i])

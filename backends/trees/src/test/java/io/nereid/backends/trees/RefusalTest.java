@@ -19,12 +19,12 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Files that cannot be served say so, and what to do about it. */
+/** Files that cannot be served are rejected with the reason and a remedy. */
 class RefusalTest {
     @TempDir
     private Path directory;
 
-    private void refused(Backend backend, String file, byte[] bytes, String why, String remedy) {
+    private void rejected(Backend backend, String file, byte[] bytes, String why, String remedy) {
         ModelLocation source = References.laidOut(directory, "m" + file, file, bytes);
         assertThatThrownBy(() ->
                         load(backend, source, ModelConfig.unspecified("m")).close())
@@ -53,7 +53,7 @@ class RefusalTest {
 
     @Test
     void theOldBinaryFormatOfXgboostIsRefusedWithTheWayOut() {
-        refused(
+        rejected(
                 References.XGBOOST,
                 "model.bst",
                 text("binf\0\0\0?\0\0\0\0\3\0\0\0"),
@@ -63,39 +63,39 @@ class RefusalTest {
 
     @Test
     void foreignFilesAreCalledByTheirKind() {
-        refused(References.XGBOOST, "model.bst", new byte[] {(byte) 0x80, 4, 0x63}, "Python pickle", "save_model");
-        refused(References.XGBOOST, "model.ubj", new byte[] {0x1f, (byte) 0x8b, 8}, "compressed", "save_model");
-        refused(References.XGBOOST, "model.json", new byte[0], "empty", "save_model");
-        refused(References.XGBOOST, "model.json", text("{\"a\": 1}"), "no 'learner'", "save_model");
-        refused(References.XGBOOST, "model.json", text(lightgbm()), "LightGBM's", "lightgbm");
-        refused(References.LIGHTGBM, "model.txt", text("hello"), "begins with a line 'tree'", "model.txt");
-        refused(References.LIGHTGBM, "model.txt", text("{\"learner\": {}}"), "JSON or UBJ", "xgboost");
-        refused(References.LIGHTGBM, "model.txt", text("tree\nversion=v4\n"), "num_tree_per_iteration", "save_model");
+        rejected(References.XGBOOST, "model.bst", new byte[] {(byte) 0x80, 4, 0x63}, "Python pickle", "save_model");
+        rejected(References.XGBOOST, "model.ubj", new byte[] {0x1f, (byte) 0x8b, 8}, "compressed", "save_model");
+        rejected(References.XGBOOST, "model.json", new byte[0], "empty", "save_model");
+        rejected(References.XGBOOST, "model.json", text("{\"a\": 1}"), "no 'learner'", "save_model");
+        rejected(References.XGBOOST, "model.json", text(lightgbm()), "LightGBM model", "lightgbm");
+        rejected(References.LIGHTGBM, "model.txt", text("hello"), "begins with a line 'tree'", "model.txt");
+        rejected(References.LIGHTGBM, "model.txt", text("{\"learner\": {}}"), "JSON or UBJ", "xgboost");
+        rejected(References.LIGHTGBM, "model.txt", text("tree\nversion=v4\n"), "num_tree_per_iteration", "save_model");
     }
 
     @Test
     void damagedModelsOfXgboostSayWhatIsWrong() {
         String json = json("reg-squarederror-gbtree-missing-categorical.json");
-        refused(References.XGBOOST, "model.json", text(json.substring(0, 5000)), "", "damaged");
-        refused(
+        rejected(References.XGBOOST, "model.json", text(json.substring(0, 5000)), "", "damaged");
+        rejected(
                 References.XGBOOST,
                 "model.json",
                 text(json.replace("reg:squarederror", "my:own")),
                 "objective 'my:own' is unknown",
                 "update");
-        refused(
+        rejected(
                 References.XGBOOST,
                 "model.json",
                 text(json.replace("\"name\":\"gbtree\"", "\"name\":\"gbbush\"")),
                 "booster 'gbbush' is unknown",
                 "damaged");
-        refused(
+        rejected(
                 References.XGBOOST,
                 "model.json",
                 text(json.replace("\"num_feature\":\"6\",\"num_target\"", "\"num_feature\":\"2\",\"num_target\"")),
                 "splits on feature",
                 "damaged");
-        refused(
+        rejected(
                 References.XGBOOST,
                 "model.json",
                 text(json.replaceFirst("\"left_children\":\\[1,", "\"left_children\":[0,")),
@@ -103,13 +103,13 @@ class RefusalTest {
                 "damaged");
         String vectors = json("reg-squarederror-gbtree-vectors");
         int last = vectors.lastIndexOf("\"size_leaf_vector\":\"3\"");
-        refused(
+        rejected(
                 References.XGBOOST,
                 "model.json",
                 text(vectors.substring(0, last) + vectors.substring(last).replace("vector\":\"3", "vector\":\"1")),
                 "has leaves of 1 values, and the first tree of 3",
                 "damaged");
-        refused(
+        rejected(
                 References.XGBOOST,
                 "model.json",
                 text(json.replace("\"num_class\":\"0\"", "\"num_class\":\"2000000000\"")),
@@ -120,20 +120,20 @@ class RefusalTest {
     @Test
     void damagedModelsOfLightgbmSayWhatIsWrong() {
         String text = lightgbm();
-        refused(References.LIGHTGBM, "model.txt", text(text.substring(0, text.length() / 2)), "", "damaged");
-        refused(
+        rejected(References.LIGHTGBM, "model.txt", text(text.substring(0, text.length() / 2)), "", "damaged");
+        rejected(
                 References.LIGHTGBM,
                 "model.txt",
                 text(text.replace("end of trees", "")),
-                "before 'end of trees'",
+                "no 'end of trees'",
                 "damaged");
-        refused(
+        rejected(
                 References.LIGHTGBM,
                 "model.txt",
                 text(text.replaceFirst("left_child=1 ", "left_child=0 ")),
                 "child 0",
                 "damaged");
-        refused(
+        rejected(
                 References.LIGHTGBM,
                 "model.txt",
                 text(text.replace("objective=binary", "objective=my_own")),
@@ -182,6 +182,6 @@ class RefusalTest {
                         References.XGBOOST,
                         source,
                         ModelConfig.builder("two").modelFile("../../x.json").build()))
-                .hasMessageContaining("outside the version's directory");
+                .hasMessageContaining("outside the version directory");
     }
 }

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Models that the native libraries train during the test answer here as they do there: every objective with every kind of
- * booster, with and without missing values and categories, of random shapes.
+ * Models that the native libraries train during the test have the same predictions here: every objective with every
+ * kind of booster, with and without missing values and categories, of random shapes.
  */
 class TrainedModelsTest {
     private static final int FEATURES = 6;
@@ -35,7 +35,7 @@ class TrainedModelsTest {
     private static final double XGBOOST = 1e-6;
     private static final double LIGHTGBM = 1e-12;
 
-    /** All but survival:aft: XGBoost4J cannot give its labels, which are intervals. */
+    /** All but survival:aft: XGBoost4J cannot set its labels, which are intervals. */
     private static final List<String> XGBOOST_OBJECTIVES = List.of(
             "reg:squarederror",
             "reg:squaredlogerror",
@@ -76,7 +76,7 @@ class TrainedModelsTest {
             "lambdarank",
             "rank_xendcg");
 
-    /** What to train. */
+    /** A model to train. */
     private record Case(String objective, String booster, boolean missing, boolean categories) {
         String name() {
             return objective.replaceAll("[^a-z_0-9.]", "-") + "-" + booster + (missing ? "-missing" : "")
@@ -116,7 +116,7 @@ class TrainedModelsTest {
     Stream<DynamicTest> modelsOfLightgbm4jAnswerAsTheyDoThere(@TempDir Path directory) {
         NativeLibraries.needLightgbm();
         return cases(LIGHTGBM_OBJECTIVES, List.of("gbdt", "dart", "rf", "linear")).stream()
-                // LightGBM refuses this one.
+                // LightGBM rejects this combination.
                 .filter(c -> !c.booster().equals("linear") || !c.objective().equals("regression_l1"))
                 .map(c -> DynamicTest.dynamicTest(c.name(), () -> {
                     Path file = lightgbm(c, directory);
@@ -156,10 +156,10 @@ class TrainedModelsTest {
             parameters.put("quantile_alpha", 0.3);
         }
         if (c.booster().equals("gblinear")) {
-            // The other way of training has several threads write the same weights.
+            // The other updater is not deterministic: several threads write the same weights.
             parameters.put("updater", "coord_descent");
         } else {
-            // These objectives correct the leaves of a round's one tree.
+            // These objectives adjust the leaves after a round, and support one tree per round only.
             boolean alone = List.of("reg:absoluteerror", "reg:quantileerror").contains(c.objective());
             parameters.put("max_depth", 1 + random.nextInt(11));
             parameters.put("num_parallel_tree", !alone && random.nextInt(3) == 0 ? 3 : 1);
@@ -227,7 +227,7 @@ class TrainedModelsTest {
         }
     }
 
-    /** What is learned from. */
+    /** The training data. */
     private static double[] table(Case c, Random random) {
         double[] x = new double[TRAINED * FEATURES];
         for (int i = 0; i < x.length; i++) {

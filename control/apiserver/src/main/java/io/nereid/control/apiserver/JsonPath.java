@@ -8,14 +8,16 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The paths of printed columns: names, indices, {@code [*]} and {@code [?(@.name=='value')]}. Stateless. */
+/**
+ * The subset of JSONPath for printer columns: names, indices, {@code [*]} and {@code [?(@.name=='value')]}. Stateless.
+ */
 final class JsonPath {
     private static final Pattern STEP = Pattern.compile(
             "\\.([^.\\[\\]\\\\]+(?:\\\\\\.[^.\\[\\]\\\\]+)*)|\\[(\\d+|\\*)]|\\[\\?\\(@\\.([\\w.-]+)\\s*==\\s*([^)]*)\\)]");
 
     private JsonPath() {}
 
-    /** Everything that the path leads to, in order; nulls and what is absent are left out. */
+    /** All nodes that the path selects, in order, without nulls. An unsupported path selects nothing. */
     static List<JsonNode> find(JsonNode tree, String path) {
         List<JsonNode> found = List.of(tree);
         Matcher step = STEP.matcher(path);
@@ -41,10 +43,10 @@ final class JsonPath {
                 add(node.path(Integer.parseInt(step.group(2))), next);
             }
         } else {
-            String wanted = step.group(4).strip().replaceAll("^['\"]|['\"]$", "");
+            String expected = step.group(4).strip().replaceAll("^['\"]|['\"]$", "");
             String pointer = "/" + step.group(3).replace('.', '/');
             for (JsonNode element : node) {
-                if (element.at(pointer).asText("").equals(wanted)) {
+                if (element.at(pointer).asText("").equals(expected)) {
                     next.add(element);
                 }
             }

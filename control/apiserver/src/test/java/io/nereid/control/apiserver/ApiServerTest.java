@@ -28,7 +28,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What clients see of the API server beyond what kubectl does. */
+/** The behavior of the API server that kubectl does not exercise. */
 @SuppressWarnings("NullAway.Init") // set before each test
 class ApiServerTest {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -88,11 +88,11 @@ class ApiServerTest {
     }
 
     @Test
-    void webPagesAndForeignHostsAreRefused() throws Exception {
+    void webPagesAndForeignHostsAreRejected() throws Exception {
         assertThat(failure(send("GET", "/version", null, "", "origin", "http://evil.example"), 403, "Forbidden")
                         .path("message")
                         .asText())
-                .contains("requests of web pages are refused (Origin: http://evil.example)");
+                .contains("requests of web pages are rejected (Origin: http://evil.example)");
         assertThat(raw("evil.example:80"))
                 .contains("403")
                 .contains("the host 'evil.example' is not one of this server's");
@@ -103,7 +103,7 @@ class ApiServerTest {
         }
     }
 
-    /** A request whose host the Java client would not let us choose. */
+    /** Sends a request with a host that the Java client does not allow. */
     private String raw(String host) throws Exception {
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), plane.port())) {
             OutputStream out = socket.getOutputStream();
@@ -114,27 +114,27 @@ class ApiServerTest {
     }
 
     @Test
-    void specAndStatusAreChangedApart() throws Exception {
+    void specAndStatusAreUpdatedSeparately() throws Exception {
         JsonNode created = ok("POST", SERVICES, service("a"));
         assertThat(created.has("status")).isFalse();
         assertThat(created.at("/metadata/generation").asInt()).isEqualTo(1);
-        JsonNode told = ok(
+        JsonNode found = ok(
                 "PUT",
                 SERVICES + "/a/status",
                 created.deepCopy()
                         .toString()
                         .replace("\"spec\":{", "\"status\":{\"url\":\"http://a\"},\"spec\":{\"x\":1,"));
-        assertThat(told.at("/status/url").asText()).isEqualTo("http://a");
-        assertThat(told.at("/spec/x").isMissingNode()).isTrue();
-        assertThat(told.at("/metadata/generation").asInt()).isEqualTo(1);
+        assertThat(found.at("/status/url").asText()).isEqualTo("http://a");
+        assertThat(found.at("/spec/x").isMissingNode()).isTrue();
+        assertThat(found.at("/metadata/generation").asInt()).isEqualTo(1);
         JsonNode replaced = ok("PUT", SERVICES + "/a", service("a").replace("gs://b/m", "gs://b/n"));
         assertThat(replaced.at("/status/url").asText()).isEqualTo("http://a");
         assertThat(replaced.at("/metadata/generation").asInt()).isEqualTo(2);
-        failure(send("PUT", SERVICES + "/a", "application/json", told.toString()), 409, "Conflict");
+        failure(send("PUT", SERVICES + "/a", "application/json", found.toString()), 409, "Conflict");
     }
 
     @Test
-    void mistakesAreToldAsKubernetesTellsThem() throws Exception {
+    void errorsAreReportedAsKubernetesDoes() throws Exception {
         ok("POST", SERVICES, service("a"));
         JsonNode exists = failure(send("POST", SERVICES, "application/json", service("a")), 409, "AlreadyExists");
         assertThat(exists.at("/details/name").asText()).isEqualTo("a");
@@ -174,7 +174,7 @@ class ApiServerTest {
     }
 
     @Test
-    void listsComeInPages() throws Exception {
+    void listsArePaged() throws Exception {
         for (String name : new String[] {"c", "a", "e", "b", "d"}) {
             ok("POST", SERVICES, service(name));
         }
@@ -197,7 +197,7 @@ class ApiServerTest {
     }
 
     @Test
-    void aWatchBySelectorSeesResourcesComeAndGo() throws Exception {
+    void aWatchWithASelectorSeesResourcesStartAndStopMatching() throws Exception {
         JsonNode created = ok("POST", SERVICES, service("a"));
         HttpRequest request = HttpRequest.newBuilder(
                         URI.create(
@@ -293,7 +293,7 @@ class ApiServerTest {
     }
 
     @Test
-    void versionTwoOfOpenApiIsDeclinedAndVersionThreeTold() throws Exception {
+    void openApiV2IsDeclinedAndV3IsServed() throws Exception {
         failure(
                 send(
                         "GET",
@@ -337,7 +337,7 @@ class ApiServerTest {
     }
 
     @Test
-    void aWatchWhoseClientHasLeftIsUnderWayNoMore() throws Exception {
+    void aWatchWhoseClientHasDisconnectedEnds() throws Exception {
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), plane.port())) {
             socket.getOutputStream()
                     .write(("GET " + SERVICES + "?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -348,7 +348,7 @@ class ApiServerTest {
             assertThat(plane.inFlight()).isEqualTo(1);
         }
         CountDownLatch never = new CountDownLatch(1);
-        for (int look = 0; plane.inFlight() > 0 && look < 500; look++) {
+        for (int poll = 0; plane.inFlight() > 0 && poll < 500; poll++) {
             assertThat(never.await(20, TimeUnit.MILLISECONDS)).isFalse();
         }
         assertThat(plane.inFlight()).isZero();

@@ -8,9 +8,9 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** How files are written: the seam where tests let a disk fill up. Implementations are thread-safe. */
+/** Writes and syncs files. An interface, so that tests can simulate a full disk. Implementations are thread-safe. */
 interface StoreFiles {
-    /** The real ones. */
+    /** The real file system. */
     StoreFiles REAL = new StoreFiles() {
         @Override
         public void write(FileChannel file, ByteBuffer bytes, long position) throws IOException {
@@ -29,10 +29,10 @@ interface StoreFiles {
     /** Writes all bytes. */
     void write(FileChannel file, ByteBuffer bytes, long position) throws IOException;
 
-    /** Returns when everything that was written is on disk. */
+    /** Syncs the file: returns when all written bytes are durable. */
     void force(FileChannel file) throws IOException;
 
-    /** Returns when a directory's names are on disk; where directories cannot be forced, as on Windows, it does nothing. */
+    /** Syncs the entries of a directory. Does nothing on Windows, where directories cannot be synced. */
     static void forceNames(Path directory) throws IOException {
         if (java.io.File.separatorChar == '\\') {
             return;

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What every store of resources keeps to. */
+/** The contract that every resource store fulfils. */
 abstract class ResourceStoreContract {
     static final Type SERVICES = new Type("serving.kserve.io", "inferenceservices");
     static final Type SECRETS = new Type("", "secrets");
@@ -32,7 +32,7 @@ abstract class ResourceStoreContract {
 
     private ResourceStore store;
 
-    /** A store with nothing in it. */
+    /** An empty store. */
     abstract ResourceStore emptyStore() throws Exception;
 
     @BeforeEach
@@ -68,7 +68,7 @@ abstract class ResourceStoreContract {
     }
 
     @Test
-    void whatWasCreatedIsThereWithUidTimeAndVersion() {
+    void aCreatedResourceHasUidTimeAndVersion() {
         ObjectNode given = resource("a", "x", "1");
         ObjectNode created = store.create(SERVICES, given);
         assertThat(created.path("metadata").path("uid").asText()).hasSize(36);
@@ -91,7 +91,7 @@ abstract class ResourceStoreContract {
     }
 
     @Test
-    void aNameIsTakenOnce() {
+    void aNameCanBeUsedOnce() {
         store.create(SERVICES, resource("a", "x", "1"));
         refused(
                 ErrorCode.ALREADY_EXISTS,
@@ -102,7 +102,7 @@ abstract class ResourceStoreContract {
     }
 
     @Test
-    void anUpdateWithAnOldVersionIsRefused() {
+    void anUpdateWithAnOldVersionIsRejected() {
         ObjectNode first = store.create(SERVICES, resource("a", "x", "1"));
         ObjectNode second = store.update(SERVICES, resource("a", "x", "2"), version(first));
         assertThat(Long.parseLong(version(second))).isGreaterThan(Long.parseLong(version(first)));
@@ -129,7 +129,7 @@ abstract class ResourceStoreContract {
     }
 
     @Test
-    void aResourceWithFinalizersGoesWithTheLastOfThem() {
+    void aResourceWithFinalizersIsRemovedWithTheLastOfThem() {
         ObjectNode given = resource("a", "x", "1");
         given.withObject("/metadata").withArray("finalizers").add("f");
         store.create(SERVICES, given);
@@ -160,29 +160,29 @@ abstract class ResourceStoreContract {
     }
 
     @Test
-    void aWatchTellsEveryChangeAfterAVersionInOrder() throws Exception {
+    void aWatchDeliversEveryChangeAfterAVersionInOrder() throws Exception {
         store.create(SERVICES, resource("a", "x", "1"));
         long from = store.list(SERVICES, null).version();
         store.create(SERVICES, resource("a", "y", "1"));
         store.create(SERVICES, resource("b", "y", "1"));
         store.create(SECRETS, resource("a", "y", "1"));
-        BlockingQueue<Change> told = new LinkedBlockingQueue<>();
-        ResourceStore.Watch watch = store.watch(SERVICES, "a", from, told::add);
+        BlockingQueue<Change> events = new LinkedBlockingQueue<>();
+        ResourceStore.Watch watch = store.watch(SERVICES, "a", from, events::add);
         store.update(SERVICES, resource("a", "x", "2"), null);
         store.delete(key("a", "y"), null);
-        assertThat(take(told, 3)).containsExactly("ADDED y 1", "MODIFIED x 2", "DELETED y 1");
+        assertThat(take(events, 3)).containsExactly("ADDED y 1", "MODIFIED x 2", "DELETED y 1");
         watch.close();
         store.create(SERVICES, resource("a", "late", "1"));
-        ResourceStore.Watch all = store.watch(SERVICES, null, 0, told::add);
-        assertThat(take(told, 3)).containsExactly("ADDED late 1", "ADDED x 2", "ADDED y 1");
+        ResourceStore.Watch all = store.watch(SERVICES, null, 0, events::add);
+        assertThat(take(events, 3)).containsExactly("ADDED late 1", "ADDED x 2", "ADDED y 1");
         all.close();
     }
 
-    private static List<String> take(BlockingQueue<Change> told, int count) throws InterruptedException {
+    private static List<String> take(BlockingQueue<Change> events, int count) throws InterruptedException {
         List<String> lines = new ArrayList<>();
         long before = 0;
         for (int i = 0; i < count; i++) {
-            Change change = told.poll(10, TimeUnit.SECONDS);
+            Change change = events.poll(10, TimeUnit.SECONDS);
             assertThat(change).isNotNull();
             assertThat(change.resource().at("/metadata/resourceVersion").asText())
                     .isEqualTo(Long.toString(change.version()));
@@ -198,7 +198,7 @@ abstract class ResourceStoreContract {
     }
 
     @Test
-    void aWatchFromAVersionThatIsNotYetIsRefused() {
+    void aWatchFromAFutureVersionIsRejected() {
         refused(
                 ErrorCode.OUT_OF_RANGE,
                 "too large resource version",
@@ -206,7 +206,7 @@ abstract class ResourceStoreContract {
     }
 
     @Test
-    void writersAtOnceLoseNothing() throws Exception {
+    void concurrentWritersLoseNothing() throws Exception {
         store.create(SERVICES, resource("a", "counter", "0"));
         List<Thread> threads = new ArrayList<>();
         for (int t = 0; t < 8; t++) {
