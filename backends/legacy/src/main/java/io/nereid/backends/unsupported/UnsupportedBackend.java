@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.legacy;
+package io.nereid.backends.unsupported;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
@@ -17,13 +17,17 @@ import java.util.Locale;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** A backend that recognises its models and refuses them, each with the way to serve it after all. Immutable. */
-abstract class RefusingBackend implements Backend {
+/**
+ * A backend for a format that the server recognises but does not run. Every load fails with FAILED_PRECONDITION, a
+ * message that names the format, and a remedy: how to convert the model, or which file beside it can be served.
+ * Immutable.
+ */
+abstract class UnsupportedBackend implements Backend {
     private final String name;
     private final List<String> platforms;
     private final List<String> files;
 
-    RefusingBackend(String name, List<String> platforms, List<String> files) {
+    UnsupportedBackend(String name, List<String> platforms, List<String> files) {
         this.name = name;
         this.platforms = platforms;
         this.files = files;
@@ -44,16 +48,18 @@ abstract class RefusingBackend implements Backend {
         return files;
     }
 
-    /** Null, so that {@link #load} is asked and can say more. */
+    /** Null, so that the server calls {@link #load}, whose message depends on the model's files. */
     @Override
     public final @Nullable String unavailable() {
         return null;
     }
 
-    /** What the file is, and why it is not run, as the end of a sentence about it. */
-    abstract String refusal(Path file, Head head);
+    /**
+     * The rest of a sentence that begins with the file's name: what the file is, and why the server does not run it.
+     */
+    abstract String refusal(Path file, FileHeader head);
 
-    /** The way to serve the model after all. */
+    /** How to serve the model in another way. */
     abstract String remedy(Path file);
 
     @Override
@@ -63,10 +69,10 @@ abstract class RefusingBackend implements Backend {
         if (file == null) {
             throw ServingException.invalidArgument(
                     "model '" + config.name() + "' is for the backend '" + name + "', but " + directory
-                            + " has none of " + String.join(", ", files),
+                            + " does not contain any of " + String.join(", ", files),
                     "export the model to ONNX and put it there as model.onnx");
         }
-        Head head = Head.of(file);
+        FileHeader head = FileHeader.of(file);
         String wrong = head.strange();
         if (wrong != null) {
             throw ServingException.invalidArgument(
@@ -78,9 +84,9 @@ abstract class RefusingBackend implements Backend {
                 "model '" + config.name() + "': '" + file.getFileName() + "' " + refusal(file, head),
                 onnx == null
                         ? remedy(file)
-                        : "an ONNX model lies beside it: choose it with 'backend: \"onnxruntime\""
+                        : "there is an ONNX model in the same directory: select it with 'backend: \"onnxruntime\""
                                 + (onnx.equals("model.onnx") ? "" : " default_model_filename: \"" + onnx + "\"")
-                                + "' in config.pbtxt, or take '" + file.getFileName() + "' away");
+                                + "' in config.pbtxt, or remove '" + file.getFileName() + "'");
     }
 
     private @Nullable Path find(Path directory, String modelFile) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.legacy;
+package io.nereid.backends.unsupported;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -66,13 +66,13 @@ class LegacyTest {
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage())
                 .contains("'model.plan' is a TensorRT plan")
-                .contains("lacks NVIDIA's driver (libcuda.so.1) and TensorRT's runtime (libnvinfer.so)");
+                .contains("does not have NVIDIA's driver (libcuda.so.1) and TensorRT's runtime (libnvinfer.so)");
         assertThat(e.remedy()).contains("model.onnx").contains("gpu_execution_accelerator");
 
         Path usr = Files.createDirectories(root.resolve("usr/lib/x86_64-linux-gnu"));
         Files.createFile(usr.resolve("libcuda.so.1"));
         assertThat(refused(new TensorrtBackend(root, ""), "").getMessage())
-                .endsWith("this machine lacks TensorRT's runtime (libnvinfer.so)");
+                .endsWith("this machine does not have TensorRT's runtime (libnvinfer.so)");
         Path own = Files.createDirectories(directory.resolve("own"));
         Files.createFile(own.resolve("libnvinfer.so.10"));
         assertThat(refused(new TensorrtBackend(root, own.toString()), "").getMessage())
@@ -86,7 +86,7 @@ class LegacyTest {
         assertThat(refused(new TensorrtBackend(), "yolo.engine").getMessage())
                 .contains("'yolo.engine' is a TensorRT plan");
         put("other.engine", "something else");
-        assertThat(refused(new TensorrtBackend(), "other.engine").getMessage()).contains("does not begin as one does");
+        assertThat(refused(new TensorrtBackend(), "other.engine").getMessage()).contains("does not begin like one");
     }
 
     @Test
@@ -110,7 +110,7 @@ class LegacyTest {
     void aBackendChosenForNothingSaysWhatItLooksFor() {
         ServingException e = refused(new TensorrtBackend(), "");
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(e.getMessage()).contains("has none of model.plan");
-        assertThat(refused(new TensorrtBackend(), "../../x").getMessage()).contains("has none of");
+        assertThat(e.getMessage()).contains("does not contain any of model.plan");
+        assertThat(refused(new TensorrtBackend(), "../../x").getMessage()).contains("does not contain any of");
     }
 }

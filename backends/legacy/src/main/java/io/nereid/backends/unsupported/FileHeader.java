@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.legacy;
+package io.nereid.backends.unsupported;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -10,24 +10,25 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The beginning of a file, as text of one character a byte. Immutable.
+ * The first bytes of a file, decoded as ISO 8859-1: one character per byte. Immutable.
  *
- * @param text up to 4096 bytes; empty for an empty file, for a directory and for one that cannot be read
- * @param readable whether there is a file that could be read
+ * @param text up to 4096 bytes; empty for an empty file, a directory, or a file that cannot be read
+ * @param readable whether the file exists and can be read
  */
-record Head(String text, boolean readable) {
+record FileHeader(String text, boolean readable) {
     private static final int BYTES = 4096;
 
-    static Head of(Path file) {
+    static FileHeader of(Path file) {
         try (InputStream in = Files.newInputStream(file)) {
-            return new Head(new String(in.readNBytes(BYTES), StandardCharsets.ISO_8859_1), true);
+            return new FileHeader(new String(in.readNBytes(BYTES), StandardCharsets.ISO_8859_1), true);
         } catch (IOException e) {
-            return new Head("", false);
+            return new FileHeader("", false);
         }
     }
 
-    /** What is wrong with the file whatever it should have been, or null. */
-    @Nullable String strange() {
+    /** A problem that no model file of any format may have (unreadable, empty, a Git LFS pointer), or null. */
+    @Nullable
+    String strange() {
         if (!readable) {
             return "it cannot be read";
         }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.legacy;
+package io.nereid.backends.unsupported;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -9,8 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** TensorRT's plans, also called engines: compiled for one version of TensorRT and one kind of GPU. Immutable. */
-public final class TensorrtBackend extends RefusingBackend {
+/**
+ * TensorRT plans (also called engines), which are compiled for one version of TensorRT and one GPU architecture. The
+ * message also lists the libraries that are missing on this machine. Immutable.
+ */
+public final class TensorrtBackend extends UnsupportedBackend {
     private static final List<String> DIRECTORIES = List.of(
             "usr/lib/x86_64-linux-gnu",
             "usr/lib/aarch64-linux-gnu",
@@ -24,12 +27,12 @@ public final class TensorrtBackend extends RefusingBackend {
     private final Path root;
     private final String libraryPath;
 
-    /** For the service loader. */
+    /** For {@link java.util.ServiceLoader}. */
     public TensorrtBackend() {
         this(Path.of("/"), System.getenv().getOrDefault("LD_LIBRARY_PATH", ""));
     }
 
-    /** @param root where the machine's files begin */
+    /** @param root the root of the file system, for tests */
     TensorrtBackend(Path root, String libraryPath) {
         super("tensorrt", List.of("tensorrt_plan"), List.of("model.plan", "model.engine", "model.trt"));
         this.root = root;
@@ -37,21 +40,21 @@ public final class TensorrtBackend extends RefusingBackend {
     }
 
     @Override
-    String refusal(Path file, Head head) {
+    String refusal(Path file, FileHeader head) {
         boolean plan = head.text().startsWith("ptrt") || head.text().startsWith("ftrt");
         List<String> missing = new ArrayList<>();
         missing(missing, "libcuda.so", "NVIDIA's driver (libcuda.so.1)");
         missing(missing, "libnvinfer.so", "TensorRT's runtime (libnvinfer.so)");
         return (plan
                         ? "is a TensorRT plan, compiled for one version of TensorRT and one kind of GPU"
-                        : "has the name of a TensorRT plan, but does not begin as one does")
+                        : "has the name of a TensorRT plan, but does not begin like one")
                 + "; this server does not run plans"
-                + (missing.isEmpty() ? "" : ", and this machine lacks " + String.join(" and ", missing));
+                + (missing.isEmpty() ? "" : ", and this machine does not have " + String.join(" and ", missing));
     }
 
     @Override
     String remedy(Path file) {
-        return "serve the ONNX model that the plan was compiled from: model.onnx, which runs on processors too; for TensorRT,"
+        return "serve the ONNX model that the plan was compiled from: model.onnx, which runs on CPUs too; for TensorRT,"
                 + " on a GPU build of ONNX Runtime, add to config.pbtxt: optimization { execution_accelerators {"
                 + " gpu_execution_accelerator: [ { name: \"tensorrt\" } ] } }";
     }
