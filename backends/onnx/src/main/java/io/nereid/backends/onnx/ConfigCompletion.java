@@ -19,16 +19,25 @@ import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Holds a configuration against the graph and fills in what it leaves open. Confined to one load. */
+/**
+ * Auto-completion: checks a model configuration against the inputs and outputs of the ONNX graph, and fills in what the
+ * configuration leaves out. Confined to one load.
+ */
 final class ConfigCompletion {
     private final ModelConfig config;
-    private final List<Port> inputs;
-    private final List<Port> outputs;
+    private final List<TensorBinding> inputs;
+    private final List<TensorBinding> outputs;
 
     private final Set<String> defaulted;
 
-    /** @param defaulted inputs with a default value, which the engine's Java interface hides */
-    ConfigCompletion(ModelConfig config, List<Port> inputs, List<Port> outputs, Set<String> defaulted) {
+    /**
+     * Constructor.
+     *
+     * @param defaulted inputs with a default value. ONNX Runtime's Java API does not list them, so they cannot be fed;
+     *     the set is for the error message only
+     */
+    ConfigCompletion(
+            ModelConfig config, List<TensorBinding> inputs, List<TensorBinding> outputs, Set<String> defaulted) {
         this.config = config;
         this.defaulted = defaulted;
         this.inputs = inputs;
@@ -36,11 +45,12 @@ final class ConfigCompletion {
     }
 
     /**
-     * The whole configuration.
+     * Completes and validates the configuration.
      *
-     * @param fill whether tensors, batch size and batching may be filled in; the rest is only checked
-     * @param defaultMaxBatchSize used when the model can be batched and nothing was said; 0 or 1 for no batching
-     * @param instances used when none were given
+     * @param fill whether tensors, batch size and batching may be filled in; if false, they are only checked
+     * @param defaultMaxBatchSize used when the model can be batched and the configuration does not set a batch size; 0
+     *     for no batching
+     * @param instances the number of instances if the configuration does not set one
      * @throws ServingException INVALID_ARGUMENT when configuration and graph contradict each other
      */
     ModelConfig complete(boolean fill, int defaultMaxBatchSize, int instances) {
@@ -70,22 +80,26 @@ final class ConfigCompletion {
         if (config.maxBatchSize() >= 0 || !fill) {
             return Math.max(0, config.maxBatchSize());
         }
-        // Dimensions written down in full, the batch's included, mean that the writer wants no batching.
+        // A configuration that lists as many dimensions as the graph includes the batch dimension in its dims, which is
+        // how an unbatched model is written (max_batch_size 0). Batching is not filled in for it.
         boolean full = false;
         for (TensorSpec spec : config.inputs()) {
-            Port port = Port.named(inputs, spec.name());
+            TensorBinding port = TensorBinding.named(inputs, spec.name());
             full |= port != null
                     && !spec.ragged()
                     && port.shape().rank() == spec.modelShape().rank();
         }
         for (TensorSpec spec : config.outputs()) {
-            Port port = Port.named(outputs, spec.name());
+            TensorBinding port = TensorBinding.named(outputs, spec.name());
             full |= port != null && port.shape().rank() == spec.modelShape().rank();
         }
         return !full && notBatchable() == null && sameRows() && !inputs.isEmpty() ? defaultMaxBatchSize : 0;
     }
 
-    /** The inputs given, in the graph's order, or those of the graph that nothing else feeds. */
+    /**
+     * The configured inputs in the graph's order, or, if none are configured, all of the graph's inputs except controls
+     * and states, which the sequence batcher feeds.
+     */
     private List<TensorSpec> inputs(boolean batched) {
         if (!config.inputs().isEmpty()) {
             return inGraphOrder(config.inputs(), inputs);
@@ -95,7 +109,9 @@ final class ConfigCompletion {
         return taken(inputs, fed, batched);
     }
 
-    /** The outputs given, in the graph's order, or those of the graph that are no states. */
+    /**
+     * The configured outputs in the graph's order, or, if none are configured, all of the graph's that are not states.
+     */
     private List<TensorSpec> outputs(boolean batched) {
         if (!config.outputs().isEmpty()) {
             return inGraphOrder(config.outputs(), outputs);
@@ -108,12 +124,13 @@ final class ConfigCompletion {
         return taken(outputs, states, batched);
     }
 
-    private static List<TensorSpec> taken(List<Port> ports, Set<String> without, boolean batched) {
+    private static List<TensorSpec> taken(List<TensorBinding> ports, Set<String> without, boolean batched) {
         List<TensorSpec> specs = new ArrayList<>();
-        for (Port port : ports) {
+        for (TensorBinding port : ports) {
             if (!without.contains(port.name())) {
                 Shape shape = batched ? port.shape().withoutFirst() : port.shape();
-                // Clients see a single value as a vector of one.
+                // Clients see a scalar as a vector of one element: KServe's and Triton's shapes have at least one
+                // dimension.
                 boolean single = shape.rank() == 0;
                 specs.add(new TensorSpec(
                         port.name(),
@@ -127,10 +144,13 @@ final class ConfigCompletion {
         return List.copyOf(specs);
     }
 
-    /** Those that the graph has in its order, then the others, which are refused later. */
-    private static List<TensorSpec> inGraphOrder(List<TensorSpec> given, List<Port> ports) {
+    /**
+     * Sorts the given tensors by the graph's order. Names that the graph does not have go to the end; {@link #known}
+     * rejects them later.
+     */
+    private static List<TensorSpec> inGraphOrder(List<TensorSpec> given, List<TensorBinding> ports) {
         List<TensorSpec> ordered = new ArrayList<>(given);
-        List<String> names = Port.names(ports);
+        List<String> names = TensorBinding.names(ports);
         ordered.sort(Comparator.comparingInt(spec -> {
             int index = names.indexOf(spec.name());
             return index < 0 ? Integer.MAX_VALUE : index;
@@ -139,9 +159,9 @@ final class ConfigCompletion {
     }
 
     /** The first tensor that has no batch dimension, or null. */
-    private @Nullable Port notBatchable() {
-        for (List<Port> ports : List.of(inputs, outputs)) {
-            for (Port port : ports) {
+    private @Nullable TensorBinding notBatchable() {
+        for (List<TensorBinding> ports : List.of(inputs, outputs)) {
+            for (TensorBinding port : ports) {
                 if (port.shape().rank() == 0 || port.shape().dim(0) != -1) {
                     return port;
                 }
@@ -150,7 +170,10 @@ final class ConfigCompletion {
         return null;
     }
 
-    /** Whether nothing says that the inputs' first dimensions are different things, as in a product of two matrices. */
+    /**
+     * Whether the names of the inputs' first dimensions allow it to be the batch dimension. Two different names, as in
+     * a matrix product, mean two independent sizes.
+     */
     private boolean sameRows() {
         return inputs.stream()
                         .map(port -> port.dimNames().get(0))
@@ -161,7 +184,7 @@ final class ConfigCompletion {
     }
 
     private void checkBatchable() {
-        Port port = notBatchable();
+        TensorBinding port = notBatchable();
         if (port == null) {
             return;
         }
@@ -180,12 +203,14 @@ final class ConfigCompletion {
                 remedy);
     }
 
-    /** Everything that a run is fed and asked for, whoever feeds it, against the graph. */
+    /**
+     * Checks everything that a run feeds (inputs, controls, states) and fetches (outputs, states) against the graph.
+     */
     private void check(ModelConfig complete) {
         List<TensorSpec> feeds = complete.feeds();
         known(feeds, inputs, "input");
         if (feeds.size() != inputs.size()) {
-            List<String> absent = new ArrayList<>(Port.names(inputs));
+            List<String> absent = new ArrayList<>(TensorBinding.names(inputs));
             absent.removeAll(feeds.stream().map(TensorSpec::name).toList());
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "', configuration expects " + feeds.size()
@@ -196,7 +221,8 @@ final class ConfigCompletion {
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "', configuration expects 0 outputs, model provides "
                             + outputs.size(),
-                    "add " + String.join(", ", Port.names(outputs)) + ", or let the server complete configurations");
+                    "add " + String.join(", ", TensorBinding.names(outputs))
+                            + ", or let the server complete configurations");
         }
         known(complete.fetches(), outputs, "output");
         Set<String> states = new HashSet<>();
@@ -212,17 +238,17 @@ final class ConfigCompletion {
         }
     }
 
-    private void known(List<TensorSpec> specs, List<Port> ports, String side) {
+    private void known(List<TensorSpec> specs, List<TensorBinding> ports, String side) {
         Set<String> seen = new HashSet<>();
         for (TensorSpec spec : specs) {
-            if (Port.named(ports, spec.name()) == null) {
-                List<String> known = Port.names(ports);
+            if (TensorBinding.named(ports, spec.name()) == null) {
+                List<String> known = TensorBinding.names(ports);
                 throw ServingException.invalidArgument(
                         "unable to load model '" + config.name() + "', configuration has " + side + " '" + spec.name()
                                 + "' which the model does not have (it has " + String.join(", ", known) + ")"
                                 + (defaulted.contains(spec.name())
                                         ? "; '" + spec.name()
-                                                + "' has a default value, which ONNX Runtime's Java interface "
+                                                + "' has a default value, which ONNX Runtime's Java API "
                                                 + "cannot replace"
                                         : ""),
                         NameSuggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
@@ -240,9 +266,9 @@ final class ConfigCompletion {
         }
     }
 
-    /** @param anySize whether a dimension of any size in the graph may be narrowed */
-    private void check(TensorSpec spec, String side, List<Port> ports, boolean anySize, boolean batched) {
-        Port port = Objects.requireNonNull(Port.named(ports, spec.name()));
+    /** @param anySize whether the configuration may fix a dimension that the graph leaves open (-1) */
+    private void check(TensorSpec spec, String side, List<TensorBinding> ports, boolean anySize, boolean batched) {
+        TensorBinding port = Objects.requireNonNull(TensorBinding.named(ports, spec.name()));
         if (spec.dataType() != port.dataType()) {
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "', configuration expects datatype "
@@ -279,10 +305,10 @@ final class ConfigCompletion {
         }
     }
 
-    /** The keys of map outputs become their labels, unless the user gave others. */
+    /** Uses the keys of ZipMap outputs as their labels, unless the configuration has labels for them. */
     private ModelConfig labelled(ModelConfig c) {
         Map<String, List<String>> labels = new LinkedHashMap<>(c.labels());
-        for (Port port : outputs) {
+        for (TensorBinding port : outputs) {
             if (port.mapKeys() != null) {
                 labels.putIfAbsent(port.name(), port.mapKeys());
             }

@@ -17,10 +17,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs ONNX models on ONNX Runtime, on processors. Thread-safe; the engine is started on first use, under a lock.
+ * Runs ONNX models with ONNX Runtime. Thread-safe; ONNX Runtime is started on first use, under this object's lock.
  *
- * <p>All invocations of a model share one session and run side by side, each on the thread that calls it, unless the
- * model's parameters ask for more threads a run.
+ * <p>All instances of a model share one session, so the weights are in memory once. Instances run in parallel, each run
+ * on the thread that calls it, unless the model's parameters ask for more threads per run.
+ *
+ * <p>The server finds this class through {@link java.util.ServiceLoader}. Used directly:
+ *
+ * <pre>{@code
+ * Backend backend = new OnnxBackend();
+ * if (backend.unavailable() == null) {
+ *     BackendModel model = backend.load(location, config, context);
+ * }
+ * }</pre>
  */
 public final class OnnxBackend implements Backend {
     static final String NAME = "onnxruntime";
@@ -36,7 +45,7 @@ public final class OnnxBackend implements Backend {
     private @Nullable OrtRuntime runtime;
     private @Nullable String failure;
 
-    /** The backend; nothing native is loaded yet. */
+    /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public OnnxBackend() {
         this(OrtLibrary.ofUser());
     }
@@ -84,7 +93,8 @@ public final class OnnxBackend implements Backend {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     String.valueOf(reason),
-                    "the engine needs Linux with glibc 2.27 or newer on x86-64 or arm64; musl (Alpine) does not do");
+                    "ONNX Runtime needs Linux with glibc 2.27 or newer on x86-64 or arm64; musl (Alpine) is not"
+                            + " supported");
         }
         return started;
     }
@@ -96,17 +106,17 @@ public final class OnnxBackend implements Backend {
                 config.parameters(), config.optimization().graphLevel(), context.cores(), context.settings());
         OnnxFile file = OnnxFile.find(source, config.modelFile());
         OrtRuntime engine = started();
-        Placement placement = Placement.of(source, config, OrtEnvironment.getAvailableProviders());
-        Graph graph;
+        ExecutionProviders placement = ExecutionProviders.of(source, config, OrtEnvironment.getAvailableProviders());
+        OnnxSession graph;
         try {
-            graph = Graph.open(engine, file.path(), settings, placement);
+            graph = OnnxSession.open(engine, file.path(), settings, placement);
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
         }
         boolean loaded = false;
         try {
-            List<Port> inputs = Port.inputs(graph.session(), file, engine);
-            List<Port> outputs = Port.outputs(graph.session(), file);
+            List<TensorBinding> inputs = TensorBinding.inputs(graph.session(), file, engine);
+            List<TensorBinding> outputs = TensorBinding.outputs(graph.session(), file);
             int instances = Math.max(1, context.cores() / settings.intraThreads());
             ModelConfig complete = new ConfigCompletion(
                             config, inputs, outputs, file.facts().defaultedInputs())
@@ -123,12 +133,12 @@ public final class OnnxBackend implements Backend {
         }
     }
 
-    private static void close(Graph graph) {
+    private static void close(OnnxSession graph) {
         try {
             graph.close();
         } catch (OrtException e) {
             System.getLogger(OnnxBackend.class.getName())
-                    .log(System.Logger.Level.WARNING, "closing a model that was refused failed", e);
+                    .log(System.Logger.Level.WARNING, "cannot close a model that failed to load", e);
         }
     }
 
@@ -155,7 +165,7 @@ public final class OnnxBackend implements Backend {
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below, with the same words.
+            // Rejected below, like a negative number.
         }
         throw ServingException.invalidArgument(
                 "setting '" + DEFAULT_MAX_BATCH_SIZE + "' is '" + text + "' (expected: a whole number >= 0)");

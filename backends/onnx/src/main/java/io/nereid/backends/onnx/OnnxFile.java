@@ -16,22 +16,25 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The file a model is loaded from, looked at before the engine sees it, so that a wrong one is called by its name. Immutable. */
+/**
+ * The file that a model is loaded from. It is checked before ONNX Runtime opens it, so that the error names the format
+ * of a file that is not ONNX (a zip archive, a Git LFS pointer) instead of reporting a protobuf failure. Immutable.
+ */
 final class OnnxFile {
     private static final int HEAD = 64;
 
     private final Path path;
     private final long bytes;
-    private final OnnxFacts facts;
+    private final OnnxModelInfo facts;
 
-    private OnnxFile(Path path, long bytes, OnnxFacts facts) {
+    private OnnxFile(Path path, long bytes, OnnxModelInfo facts) {
         this.path = path;
         this.bytes = bytes;
         this.facts = facts;
     }
 
     /**
-     * Finds the file and looks at its beginning.
+     * Finds the model file, checks its first bytes and its external weight files.
      *
      * @throws ServingException INVALID_ARGUMENT when it is missing or not an ONNX model
      */
@@ -57,7 +60,7 @@ final class OnnxFile {
             if (strange != null) {
                 throw refused(path, strange, "put an ONNX model there");
             }
-            OnnxFacts facts = OnnxFacts.read(path, bytes);
+            OnnxModelInfo facts = OnnxModelInfo.read(path, bytes);
             for (String external : facts.externalFiles()) {
                 Path file = path.resolveSibling(external).normalize();
                 if (!file.startsWith(path.resolveSibling("").normalize())) {
@@ -69,7 +72,7 @@ final class OnnxFile {
                 if (!Files.isRegularFile(file)) {
                     throw refused(
                             path,
-                            "its weights are in '" + external + "', which is not there",
+                            "its weights are in '" + external + "', which does not exist",
                             "copy '" + external + "' beside the model, under the same name");
                 }
                 bytes += Files.size(file);
@@ -105,7 +108,7 @@ final class OnnxFile {
         return ServingException.invalidArgument("model file '" + path + "' cannot be loaded: " + found, remedy);
     }
 
-    /** What the file is if it certainly is no ONNX model, else null. */
+    /** Describes the file if its first bytes belong to another format, else null. */
     private static @Nullable String foreign(Path path, long bytes) throws IOException {
         if (bytes == 0) {
             return "the file is empty (0 bytes)";
@@ -113,7 +116,7 @@ final class OnnxFile {
         ByteBuffer head = ByteBuffer.allocate(HEAD);
         try (FileChannel channel = FileChannel.open(path)) {
             while (head.hasRemaining() && channel.read(head) > 0) {
-                // until the head is full or the file ends
+                // Read until the header is complete or the file ends.
             }
         }
         String text = new String(head.array(), 0, head.position(), StandardCharsets.ISO_8859_1);
@@ -160,13 +163,12 @@ final class OnnxFile {
         return path;
     }
 
-    /** Bytes of the model and of the files its weights are in. */
+    /** Size of the model file and its external weight files. */
     long bytes() {
         return bytes;
     }
 
-    /** What the file says beyond what the engine tells. */
-    OnnxFacts facts() {
+    OnnxModelInfo facts() {
         return facts;
     }
 }

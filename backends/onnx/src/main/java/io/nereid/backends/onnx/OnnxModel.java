@@ -18,35 +18,39 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A loaded graph: one session that all invocations share, whose runs go on side by side. Thread-safe.
+ * A loaded ONNX model: one session that all instances share and run in parallel. Thread-safe.
  *
- * <p>Results may lie in the session's own memory, constants even in its weights, so each result that does holds on to
- * the session: it is closed when the model is and the last such result is freed.
+ * <p>A result may be a view of the session's memory (a constant output even of its weights), so each viewed result
+ * holds a reference on the session. The session is closed when the model is closed and the last viewed result is freed.
+ * The count starts at 1 for the model itself.
  */
 final class OnnxModel implements BackendModel {
     private static final Logger LOG = System.getLogger(OnnxModel.class.getName());
     private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
 
     private final OrtRuntime runtime;
-    private final Graph graph;
+    private final OnnxSession graph;
     private final ModelConfig config;
     private final OrtSettings settings;
     private final Map<String, Integer> inputIndex = new HashMap<>();
-    private final List<Port> inputs;
-    private final Map<String, OutputPlan> outputs = new HashMap<>();
+    private final List<TensorBinding> inputs;
+    private final Map<String, OutputShapes> outputs = new HashMap<>();
     private final long memoryBytes;
     private final AtomicInteger holds = new AtomicInteger(1);
 
-    /** Whether results are put into memory of ours; given up for good when the graph's shapes turn out to be wrong. */
+    /**
+     * Whether ONNX Runtime writes results into memory that the instance allocates. Set to false for good when a run
+     * shows that the graph declares wrong shapes.
+     */
     private volatile boolean pinning = true;
 
     OnnxModel(
             OrtRuntime runtime,
-            Graph graph,
+            OnnxSession graph,
             ModelConfig config,
             OrtSettings settings,
-            List<Port> inputs,
-            List<Port> outputs,
+            List<TensorBinding> inputs,
+            List<TensorBinding> outputs,
             long memoryBytes) {
         this.runtime = runtime;
         this.graph = graph;
@@ -57,13 +61,13 @@ final class OnnxModel implements BackendModel {
         for (int i = 0; i < inputs.size(); i++) {
             inputIndex.put(inputs.get(i).name(), i);
         }
-        for (Port port : outputs) {
+        for (TensorBinding port : outputs) {
             boolean vector = config.fetches().stream()
                     .filter(spec -> spec.name().equals(port.name()))
                     .map(TensorSpec::modelShape)
                     .anyMatch(shape ->
                             !config.batched() && shape.rank() > port.shape().rank());
-            this.outputs.put(port.name(), OutputPlan.of(port, inputs, vector));
+            this.outputs.put(port.name(), OutputShapes.of(port, inputs, vector));
         }
     }
 
@@ -80,7 +84,7 @@ final class OnnxModel implements BackendModel {
     @Override
     public ModelInstance newInvocation() {
         try {
-            return new OnnxInvocation(this);
+            return new OnnxModelInstance(this);
         } catch (OrtException e) {
             throw ServingException.internal(
                     "cannot prepare a run of model '" + config.name() + "': " + OrtErrors.text(e), e);
@@ -104,22 +108,22 @@ final class OnnxModel implements BackendModel {
         return settings;
     }
 
-    List<Port> inputs() {
+    List<TensorBinding> inputs() {
         return inputs;
     }
 
-    /** The input's place in the graph. */
+    /** The index of the input in the graph. */
     int input(String name) {
         Integer index = inputIndex.get(name);
         if (index == null) {
             throw ServingException.invalidArgument("unexpected input '" + name + "' for model '" + config.name()
-                    + "' (expected: " + String.join(", ", Port.names(inputs)) + ")");
+                    + "' (expected: " + String.join(", ", TensorBinding.names(inputs)) + ")");
         }
         return index;
     }
 
-    OutputPlan output(String name) {
-        OutputPlan plan = outputs.get(name);
+    OutputShapes output(String name) {
+        OutputShapes plan = outputs.get(name);
         if (plan == null) {
             throw ServingException.invalidArgument(
                     "unexpected output '" + name + "' for model '" + config.name() + "'");

@@ -341,7 +341,8 @@ class OnnxConfigTest {
         assertRefused(
                 () -> load("relu", config),
                 "instance group relu_0 of model relu has kind KIND_GPU but server does not support GPUs");
-        Placement there = Placement.of(fixtures().source("relu"), config.build(), Set.of(OrtProvider.CUDA));
+        ExecutionProviders there =
+                ExecutionProviders.of(fixtures().source("relu"), config.build(), Set.of(OrtProvider.CUDA));
         assertThat(there.gpu()).isZero();
         InstanceGroup auto =
                 new InstanceGroup("relu_0", InstanceGroup.Kind.AUTO, 3, List.of(), false, "", List.of(), 0);

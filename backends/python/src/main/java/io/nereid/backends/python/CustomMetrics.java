@@ -15,8 +15,9 @@ import java.util.TreeMap;
 import java.util.regex.Pattern;
 
 /**
- * What a model counts ({@code pb_utils.MetricFamily}): its instances together, as long as it is loaded, whatever happens to
- * their processes. Thread-safe, by its own lock.
+ * The custom metrics of a Python model ({@code pb_utils.MetricFamily}). The values are kept in the server and summed
+ * over all instances of the model, so they survive the restart of a worker; they end when the model is unloaded.
+ * Thread-safe, by its own lock.
  */
 final class CustomMetrics {
     private static final Pattern NAME = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*");
@@ -24,7 +25,7 @@ final class CustomMetrics {
     private static final int MOST = 10_000;
 
     private final Map<String, Family> families = new TreeMap<>();
-    /** By number. */
+    /** All series; the index is the number by which workers name them. */
     private final List<Series> all = new ArrayList<>();
 
     private record Family(Kind kind, String help, Map<Map<String, String>, Series> series) {}
@@ -46,29 +47,29 @@ final class CustomMetrics {
     }
 
     /**
-     * Makes a family or a metric, or tells a value.
+     * Handles a worker's frame: registers a family, registers a metric, or reads a value.
      *
-     * @return the metric's number, or its value
-     * @throws ServingException INVALID_ARGUMENT for what cannot be
+     * @return 0, the metric's number, or its value
+     * @throws ServingException INVALID_ARGUMENT for an invalid or conflicting definition, or an unknown metric
      */
-    synchronized double tell(Map<String, Object> frame) {
-        String name = Frames.string(frame, "name");
-        switch (Frames.string(frame, "op")) {
+    synchronized double handle(Map<String, Object> frame) {
+        String name = FrameCodec.string(frame, "name");
+        switch (FrameCodec.string(frame, "op")) {
             case "family":
-                family(name, Frames.string(frame, "help"), (int) Frames.number(frame, "kind", -1));
+                family(name, FrameCodec.string(frame, "help"), (int) FrameCodec.number(frame, "kind", -1));
                 return 0;
             case "metric":
-                return metric(name, Frames.map(frame.get("labels")), Frames.list(frame, "buckets"));
+                return metric(name, FrameCodec.map(frame.get("labels")), FrameCodec.list(frame, "buckets"));
             default:
-                return series(Frames.number(frame, "i", -1)).value;
+                return series(FrameCodec.number(frame, "i", -1)).value;
         }
     }
 
     private void family(String name, String help, int kind) {
         if (!NAME.matcher(name).matches() || name.startsWith("nv_") || name.startsWith("nereid_")) {
-            throw ServingException.invalidArgument(
-                    "metric '" + name
-                            + "' (expected: a name of letters, digits, '_' and ':', that does not begin with 'nv_' or 'nereid_')");
+            throw ServingException.invalidArgument("metric '" + name
+                    + "' (expected: a name of letters, digits, '_' and ':', that does not begin with 'nv_' or"
+                    + " 'nereid_')");
         }
         if (kind < 0 || kind >= Kind.values().length) {
             throw ServingException.invalidArgument(
@@ -77,7 +78,7 @@ final class CustomMetrics {
         Kind wanted = Kind.values()[kind];
         Family there = families.putIfAbsent(name, new Family(wanted, help, new LinkedHashMap<>()));
         if (there != null && (there.kind() != wanted || !there.help().equals(help))) {
-            throw ServingException.invalidArgument("metric '" + name + "' is there already as a " + there.kind()
+            throw ServingException.invalidArgument("metric '" + name + "' exists already as a " + there.kind()
                     + " with the description '" + there.help() + "'");
         }
     }
@@ -116,7 +117,7 @@ final class CustomMetrics {
         }
         if (all.size() == MOST) {
             throw ServingException.invalidArgument(
-                    "the model has " + MOST + " combinations of labels (the most it may have)");
+                    "the model has " + MOST + " combinations of labels, which is the limit");
         }
         Series made = new Series(all.size(), family.kind(), bounds);
         family.series().put(labels, made);
@@ -126,14 +127,17 @@ final class CustomMetrics {
 
     private Series series(long number) {
         if (number < 0 || number >= all.size()) {
-            throw ServingException.invalidArgument("there is no metric of the number " + number);
+            throw ServingException.invalidArgument("there is no metric with the number " + number);
         }
         return all.get((int) number);
     }
 
-    /** Takes what a worker has counted: {@code [number, what, value]}; what makes no sense is passed over. */
-    synchronized void count(List<?> told) {
-        for (Object one : told) {
+    /**
+     * Applies a worker's updates, each {@code [number, operation, value]}. Invalid ones are ignored: the worker has
+     * validated its own, and a frame also carries other data, which must not be lost.
+     */
+    synchronized void count(List<?> updates) {
+        for (Object one : updates) {
             if (!(one instanceof List<?> l)
                     || l.size() != 3
                     || !(l.get(0) instanceof Long number)
@@ -161,7 +165,7 @@ final class CustomMetrics {
         }
     }
 
-    /** As they are now. */
+    /** A snapshot of all metrics. */
     synchronized List<ModelMetric> all() {
         List<ModelMetric> metrics = new ArrayList<>();
         families.forEach((name, family) -> {

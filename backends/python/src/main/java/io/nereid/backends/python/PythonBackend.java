@@ -17,8 +17,22 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Models in Python: a file {@code model.py} with a class {@code TritonPythonModel}, as Triton's Python backend takes it.
- * Every instance is a process. Thread-safe: has no state.
+ * Runs models that are written in Python: a file {@code model.py} with a class {@code TritonPythonModel}, as in
+ * Triton's Python backend. Every model instance is a process of its own, so instances do not share an interpreter lock,
+ * and a crash ends one instance only. Stateless, therefore thread-safe.
+ *
+ * <pre>{@code
+ * # models/add_one/1/model.py
+ * import triton_python_backend_utils as pb_utils
+ *
+ * class TritonPythonModel:
+ *     def execute(self, requests):
+ *         responses = []
+ *         for request in requests:
+ *             x = pb_utils.get_input_tensor_by_name(request, "INPUT0").as_numpy()
+ *             responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", x + 1)]))
+ *         return responses
+ * }</pre>
  */
 public final class PythonBackend implements Backend {
     static final String NAME = "python";
@@ -42,7 +56,7 @@ public final class PythonBackend implements Backend {
         return List.of(FILE);
     }
 
-    /** Whether there is an interpreter, every model's start tells. */
+    /** Null: a missing interpreter is reported when a model is loaded, because each model may use another one. */
     @Override
     public @Nullable String unavailable() {
         return null;
@@ -66,7 +80,7 @@ public final class PythonBackend implements Backend {
                 file,
                 source.modelDirectory(),
                 settings.interpreter(source, config),
-                WorkerProgram.extracted(context.scratch()),
+                WorkerScript.extracted(context.scratch()),
                 settings,
                 config.decoupled(),
                 new CustomMetrics(),
@@ -85,13 +99,13 @@ public final class PythonBackend implements Backend {
                         "write its inputs and outputs into config.pbtxt, or add them in auto_complete_config");
             }
             if (complete.decoupled() != plan.decoupled()) {
-                // Workers know from the start whether they are decoupled.
+                // A worker is started for one transaction policy, so a change of it needs another worker.
                 first.abandon();
                 plan = plan.decoupled(complete.decoupled());
                 first = PythonModel.connected(plan, label);
-                first.order(PythonModel.loading(plan, null), settings.loadTimeout(), "load " + file.getFileName());
+                first.command(PythonModel.loading(plan, null), settings.loadTimeout(), "load " + file.getFileName());
             }
-            PythonModel.initialise(plan, first, complete, ConfigTree.of(complete), group, label, 0);
+            PythonModel.initialise(plan, first, complete, ModelConfigMapper.of(complete), group, label, 0);
             model = new PythonModel(plan, complete, first);
         } catch (RuntimeException e) {
             first.abandon();
@@ -115,10 +129,12 @@ public final class PythonBackend implements Backend {
     }
 
     private static ModelConfig completed(Plan plan, ModelConfig config, Worker worker, boolean autoComplete) {
-        Map<String, Object> reply = worker.order(
-                PythonModel.loading(plan, autoComplete ? ConfigTree.of(config) : null),
+        Map<String, Object> reply = worker.command(
+                PythonModel.loading(plan, autoComplete ? ModelConfigMapper.of(config) : null),
                 plan.settings().loadTimeout(),
                 "load " + plan.file().getFileName());
-        return reply.containsKey("config") ? ConfigTree.completed(config, Frames.map(reply.get("config"))) : config;
+        return reply.containsKey("config")
+                ? ModelConfigMapper.completed(config, FrameCodec.map(reply.get("config")))
+                : config;
     }
 }

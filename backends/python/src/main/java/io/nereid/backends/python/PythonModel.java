@@ -31,14 +31,17 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** A loaded model: how its workers are started, and those that no invocation has taken yet. Thread-safe. */
+/**
+ * A loaded Python model: starts its workers, and keeps those that were started at load time until the engine creates
+ * instances for them. Thread-safe, by its lock.
+ */
 final class PythonModel implements BackendModel {
     /**
-     * What every worker of the model is started with. Immutable.
+     * The parameters with which every worker of the model is started. Immutable.
      *
      * @param file the model's file
-     * @param modelDirectory what models are told as their repository
-     * @param metrics what its instances count together
+     * @param modelDirectory the directory that models receive as {@code model_repository}
+     * @param metrics the custom metrics that all its instances share
      */
     record Plan(
             ServableId id,
@@ -64,12 +67,12 @@ final class PythonModel implements BackendModel {
     private final ScheduledThreadPoolExecutor timer = Threads.timer("python-restart");
     private final ThreadPoolExecutor starters = Threads.pool("python-start", 4);
     private final Deque<Worker> ready = new ArrayDeque<>();
-    private final BitSet seats = new BitSet();
-    /** Those that run, in the order of their start. */
+    private final BitSet usedIndexes = new BitSet();
+    /** The running workers, in the order of their start. */
     private final List<Worker> running = new CopyOnWriteArrayList<>();
 
-    /** Has instances asked whether they are ready; null for models that have no say in it. */
-    private final @Nullable ScheduledFuture<?> asking;
+    /** Polls the readiness of the instances; null for models without {@code is_ready}. */
+    private final @Nullable ScheduledFuture<?> readinessPoll;
 
     private boolean closed;
 
@@ -77,22 +80,22 @@ final class PythonModel implements BackendModel {
     PythonModel(Plan plan, ModelConfig config, Worker first) {
         this.plan = plan;
         this.config = config;
-        this.tree = ConfigTree.of(config);
+        this.tree = ModelConfigMapper.of(config);
         ready.add(first);
         running.add(first);
-        this.asking = first.moody()
+        this.readinessPoll = first.reportsReadiness()
                 ? timer.scheduleWithFixedDelay(
-                        this::askReadiness, READINESS_MILLIS, READINESS_MILLIS, TimeUnit.MILLISECONDS)
+                        this::pollReadiness, READINESS_MILLIS, READINESS_MILLIS, TimeUnit.MILLISECONDS)
                 : null;
     }
 
-    /** Has the models that have a say in it say whether they want requests; never waits. */
-    private void askReadiness() {
+    /** Requests the readiness of every instance; the replies arrive later. Never waits. */
+    private void pollReadiness() {
         running.removeIf(worker -> !worker.alive());
-        running.forEach(Worker::askReadiness);
+        running.forEach(Worker::requestReadiness);
     }
 
-    /** Whether no instance has said that it wants none. */
+    /** Whether no running instance has reported that it is not ready. */
     @Override
     public boolean ready() {
         for (Worker worker : running) {
@@ -108,12 +111,12 @@ final class PythonModel implements BackendModel {
         return plan.metrics().all();
     }
 
-    /** Starts what is missing of the configured instances, several at a time. */
+    /** Starts the workers of the other configured instances, several at a time. */
     void fill() {
         List<CompletableFuture<Worker>> starting = new ArrayList<>();
         for (int i = 1; i < config.instances(); i++) {
-            int seat = i;
-            starting.add(CompletableFuture.supplyAsync(() -> start(seat), starters));
+            int index = i;
+            starting.add(CompletableFuture.supplyAsync(() -> start(index), starters));
         }
         RuntimeException problem = null;
         for (CompletableFuture<Worker> next : starting) {
@@ -143,13 +146,13 @@ final class PythonModel implements BackendModel {
         return starters;
     }
 
-    /** The name of an instance, as Triton gives them. */
-    private String label(int seat) {
-        return seatGroup(seat).name() + "_" + seat;
+    /** The instance's name in Triton's form: the group's name, an underscore and a number. */
+    private String label(int index) {
+        return groupOf(index).name() + "_" + index;
     }
 
-    private InstanceGroup seatGroup(int seat) {
-        int at = seat;
+    private InstanceGroup groupOf(int index) {
+        int at = index;
         for (InstanceGroup group : config.instanceGroups()) {
             if (at < group.count()) {
                 return group;
@@ -161,15 +164,15 @@ final class PythonModel implements BackendModel {
                 : config.instanceGroups().get(0);
     }
 
-    /** A worker that has loaded and initialised the model. */
-    Worker start(int seat) {
-        Worker worker = connected(plan, label(seat));
+    /** Starts a worker that has loaded and initialised the model. */
+    Worker start(int index) {
+        Worker worker = connected(plan, label(index));
         try {
-            worker.order(
+            worker.command(
                     loading(plan, null),
                     plan.settings().loadTimeout(),
                     "load " + plan.file().getFileName());
-            initialise(plan, worker, config, tree, seatGroup(seat), label(seat), seat);
+            initialise(plan, worker, config, tree, groupOf(index), label(index), index);
             running.add(worker);
             return worker;
         } catch (RuntimeException e) {
@@ -189,7 +192,11 @@ final class PythonModel implements BackendModel {
                         plan.settings().connectTimeout()));
     }
 
-    /** The order to import the model, and to complete a configuration if there is one. */
+    /**
+     * The frame that makes a worker import the model.
+     *
+     * @param config the configuration to complete with {@code auto_complete_config}, or null
+     */
     static Map<String, Object> loading(Plan plan, @Nullable Map<String, Object> config) {
         PythonSettings settings = plan.settings();
         Map<String, Object> order = new LinkedHashMap<>();
@@ -212,9 +219,9 @@ final class PythonModel implements BackendModel {
             Map<String, Object> tree,
             InstanceGroup group,
             String label,
-            int seat) {
+            int index) {
         Map<String, Object> args = new LinkedHashMap<>();
-        args.put("model_config", Frames.text(tree));
+        args.put("model_config", FrameCodec.text(tree));
         args.put(
                 "model_instance_kind",
                 group.kind() == InstanceGroup.Kind.AUTO ? "CPU" : group.kind().name());
@@ -222,7 +229,7 @@ final class PythonModel implements BackendModel {
                 "model_instance_device_id",
                 group.gpus().isEmpty()
                         ? "0"
-                        : String.valueOf(group.gpus().get(seat % group.gpus().size())));
+                        : String.valueOf(group.gpus().get(index % group.gpus().size())));
         args.put("model_instance_name", label);
         args.put("model_repository", plan.modelDirectory().toAbsolutePath().toString());
         args.put("model_version", String.valueOf(plan.id().version()));
@@ -231,7 +238,7 @@ final class PythonModel implements BackendModel {
         for (TensorSpec spec : config.fetches()) {
             types.put(spec.name(), spec.dataType().name());
         }
-        worker.initialised(worker.order(
+        worker.initialised(worker.command(
                 Map.of("t", "init", "args", args, "decoupled", plan.decoupled(), "types", types),
                 plan.settings().loadTimeout(),
                 "initialize " + plan.file().getFileName()));
@@ -247,34 +254,34 @@ final class PythonModel implements BackendModel {
         return new ModelTraits(1, false, false, true, false, true);
     }
 
-    /** Takes a worker that is ready, or starts one. */
+    /** Uses a worker that was started at load time, or starts one. */
     @Override
     public ModelInstance newInvocation() {
-        int seat;
+        int index;
         Worker worker;
         synchronized (this) {
-            seat = seats.nextClearBit(0);
-            seats.set(seat);
+            index = usedIndexes.nextClearBit(0);
+            usedIndexes.set(index);
             worker = ready.pollFirst();
         }
         try {
-            return new PythonInvocation(this, seat, worker == null ? start(seat) : worker);
+            return new PythonModelInstance(this, index, worker == null ? start(index) : worker);
         } catch (RuntimeException e) {
-            left(seat);
+            releaseIndex(index);
             throw e;
         }
     }
 
-    /** An invocation has been closed. */
-    synchronized void left(int seat) {
-        seats.clear(seat);
+    /** An instance has been closed, so its number can be used again. */
+    synchronized void releaseIndex(int index) {
+        usedIndexes.clear(index);
     }
 
     synchronized boolean closed() {
         return closed;
     }
 
-    /** Processes of their own hold the memory. */
+    /** Unknown: the memory belongs to the worker processes. */
     @Override
     public long memoryBytes() {
         return -1;
@@ -285,8 +292,8 @@ final class PythonModel implements BackendModel {
         synchronized (this) {
             closed = true;
         }
-        if (asking != null) {
-            asking.cancel(false);
+        if (readinessPoll != null) {
+            readinessPoll.cancel(false);
         }
         timer.shutdownNow();
         starters.shutdown();

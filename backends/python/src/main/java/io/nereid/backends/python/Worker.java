@@ -3,7 +3,7 @@
 package io.nereid.backends.python;
 
 import io.nereid.backend.ModelRequest;
-import io.nereid.backends.python.Arena.Chunk;
+import io.nereid.backends.python.SharedMemoryArena.Chunk;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
@@ -38,11 +38,23 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A process that runs one instance of a model. Frames of JSON, each behind 4 bytes of length, go over its socket; tensors
- * lie in shared memory: an input is copied there once, an output is answered from where the model has put it.
+ * The server's side of a worker process, which runs one instance of a Python model. Server and worker exchange frames
+ * (see {@link FrameCodec}) over a Unix socket; tensors are in shared memory: an input is copied there once, and an output
+ * becomes a response without a copy.
  *
- * <p>One thread reads; runs write by themselves, everybody else through a thread that may block. Thread-safe, but for
- * {@link #execute}, of which there is one at a time.
+ * <p>Frames to the worker, by {@code t}: {@code load}, {@code init}, {@code fin} (each gets one reply), {@code exec},
+ * {@code seg} and {@code mapped} (shared-memory files), {@code free} (chunks that the worker may use again),
+ * {@code answer} and {@code value} (replies to calls of the model), {@code ready}. Frames from it: {@code ok} or
+ * {@code fail} (the replies), {@code done} (the end of an exec) and {@code late} (a failure after it), {@code resp} (a
+ * response through a sender), {@code ask}, {@code drop}, {@code cancelled}, {@code control} and {@code metric} (calls
+ * of the model), {@code seg}, {@code counted}, {@code ready}, {@code log}, {@code hello}. Any frame from it may also
+ * carry {@code f} (chunks of the server that it has released), {@code x} (calls that it has abandoned) and {@code c}
+ * (updates of custom metrics).
+ *
+ * <p>Threads: one thread reads the socket and must never block on writing to it, since the worker may be blocked
+ * writing to the server at the same time. {@link #execute} writes directly; other threads hand frames to a writer
+ * thread. Frames are queued first and written under a lock, so their order is the order of the calls. Thread-safe,
+ * except {@link #execute}, which is called by one thread at a time.
  */
 final class Worker {
     private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
@@ -59,28 +71,28 @@ final class Worker {
     private final PythonSettings settings;
     private final WorkerProcess process;
     private final SocketChannel channel;
-    private final Arena arena;
-    private final PeerSlabs peers;
-    private final Questions questions;
+    private final SharedMemoryArena arena;
+    private final WorkerSegments peers;
+    private final ModelCallbacks callbacks;
     private final CustomMetrics metrics;
     private final ExecutorService reader = Threads.single("python-reader");
     private final ThreadPoolExecutor writer = Threads.pool("python-writer", 1);
     private final ConcurrentLinkedQueue<ByteBuffer> outgoing = new ConcurrentLinkedQueue<>();
     private final ReentrantLock writing = new ReentrantLock();
     private final AtomicLong keys = new AtomicLong();
-    private final Map<Long, OpenRequest> open = new ConcurrentHashMap<>();
+    private final Map<Long, PendingRequest> open = new ConcurrentHashMap<>();
     private final AtomicBoolean dead = new AtomicBoolean();
     private final CompletableFuture<ServingException> death = new CompletableFuture<>();
     private volatile @Nullable CompletableFuture<Map<String, Object>> reply;
     private volatile @Nullable Run running;
     private volatile boolean finishing;
-    /** Whether the model has a say in whether it is ready, what it said last, and whether it has been asked again. */
-    private volatile boolean moody;
+    /** Whether the model has {@code is_ready}, its last result, and whether a request for it is in progress. */
+    private volatile boolean reportsReadiness;
 
     private volatile boolean ready = true;
-    private final AtomicBoolean asked = new AtomicBoolean();
+    private final AtomicBoolean readinessPending = new AtomicBoolean();
 
-    /** The execute under way: what it returned, and the ends that it must wait for. */
+    /** The exec in progress: the worker's {@code done} frame, and the number of events that execute must wait for. */
     private static final class Run {
         final CountDownLatch ends;
         volatile @Nullable Map<String, Object> result;
@@ -91,7 +103,7 @@ final class Worker {
     }
 
     /**
-     * Takes over a process that has just connected.
+     * Takes ownership of a process that has connected, and starts to read.
      *
      * @param label the instance's name, for the log
      */
@@ -102,43 +114,43 @@ final class Worker {
         this.settings = plan.settings();
         this.process = process;
         this.channel = process.channel();
-        this.arena = new Arena(settings, this::announce);
-        this.peers = new PeerSlabs(arena, this::flushFreed);
+        this.arena = new SharedMemoryArena(settings, this::announce);
+        this.peers = new WorkerSegments(arena, this::flushFreed);
         this.metrics = plan.metrics();
-        this.questions = new Questions(this, plan.engine(), plan.control(), metrics, peers);
+        this.callbacks = new ModelCallbacks(this, plan.engine(), plan.control(), metrics, peers);
         process.onExit(() -> die(null));
         reader.execute(this::read);
     }
 
-    // ------------------------------------------------------------------ the model's life
+    // ------------------------------------------------------------------ life cycle of the model
 
     /**
-     * Asks for something that takes long: to import, to initialise.
+     * Sends a command (load, init, fin) and waits for its reply. One command at a time.
      *
-     * @return what the worker replied
-     * @throws ServingException INVALID_ARGUMENT with the end of the model's stack trace when it failed
+     * @return the worker's reply
+     * @throws ServingException INVALID_ARGUMENT with the end of the model's stack trace when the command failed
      */
-    Map<String, Object> order(Map<String, Object> frame, Duration timeout, String what) {
+    Map<String, Object> command(Map<String, Object> frame, Duration timeout, String what) {
         CompletableFuture<Map<String, Object>> answer = new CompletableFuture<>();
         reply = answer;
         if (dead.get()) {
             throw death.join();
         }
         JsonWriter json = new JsonWriter(1024);
-        Frames.write(json, frame);
-        send(Frames.framed(json), true);
+        FrameCodec.write(json, frame);
+        send(FrameCodec.framed(json), true);
         try {
             Map<String, Object> got = answer.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
-            if (Frames.string(got, "t").equals("ok")) {
+            if (FrameCodec.string(got, "t").equals("ok")) {
                 return got;
             }
             throw ServingException.invalidArgument(
-                    "model '" + model + "' failed to " + what + ": " + Frames.string(got, "m"), remedy(got));
+                    "model '" + model + "' failed to " + what + ": " + FrameCodec.string(got, "m"), remedy(got));
         } catch (TimeoutException e) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "model '" + model + "' took longer than " + timeout.toSeconds() + " s to " + what,
-                    "give it longer with --backend-config python,initialize-timeout-seconds=N");
+                    "increase the limit with --backend-config python,initialize-timeout-seconds=N");
         } catch (ExecutionException e) {
             throw ServingException.from(e.getCause() == null ? e : e.getCause());
         } catch (InterruptedException e) {
@@ -150,17 +162,17 @@ final class Worker {
     }
 
     private static String remedy(Map<String, Object> reply) {
-        return Frames.string(reply, "m").contains("ModuleNotFoundError")
+        return FrameCodec.string(reply, "m").contains("ModuleNotFoundError")
                 ? "install the module for the interpreter, or name another environment with EXECUTION_ENV_PATH"
-                : "correct the model's file; the log has the whole trace";
+                : "correct the model's file; the server's log has the whole trace";
     }
 
-    /** Ends the model: lets it finalize for as long as it may take, and then no longer. */
+    /** Unloads the model: lets it run {@code finalize} within its time limit, then ends the process. */
     void finish() {
         if (!dead.get()) {
             finishing = true;
             try {
-                order(Map.of("t", "fin"), settings.finalizeTimeout(), "finalize");
+                command(Map.of("t", "fin"), settings.finalizeTimeout(), "finalize");
                 process.awaitExit(Duration.ofSeconds(5));
             } catch (ServingException e) {
                 LOG.log(System.Logger.Level.WARNING, label + ": " + e.getMessage());
@@ -191,6 +203,11 @@ final class Worker {
         return death;
     }
 
+    /**
+     * Ends the process and everything that waits for it, once.
+     *
+     * @param known the reason when the server ended it; null when the process ended by itself
+     */
     private void die(@Nullable ServingException known) {
         if (!dead.compareAndSet(false, true)) {
             return;
@@ -201,15 +218,15 @@ final class Worker {
             LOG.log(System.Logger.Level.ERROR, label + ": its process " + process.pid() + " ended: " + how);
             reason = ServingException.of(
                     ErrorCode.UNAVAILABLE,
-                    "the Python process of model '" + model + "' ended (" + how + ") before it had answered",
-                    "the server's log has what it printed; a new process is started");
+                    "the Python process of model '" + model + "' ended (" + how + ") before it responded",
+                    "the server's log has its output; a new process is started");
         }
         process.kill();
         writer.shutdown();
         reader.shutdown();
         outgoing.clear();
         ServingException failure = reason;
-        questions.close();
+        callbacks.close();
         open.values().forEach(o -> o.fail(failure));
         open.clear();
         Run run = running;
@@ -233,33 +250,36 @@ final class Worker {
         death.complete(failure);
     }
 
-    /** Takes what the worker replied when it had initialised the model. */
+    /** Evaluates the worker's reply to {@code init}. */
     void initialised(Map<String, Object> reply) {
-        moody = reply.containsKey("ready");
-        ready = !moody || Frames.yes(reply, "ready");
+        reportsReadiness = reply.containsKey("ready");
+        ready = !reportsReadiness || FrameCodec.yes(reply, "ready");
     }
 
-    /** Whether the model has a say in whether it is ready. */
-    boolean moody() {
-        return moody;
+    /** Whether the model has a method {@code is_ready}. */
+    boolean reportsReadiness() {
+        return reportsReadiness;
     }
 
-    /** What the model said last of whether it wants requests. */
+    /** The last result of {@code is_ready}; true for a model without it. */
     boolean ready() {
         return ready;
     }
 
-    /** Asks it, unless it has been asked and has not answered yet. */
-    void askReadiness() {
-        if (moody && !dead.get() && !finishing && asked.compareAndSet(false, true)) {
+    /** Requests the model's readiness, unless a request is in progress. */
+    void requestReadiness() {
+        if (reportsReadiness && !dead.get() && !finishing && readinessPending.compareAndSet(false, true)) {
             JsonWriter json = new JsonWriter(32);
-            send(Frames.framed(json.beginObject().name("t").value("ready").endObject()), false);
+            send(FrameCodec.framed(json.beginObject().name("t").value("ready").endObject()), false);
         }
     }
 
     // ------------------------------------------------------------------ requests
 
-    /** Runs the model; every request has ended when this returns, those of a decoupled model end when they like. */
+    /**
+     * Runs the model on a batch. All requests have ended when this returns, except those of a decoupled model, which
+     * end later, when the model sends their final response.
+     */
     void execute(List<ModelRequest> requests) {
         Run run = new Run(1 + (decoupled ? 0 : requests.size()));
         List<Long> mine = new ArrayList<>(requests.size());
@@ -278,7 +298,7 @@ final class Worker {
                 mine.forEach(k -> end(k, o -> o.fail(e)));
                 throw e;
             }
-            open.put(key, new OpenRequest(request, chunks, ends));
+            open.put(key, new PendingRequest(request, chunks, ends));
             mine.add(key);
         }
         json.endArray().endObject();
@@ -287,12 +307,17 @@ final class Worker {
             mine.forEach(k -> end(k, o -> o.fail(death.join())));
             return;
         }
-        send(Frames.framed(json), true);
+        send(FrameCodec.framed(json), true);
         await(run, mine);
         running = null;
     }
 
-    /** Answers on this thread what execute returns; the rest ends on the reading one. */
+    /**
+     * Waits for the end of the run. The responses that the model's execute returned are completed here, on the
+     * instance's thread, so that the reader thread stays free; those through response senders are completed on the
+     * reader thread. The waits have a time limit, because the end of the worker does not notify
+     * them.
+     */
     private void await(Run run, List<Long> mine) {
         boolean interrupted = false;
         while (true) {
@@ -328,7 +353,7 @@ final class Worker {
         InferenceRequest request = r.request();
         json.beginObject().name("k").value(key).name("i").beginArray();
         for (Tensor t : request.inputs()) {
-            place(json, t, chunks);
+            writeTensor(json, t, chunks);
         }
         json.endArray().name("o").beginArray();
         r.outputs().forEach(json::value);
@@ -338,7 +363,7 @@ final class Worker {
         }
         if (!request.parameters().isEmpty()) {
             json.name("p");
-            Frames.write(json, request.parameters());
+            FrameCodec.write(json, request.parameters());
         }
         long micros = request.options().timeoutNanos() / 1000;
         if (micros > 0) {
@@ -358,9 +383,9 @@ final class Worker {
         json.endObject();
     }
 
-    /** Copies a tensor to where the worker sees it and says where that is. */
-    void place(JsonWriter json, Tensor t, List<Chunk> chunks) {
-        Frames.head(json, t);
+    /** Copies a tensor to shared memory and writes its description; the chunk is added to {@code chunks}. */
+    void writeTensor(JsonWriter json, Tensor t, List<Chunk> chunks) {
+        FrameCodec.head(json, t);
         if (t.byteLength() == 0) {
             json.value(0).value(0).value(0).endArray();
             return;
@@ -368,34 +393,34 @@ final class Worker {
         Chunk chunk = arena.take(t.byteLength());
         chunks.add(chunk);
         chunk.slice(0, t.byteLength()).put(t.buffer());
-        json.value(chunk.slab()).value(chunk.at()).value(t.byteLength()).endArray();
+        json.value(chunk.segment()).value(chunk.at()).value(t.byteLength()).endArray();
     }
 
-    private void end(long key, java.util.function.Consumer<OpenRequest> how) {
-        OpenRequest o = open.remove(key);
+    private void end(long key, java.util.function.Consumer<PendingRequest> how) {
+        PendingRequest o = open.remove(key);
         if (o != null) {
             how.accept(o);
         }
     }
 
     private void done(Map<String, Object> frame) {
-        String error = Frames.string(frame, "e");
-        for (Object key : Frames.list(frame, "ks")) {
+        String error = FrameCodec.string(frame, "e");
+        for (Object key : FrameCodec.list(frame, "ks")) {
             end((Long) key, o -> o.fail(ServingException.of(ErrorCode.INTERNAL, error)));
         }
-        for (Object key : Frames.list(frame, "again")) {
+        for (Object key : FrameCodec.list(frame, "again")) {
             end((Long) key, o -> o.end(o.request()::reschedule));
         }
-        for (Object answer : Frames.list(frame, "r")) {
-            Map<String, Object> a = Frames.map(answer);
-            end(Frames.number(a, "k", 0), o -> answer(o, a, true));
+        for (Object answer : FrameCodec.list(frame, "r")) {
+            Map<String, Object> a = FrameCodec.map(answer);
+            end(FrameCodec.number(a, "k", 0), o -> answer(o, a, true));
         }
     }
 
-    /** One answer of the model to one request. */
-    private void answer(OpenRequest o, Map<String, Object> a, boolean last) {
+    /** Handles one response of the model to one request. */
+    private void answer(PendingRequest o, Map<String, Object> a, boolean last) {
         if (a.get("e") instanceof List<?> error) {
-            o.fail(Questions.failure(error));
+            o.fail(ModelCallbacks.failure(error));
             return;
         }
         if (!a.containsKey("o")) {
@@ -406,12 +431,12 @@ final class Worker {
         }
         List<Tensor> outputs;
         try {
-            outputs = peers.tensors(Frames.list(a, "o"));
+            outputs = peers.tensors(FrameCodec.list(a, "o"));
         } catch (ServingException e) {
             o.fail(ServingException.of(ErrorCode.INTERNAL, "model '" + model + "': " + e.getMessage()));
             return;
         }
-        Map<String, Object> parameters = Frames.map(a.get("p"));
+        Map<String, Object> parameters = FrameCodec.map(a.get("p"));
         if (last) {
             boolean[] taken = new boolean[1];
             o.end(() -> {
@@ -428,17 +453,17 @@ final class Worker {
         }
     }
 
-    /** An answer through a response sender. */
+    /** Handles a response that the model sent through a response sender. */
     private void respond(Map<String, Object> frame) {
-        long key = Frames.number(frame, "k", 0);
-        boolean last = Frames.yes(frame, "z");
-        OpenRequest o = open.get(key);
+        long key = FrameCodec.number(frame, "k", 0);
+        boolean last = FrameCodec.yes(frame, "z");
+        PendingRequest o = open.get(key);
         if (o == null) {
-            peers.discard(Frames.list(frame, "o"));
+            peers.discard(FrameCodec.list(frame, "o"));
             return;
         }
         if (decoupled && last && frame.containsKey("o")) {
-            // The engine takes what is last as an answer like the others, and the end for itself.
+            // The engine wants the last response and the end of the request as two calls.
             answer(o, frame, false);
             end(key, r -> r.end(r.request()::finish));
         } else if (decoupled) {
@@ -454,7 +479,7 @@ final class Worker {
     }
 
     boolean cancelled(long key) {
-        OpenRequest o = open.get(key);
+        PendingRequest o = open.get(key);
         return o == null || o.ended() || o.request().cancelled();
     }
 
@@ -462,12 +487,12 @@ final class Worker {
 
     private void announce(int number, Path file, int size) {
         JsonWriter json = new JsonWriter(128);
-        Frames.write(json, Map.of("t", "seg", "i", (long) number, "path", file.toString(), "size", (long) size));
-        // First of all: the frame that makes use of it comes behind.
-        outgoing.add(Frames.framed(json));
+        FrameCodec.write(json, Map.of("t", "seg", "i", (long) number, "path", file.toString(), "size", (long) size));
+        // Queued, not written: the frame that refers to this file is queued after it by the same thread.
+        outgoing.add(FrameCodec.framed(json));
     }
 
-    /** Tells which of the worker's chunks are free again, as part of a frame. */
+    /** Adds the worker's chunks that are free again to a frame. */
     private void writeFreed(JsonWriter json) {
         List<int[]> freed = peers.takeFreed();
         if (!freed.isEmpty()) {
@@ -485,14 +510,14 @@ final class Worker {
             json.beginObject().name("t").value("free");
             writeFreed(json);
             json.endObject();
-            send(Frames.framed(json), false);
+            send(FrameCodec.framed(json), false);
         }
     }
 
     /**
-     * Sends a frame; the order of calls is the order of frames.
+     * Sends a frame. The order of the calls is the order of the frames.
      *
-     * @param direct whether this thread may block until the worker reads
+     * @param direct whether this thread may block until the worker reads; if false, the writer thread writes it
      */
     void send(ByteBuffer frame, boolean direct) {
         outgoing.add(frame);
@@ -516,7 +541,7 @@ final class Worker {
                 }
             }
         } catch (IOException e) {
-            LOG.log(System.Logger.Level.DEBUG, label + ": writing to it failed", e);
+            LOG.log(System.Logger.Level.DEBUG, label + ": cannot write to the worker", e);
             process.kill();
         } finally {
             writing.unlock();
@@ -537,8 +562,8 @@ final class Worker {
                     }
                     in.get(body, 0, length);
                     json.reset(body, 0, length);
-                    Object frame = Frames.read(json);
-                    handle(Frames.map(Objects.requireNonNull(frame, "frame")));
+                    Object frame = FrameCodec.read(json);
+                    handle(FrameCodec.map(Objects.requireNonNull(frame, "frame")));
                 }
                 int needed = in.remaining() >= 4 ? in.getInt(in.position()) : 0;
                 if (needed < 0 || needed > MAX_FRAME) {
@@ -551,12 +576,12 @@ final class Worker {
                             .put(in.flip());
                 }
                 if (channel.read(in) < 0) {
-                    throw new EOFException("it has closed its socket");
+                    throw new EOFException("the worker has closed its socket");
                 }
             }
         } catch (IOException | RuntimeException e) {
             if (!dead.get() && !(e instanceof IOException)) {
-                LOG.log(System.Logger.Level.ERROR, label + ": it said what cannot be understood", e);
+                LOG.log(System.Logger.Level.ERROR, label + ": the worker sent an invalid frame", e);
                 process.kill();
             }
             die(null);
@@ -564,20 +589,20 @@ final class Worker {
     }
 
     private void handle(Map<String, Object> frame) {
-        for (Object place : Frames.list(frame, "f")) {
+        for (Object place : FrameCodec.list(frame, "f")) {
             List<?> p = (List<?>) place;
             Chunk chunk = arena.at(((Long) p.get(0)).intValue(), ((Long) p.get(1)).intValue());
             if (chunk != null) {
                 chunk.release();
             }
         }
-        for (Object key : Frames.list(frame, "x")) {
-            questions.drop((Long) key);
+        for (Object key : FrameCodec.list(frame, "x")) {
+            callbacks.drop((Long) key);
         }
         if (frame.get("c") instanceof List<?> counted) {
             metrics.count(counted);
         }
-        switch (Frames.string(frame, "t")) {
+        switch (FrameCodec.string(frame, "t")) {
             case "done":
                 Run run = running;
                 if (run != null) {
@@ -588,50 +613,51 @@ final class Worker {
                 }
                 break;
             case "late":
-                // Of a coroutine that has gone on after its execute.
+                // A coroutine of a decoupled model failed after its execute had returned.
                 done(frame);
                 break;
             case "resp":
                 respond(frame);
                 break;
             case "ask":
-                questions.ask(frame);
+                callbacks.ask(frame);
                 break;
             case "drop":
-                questions.drop(Frames.number(frame, "k", 0));
+                callbacks.drop(FrameCodec.number(frame, "k", 0));
                 break;
             case "cancelled":
-                questions.value(frame, cancelled(Frames.number(frame, "k", 0)));
+                callbacks.value(frame, cancelled(FrameCodec.number(frame, "k", 0)));
                 break;
             case "control":
-                questions.control(frame);
+                callbacks.control(frame);
                 break;
             case "metric":
-                questions.metric(frame);
+                callbacks.metric(frame);
                 break;
             case "counted":
-                // Said above.
+                // The updates were applied above.
                 break;
             case "ready":
-                ready = Frames.yes(frame, "v");
-                asked.set(false);
+                ready = FrameCodec.yes(frame, "v");
+                readinessPending.set(false);
                 break;
             case "seg":
-                String path = Frames.string(frame, "path");
-                peers.map((int) Frames.number(frame, "i", 0), Path.of(path), (int) Frames.number(frame, "size", 0));
+                String path = FrameCodec.string(frame, "path");
+                peers.map((int) FrameCodec.number(frame, "i", 0), Path.of(path), (int)
+                        FrameCodec.number(frame, "size", 0));
                 JsonWriter mapped = new JsonWriter(128);
-                Frames.write(mapped, Map.of("t", "mapped", "path", path));
-                send(Frames.framed(mapped), false);
+                FrameCodec.write(mapped, Map.of("t", "mapped", "path", path));
+                send(FrameCodec.framed(mapped), false);
                 break;
             case "log":
                 LOG.log(
-                        LEVELS.getOrDefault((int) Frames.number(frame, "l", 1), System.Logger.Level.INFO),
-                        label + ": " + Frames.string(frame, "m"));
+                        LEVELS.getOrDefault((int) FrameCodec.number(frame, "l", 1), System.Logger.Level.INFO),
+                        label + ": " + FrameCodec.string(frame, "m"));
                 break;
             case "hello":
                 LOG.log(
                         System.Logger.Level.DEBUG,
-                        label + ": Python " + Frames.string(frame, "python") + ", process " + process.pid());
+                        label + ": Python " + FrameCodec.string(frame, "python") + ", process " + process.pid());
                 break;
             default:
                 CompletableFuture<Map<String, Object>> waiting = reply;

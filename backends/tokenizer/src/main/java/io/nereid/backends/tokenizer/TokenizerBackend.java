@@ -17,21 +17,28 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Splits text into the tokens of a language model, as its {@code tokenizer.json} says: {@code TEXT} BYTES [1] to
- * {@code input_ids}, {@code attention_mask} and {@code token_type_ids} INT64 [tokens], the rows of a run padded to the
- * longest. A second input is the second text of a pair. Parameters:
+ * Tokenises text with the Hugging Face tokenizer in a {@code tokenizer.json}: {@code TEXT} BYTES [1] to
+ * {@code input_ids}, {@code attention_mask} and {@code token_type_ids} INT64 [tokens], with the rows of a batch padded
+ * to the longest. A second input is the second text of a pair. Model parameters:
  *
  * <ul>
- *   <li>{@code max_length}: most tokens of a row; the file's, if it has one, otherwise
+ *   <li>{@code max_length}: the maximum number of tokens in a row; by default the file's maximum, if it has one
  *   <li>{@code truncation}: {@code true}, {@code false}, {@code longest_first}, {@code only_first} or
- *       {@code only_second}; true where there is a maximum
- *   <li>{@code padding}: {@code longest}, the default, {@code max_length} or {@code false}
- *   <li>{@code pad_to_multiple_of}: pads further, so that fewer lengths occur
- *   <li>{@code pad_id}: where the file does not say which token pads
- *   <li>{@code add_special_tokens}: {@code true}, the default, or {@code false}
+ *       {@code only_second}; by default true if there is a maximum
+ *   <li>{@code padding}: {@code longest} (the default), {@code max_length} or {@code false}
+ *   <li>{@code pad_to_multiple_of}: rounds the padded length up, so that fewer different lengths occur
+ *   <li>{@code pad_id}: the id of the padding token, if the file does not define one
+ *   <li>{@code add_special_tokens}: {@code true} (the default) or {@code false}
  * </ul>
  *
- * Thread-safe; the native library is loaded on first use, under a lock. Nothing is fetched from anywhere.
+ * <p>In a model configuration:
+ *
+ * <pre>{@code
+ * backend: "tokenizer"
+ * parameters { key: "max_length" value { string_value: "512" } }
+ * }</pre>
+ *
+ * <p>Thread-safe; the native library is loaded on first use, under this object's lock. Nothing is downloaded.
  */
 public final class TokenizerBackend implements Backend {
     static final String NAME = "tokenizer";
@@ -40,7 +47,7 @@ public final class TokenizerBackend implements Backend {
     private boolean tried;
     private @Nullable String failure;
 
-    /** The backend; nothing native is loaded yet. */
+    /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public TokenizerBackend() {}
 
     @Override
@@ -58,7 +65,7 @@ public final class TokenizerBackend implements Backend {
         return List.of(FILE);
     }
 
-    /** Many a file is JSON: a tokenizer's name ends as the library's does. */
+    /** Decides by the file's name, because a tokenizer's content does not differ from other JSON in its first bytes. */
     @Override
     public boolean recognises(Path file) {
         return String.valueOf(file.getFileName()).endsWith(FILE);
@@ -89,7 +96,7 @@ public final class TokenizerBackend implements Backend {
                 NativeTokenizer.open(config.name(), config.modelFile().isEmpty() ? FILE : config.modelFile(), json);
         boolean loaded = false;
         try {
-            Padding padding =
+            PaddingStrategy padding =
                     settings.applyTo(config.name(), tokenizer, complete.inputs().size() == 2);
             TokenizerModel model = new TokenizerModel(complete, tokenizer, padding, json.length());
             loaded = true;

@@ -7,17 +7,17 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
 import io.nereid.spi.ModelConfig;
 
-/** A loaded tokenizer that all its invocations share. Thread-safe. */
+/** A loaded tokenizer, which all its instances share. Thread-safe. */
 final class TokenizerModel implements BackendModel {
     private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
 
     private final ModelConfig config;
     private final NativeTokenizer tokenizer;
-    private final Padding padding;
+    private final PaddingStrategy padding;
     private final long bytes;
 
-    /** @param bytes the file's size, which tells about how much memory the vocabulary takes */
-    TokenizerModel(ModelConfig config, NativeTokenizer tokenizer, Padding padding, long bytes) {
+    /** @param bytes the file's size, an estimate of the memory that the vocabulary takes */
+    TokenizerModel(ModelConfig config, NativeTokenizer tokenizer, PaddingStrategy padding, long bytes) {
         this.config = config;
         this.tokenizer = tokenizer;
         this.padding = padding;
@@ -28,7 +28,7 @@ final class TokenizerModel implements BackendModel {
         return tokenizer;
     }
 
-    Padding padding() {
+    PaddingStrategy padding() {
         return padding;
     }
 
@@ -44,7 +44,7 @@ final class TokenizerModel implements BackendModel {
 
     @Override
     public ModelInstance newInvocation() {
-        return new TokenizerInvocation(this);
+        return new TokenizerModelInstance(this);
     }
 
     @Override

@@ -11,7 +11,7 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What a configuration's parameters say. Immutable. */
+/** The parameters in a tokenizer's model configuration; see {@link TokenizerBackend}. Immutable. */
 record TokenizerSettings(int maxLength, String truncation, String padding, int multiple, long padId, boolean special) {
     private static final String MAX_LENGTH = "max_length";
     private static final String TRUNCATION = "truncation";
@@ -22,10 +22,10 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
     private static final List<String> KNOWN = List.of(MAX_LENGTH, TRUNCATION, PADDING, MULTIPLE, PAD_ID, SPECIAL);
     private static final int MOST = 1 << 20;
 
-    /** Names under which tokenizers have their padding token. */
+    /** Common names of padding tokens, for files that do not configure padding; the first that the vocabulary has. */
     private static final List<String> PAD_TOKENS = List.of("[PAD]", "<pad>", "<|pad|>", "<PAD>", "<|endoftext|>");
 
-    /** @throws ServingException INVALID_ARGUMENT for a parameter that is unknown or wrong */
+    /** @throws ServingException INVALID_ARGUMENT for an unknown parameter or an invalid value */
     static TokenizerSettings read(ModelConfig config) {
         Map<String, String> p = config.parameters();
         for (String key : p.keySet()) {
@@ -64,7 +64,7 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Rejected below.
         }
         throw wrong(config, key, "a whole number from " + least + " to " + most);
     }
@@ -77,15 +77,15 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
     }
 
     /**
-     * Sets a fresh tokenizer up. It never pads by itself: rows are padded to the longest of their run, which it does not
-     * know.
+     * Configures truncation of a new tokenizer and returns the padding. The tokenizer itself does not pad, because it
+     * encodes one row at a time and does not know the longest row of the batch.
      *
-     * @throws ServingException INVALID_ARGUMENT when the parameters ask for what the tokenizer cannot do
+     * @throws ServingException INVALID_ARGUMENT when the tokenizer does not support the parameters
      */
-    Padding applyTo(String model, NativeTokenizer tokenizer, boolean pairs) {
+    PaddingStrategy applyTo(String model, NativeTokenizer tokenizer, boolean pairs) {
         int length = maxLength > 0 ? maxLength : tokenizer.maxLength();
         String second = pairs ? "" : null;
-        Padding pads = padding(tokenizer, second);
+        PaddingStrategy pads = padding(tokenizer, second);
         tokenizer.neverPad();
         boolean truncate = truncation.isEmpty() ? length > 0 : !truncation.equals("false");
         int marks = tokenizer.encode("", second, special).ids().length;
@@ -113,10 +113,13 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
         return pads.to(padding.equals("false") ? -1 : padding.equals("max_length") ? length : 0);
     }
 
-    /** The padding token and its side, which show in the padding of an empty text, if the file says anything of them. */
-    private Padding padding(NativeTokenizer tokenizer, @Nullable String second) {
+    /**
+     * The padding token and side that the file configures. The native library does not report them, so an empty text is
+     * padded by one token and the result is inspected.
+     */
+    private PaddingStrategy padding(NativeTokenizer tokenizer, @Nullable String second) {
         if (!tokenizer.pads()) {
-            return new Padding(0, multiple, false, padId < 0 ? knownPad(tokenizer) : padId, 0, special);
+            return new PaddingStrategy(0, multiple, false, padId < 0 ? knownPad(tokenizer) : padId, 0, special);
         }
         int marks = (int)
                 Arrays.stream(tokenizer.encode("", second, special).mask()).sum();
@@ -124,7 +127,8 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
         NativeTokenizer.Tokens padded = tokenizer.encode("", second, special);
         boolean left = marks > 0 && padded.mask()[0] == 0;
         int at = left ? 0 : padded.ids().length - 1;
-        return new Padding(0, multiple, left, padId < 0 ? padded.ids()[at] : padId, padded.types()[at], special);
+        return new PaddingStrategy(
+                0, multiple, left, padId < 0 ? padded.ids()[at] : padId, padded.types()[at], special);
     }
 
     private static long knownPad(NativeTokenizer tokenizer) {

@@ -13,19 +13,19 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * String tensors between our bytes and the engine's {@link String}s. Immutable.
+ * Converts string tensors between length-prefixed bytes and ONNX Runtime's {@link String}s. Immutable.
  *
- * <p>The engine's Java interface passes strings as modified UTF-8, which changes NUL and every character outside the
- * Basic Multilingual Plane on the way in. Such inputs are refused rather than changed. On the way out such characters
- * arrive damaged beyond repair; a result that shows it is refused, too.
+ * <p>ONNX Runtime's Java API passes strings as modified UTF-8, which changes NUL and every character outside the Basic
+ * Multilingual Plane on the way in. Such inputs are rejected rather than changed. On the way out such characters are
+ * damaged beyond repair; a result that shows the damage is rejected, too.
  */
-final class StringElements {
-    private StringElements() {}
+final class StringTensors {
+    private StringTensors() {}
 
     /**
-     * The elements of a BYTES tensor.
+     * Decodes the elements of a BYTES tensor.
      *
-     * @throws ServingException INVALID_ARGUMENT for bytes that do not match the shape or that the engine would change
+     * @throws ServingException INVALID_ARGUMENT for bytes that do not match the shape or that ONNX Runtime would change
      */
     static String[] decode(Tensor tensor) {
         ByteBuffer bytes = tensor.buffer();
@@ -69,13 +69,13 @@ final class StringElements {
         if (!found.isEmpty()) {
             throw ServingException.invalidArgument(
                     "element " + index + " of input '" + input + "' has " + found
-                            + ", which ONNX Runtime's Java interface would change",
+                            + ", which ONNX Runtime's Java API would change",
                     "send text of the Basic Multilingual Plane in UTF-8");
         }
         return text;
     }
 
-    /** A BYTES tensor of these elements. */
+    /** Encodes the elements as a BYTES tensor. */
     static Tensor encode(String name, Shape shape, String[] elements) {
         byte[][] encoded = new byte[elements.length][];
         long size = 0;
@@ -98,8 +98,9 @@ final class StringElements {
     }
 
     /**
-     * Refuses what is left of a character beyond U+FFFF. Where nothing of the text follows it, a lone U+00F0 to U+00F4 is
-     * all that the interface leaves, and that cannot be told from the letter.
+     * Rejects the remains of a character beyond U+FFFF: the first byte of its four-byte sequence, read as Latin-1,
+     * before another one of its bytes. At the end of a text only a lone U+00F0 to U+00F4 remains, which looks like the
+     * letter and is not detected.
      */
     private static String whole(String output, int index, String text) {
         for (int i = 0; i + 1 < text.length(); i++) {
@@ -110,8 +111,8 @@ final class StringElements {
                         ErrorCode.UNIMPLEMENTED,
                         "element " + index + " of output '" + output
                                 + "' has a character beyond U+FFFF, such as an emoji, "
-                                + "which ONNX Runtime's Java interface cannot hand over",
-                        "let the model give numbers or text of the Basic Multilingual Plane");
+                                + "which ONNX Runtime's Java API cannot return",
+                        "change the model to return numbers or text of the Basic Multilingual Plane");
             }
         }
         return text;

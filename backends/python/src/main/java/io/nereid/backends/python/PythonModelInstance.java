@@ -18,17 +18,21 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An instance of a model: a worker, and another one when it has died, at once for the first time and after a growing
- * pause when it dies again soon. Thread-safe as {@link ModelInstance} asks for.
+ * One instance of a Python model: a worker process, which is replaced when it dies. The first replacement starts at
+ * once; if workers keep dying within 30 seconds of their start, the pause doubles from 0.5 to 30 seconds. Requests that
+ * arrive in a pause fail with UNAVAILABLE; requests that arrive while a worker starts wait for it.
+ *
+ * <p>The engine calls {@link #execute} on one thread at a time. Deaths and restarts come from other threads; this
+ * object's lock guards {@code current} and the restart state.
  */
-final class PythonInvocation implements ModelInstance {
+final class PythonModelInstance implements ModelInstance {
     private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final long FIRST_PAUSE_MILLIS = 500;
     private static final long LONGEST_PAUSE_MILLIS = 30_000;
 
     private final PythonModel model;
-    private final int seat;
+    private final int index;
     private CompletableFuture<Worker> current;
     private long startedAt;
     private long pausedUntil;
@@ -36,9 +40,9 @@ final class PythonInvocation implements ModelInstance {
     private @Nullable ServingException lastFailure;
     private boolean closed;
 
-    PythonInvocation(PythonModel model, int seat, Worker first) {
+    PythonModelInstance(PythonModel model, int index, Worker first) {
         this.model = model;
-        this.seat = seat;
+        this.index = index;
         this.current = CompletableFuture.completedFuture(first);
         this.startedAt = now();
         watch(first);
@@ -58,7 +62,7 @@ final class PythonInvocation implements ModelInstance {
         }
     }
 
-    /** Starts another worker, now or after a pause. */
+    /** Schedules the start of another worker, now or after a pause. */
     private synchronized void restart(ServingException reason) {
         if (closed || model.closed()) {
             return;
@@ -82,7 +86,7 @@ final class PythonInvocation implements ModelInstance {
             synchronized (this) {
                 startedAt = now();
             }
-            Worker worker = model.start(seat);
+            Worker worker = model.start(index);
             boolean late;
             synchronized (this) {
                 startedAt = now();
@@ -95,19 +99,19 @@ final class PythonInvocation implements ModelInstance {
                 watch(worker);
                 LOG.log(
                         System.Logger.Level.INFO,
-                        model.config().name() + "_" + seat + ": started again as process " + worker.pid());
+                        model.config().name() + "_" + index + ": restarted as process " + worker.pid());
             }
         } catch (RuntimeException e) {
             ServingException reason = ServingException.from(e);
             LOG.log(
                     System.Logger.Level.ERROR,
-                    model.config().name() + "_" + seat + ": could not be started again: " + reason.describe());
+                    model.config().name() + "_" + index + ": cannot be restarted: " + reason.describe());
             next.completeExceptionally(reason);
             restart(reason);
         }
     }
 
-    /** The worker, which may still have to start. */
+    /** The current worker; waits for one that is starting. */
     private Worker worker() {
         CompletableFuture<Worker> future;
         long wait;
@@ -142,7 +146,7 @@ final class PythonInvocation implements ModelInstance {
     public void execute(List<ModelRequest> requests) {
         Worker worker = worker();
         if (!worker.alive()) {
-            // It died a moment ago: these requests have not been touched.
+            // It died since the last batch. These requests have not been sent, so they can go to the next worker.
             worker.death().join();
             worker = worker();
         }
@@ -154,7 +158,7 @@ final class PythonInvocation implements ModelInstance {
         throw new UnsupportedOperationException("Python models take requests");
     }
 
-    /** Models ask whether a request is cancelled. */
+    /** Does nothing: a Python model checks itself whether a request is cancelled ({@code request.is_cancelled()}). */
     @Override
     public void cancel() {}
 
@@ -168,6 +172,6 @@ final class PythonInvocation implements ModelInstance {
         if (worker != null) {
             worker.finish();
         }
-        model.left(seat);
+        model.releaseIndex(index);
     }
 }

@@ -16,18 +16,21 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Frames as trees: Map, List, String, Long, Double, Boolean; what is null is left out. Stateless. */
-final class Frames {
-    private Frames() {}
+/**
+ * Encodes and decodes the frames between server and worker: 4 bytes of length (little-endian), then a JSON object. In
+ * Java a frame is a tree of Map, List, String, Long, Double and Boolean; null values are left out. Stateless.
+ */
+final class FrameCodec {
+    private FrameCodec() {}
 
-    /** The frame of a body, behind its length. */
+    /** Puts the length before a frame's body. */
     static ByteBuffer framed(JsonWriter body) {
         ByteBuffer frame = ByteBuffer.allocate(4 + body.length()).order(ByteOrder.LITTLE_ENDIAN);
         return frame.putInt(body.length()).put(body.array(), 0, body.length()).flip();
     }
 
     /**
-     * Writes a tree.
+     * Writes a tree as JSON.
      *
      * @param value Map, List, String, Boolean, Integer, Long or Double
      */
@@ -54,14 +57,17 @@ final class Frames {
         }
     }
 
-    /** As text. */
+    /** The tree as JSON text. */
     static String text(Map<String, Object> tree) {
         JsonWriter json = new JsonWriter(1024);
         write(json, tree);
         return new String(json.array(), 0, json.length(), java.nio.charset.StandardCharsets.UTF_8);
     }
 
-    /** Begins a tensor's description: its name, type and shape; where it lies must follow, and the end of the array. */
+    /**
+     * Begins a tensor's description: its name, type and shape. The caller adds the location (file, offset, length) and
+     * ends the array.
+     */
     static void head(JsonWriter json, Tensor t) {
         json.beginArray().value(t.name()).value(t.dataType().name()).beginArray();
         Shape shape = t.shape();
@@ -71,7 +77,7 @@ final class Frames {
         json.endArray();
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for what is no JSON */
+    /** @throws ServingException INVALID_ARGUMENT for invalid JSON */
     static @Nullable Object read(JsonReader json) {
         JsonToken token = json.peek();
         switch (token) {

@@ -3,21 +3,24 @@
 package io.nereid.backends.python;
 
 import io.nereid.backend.ModelRequest;
-import io.nereid.backends.python.Arena.Chunk;
+import io.nereid.backends.python.SharedMemoryArena.Chunk;
 import io.nereid.base.ServingException;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A request that a worker has, and the memory of its inputs. Thread-safe: it ends once. */
-final class OpenRequest {
+/**
+ * A request that a worker is processing, with the chunks of shared memory that hold its inputs. Thread-safe: several
+ * threads may try to end it, and only the first one does.
+ */
+final class PendingRequest {
     private final ModelRequest request;
     private final List<Chunk> inputs;
     private final CountDownLatch ends;
     private final AtomicBoolean ended = new AtomicBoolean();
 
     /** @param ends counted down at the end */
-    OpenRequest(ModelRequest request, List<Chunk> inputs, CountDownLatch ends) {
+    PendingRequest(ModelRequest request, List<Chunk> inputs, CountDownLatch ends) {
         this.request = request;
         this.inputs = inputs;
         this.ends = ends;
@@ -31,7 +34,7 @@ final class OpenRequest {
         return ended.get();
     }
 
-    /** Ends it with what {@code how} does, unless it has ended before. */
+    /** Runs {@code how} and releases the inputs, unless the request has ended before. */
     void end(Runnable how) {
         if (ended.compareAndSet(false, true)) {
             try {

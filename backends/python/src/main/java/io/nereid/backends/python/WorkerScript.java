@@ -13,22 +13,22 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32;
 
-/** Our side of a worker, as files that an interpreter can run. Stateless. */
-final class WorkerProgram {
+/** The worker's Python files, extracted from the jar so that an interpreter can run them. Stateless. */
+final class WorkerScript {
     static final String MAIN = "nereid_worker.py";
     private static final List<String> FILES = List.of(MAIN, "triton_python_backend_utils.py");
 
-    private WorkerProgram() {}
+    private WorkerScript() {}
 
-    /** The script to run; extracted once into a directory that is named after the contents. */
+    /** Returns the script to run, extracted once to a directory whose name has the checksum of the contents. */
     static Path extracted(Path scratch) {
         try {
             byte[][] contents = new byte[FILES.size()][];
             CRC32 sum = new CRC32();
             for (int i = 0; i < contents.length; i++) {
-                try (InputStream in = WorkerProgram.class.getResourceAsStream(FILES.get(i))) {
+                try (InputStream in = WorkerScript.class.getResourceAsStream(FILES.get(i))) {
                     if (in == null) {
-                        throw new IOException(FILES.get(i) + " is missing in the program");
+                        throw new IOException(FILES.get(i) + " is missing in the jar");
                     }
                     contents[i] = in.readAllBytes();
                 }
@@ -48,8 +48,8 @@ final class WorkerProgram {
         } catch (IOException e) {
             throw ServingException.wrap(
                     ErrorCode.FAILED_PRECONDITION,
-                    "the Python worker's program cannot be written to " + scratch + ": " + e.getMessage(),
-                    "let the server write there, or set XDG_CACHE_HOME to another directory",
+                    "the Python worker's files cannot be written to " + scratch + ": " + e.getMessage(),
+                    "allow the server to write there, or set XDG_CACHE_HOME to another directory",
                     e);
         }
     }

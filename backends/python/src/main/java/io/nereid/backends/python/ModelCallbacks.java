@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
-import io.nereid.backends.python.Arena.Chunk;
+import io.nereid.backends.python.SharedMemoryArena.Chunk;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -28,9 +28,13 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/** What a model asks the server: other models' answers, and to load and unload them. Thread-safe. */
-final class Questions {
-    /** Codes of a TritonError by number. */
+/**
+ * The calls that a Python model makes to the server: inference on other models (Triton's business logic scripting),
+ * model control, and custom metrics. Calls arrive on the worker's reader thread and never block it; replies are sent
+ * when they are available, on the thread that has them. Thread-safe.
+ */
+final class ModelCallbacks {
+    /** The error codes by the numbers of {@code pb_utils.TritonError}. */
     private static final List<ErrorCode> CODES = List.of(
             ErrorCode.UNKNOWN,
             ErrorCode.INTERNAL,
@@ -45,15 +49,15 @@ final class Questions {
     private final @Nullable InferenceEngine engine;
     private final @Nullable ModelControl control;
     private final CustomMetrics metrics;
-    private final PeerSlabs peers;
-    private final Map<Long, Question> open = new ConcurrentHashMap<>();
+    private final WorkerSegments peers;
+    private final Map<Long, ModelCall> open = new ConcurrentHashMap<>();
 
-    Questions(
+    ModelCallbacks(
             Worker worker,
             @Nullable InferenceEngine engine,
             @Nullable ModelControl control,
             CustomMetrics metrics,
-            PeerSlabs peers) {
+            WorkerSegments peers) {
         this.worker = worker;
         this.engine = engine;
         this.control = control;
@@ -61,13 +65,13 @@ final class Questions {
         this.peers = peers;
     }
 
-    /** What {@code [code, message]} of a model says. */
+    /** Converts a model's error {@code [code, message]}. */
     static ServingException failure(List<?> error) {
         int code = error.get(0) instanceof Long l && l >= 0 && l < CODES.size() ? l.intValue() : 1;
         return ServingException.of(CODES.get(code), String.valueOf(error.get(1)));
     }
 
-    /** The number of a code, or that of the nearest. */
+    /** The TritonError number of a code, or that of the most similar code. */
     private static int number(ErrorCode code) {
         int i = CODES.indexOf(code);
         return switch (code) {
@@ -77,64 +81,65 @@ final class Questions {
         };
     }
 
-    /** A request to another model. */
+    /** Sends a request to another model. */
     void ask(Map<String, Object> frame) {
-        long key = Frames.number(frame, "k", 0);
-        Question question = new Question(key);
-        open.put(key, question);
+        long key = FrameCodec.number(frame, "k", 0);
+        ModelCall modelCall = new ModelCall(key);
+        open.put(key, modelCall);
         List<Tensor> inputs;
         try {
-            inputs = peers.tensors(Frames.list(frame, "i"));
+            inputs = peers.tensors(FrameCodec.list(frame, "i"));
         } catch (ServingException e) {
-            question.fail(e);
+            modelCall.fail(e);
             return;
         }
         if (engine == null) {
             Tensor.closeAll(inputs);
-            question.fail(ServingException.of(ErrorCode.FAILED_PRECONDITION, "there is no server around this model"));
+            modelCall.fail(ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION, "this model runs without a server, so it cannot call other models"));
             return;
         }
         long now = Clock.system().nanos();
-        long nanos = Frames.number(frame, "s", 0) * 1000;
-        long version = Frames.number(frame, "v", -1);
+        long nanos = FrameCodec.number(frame, "s", 0) * 1000;
+        long version = FrameCodec.number(frame, "v", -1);
         List<RequestedOutput> outputs = new ArrayList<>();
-        for (Object name : Frames.list(frame, "o")) {
+        for (Object name : FrameCodec.list(frame, "o")) {
             outputs.add(new RequestedOutput(name.toString(), 0));
         }
         Object correlation = frame.get("c");
         boolean alone = correlation == null || correlation.equals(0L) || correlation.equals("");
-        long flags = Frames.number(frame, "g", 0);
+        long flags = FrameCodec.number(frame, "g", 0);
         Sequence sequence =
                 alone || correlation == null ? null : new Sequence(correlation, (flags & 1) != 0, (flags & 2) != 0);
         InferenceRequest request = new InferenceRequest(
-                new ModelRef(Frames.string(frame, "m"), version < 0 ? ModelRef.ANY : version, null),
-                Frames.string(frame, "id"),
+                new ModelRef(FrameCodec.string(frame, "m"), version < 0 ? ModelRef.ANY : version, null),
+                FrameCodec.string(frame, "id"),
                 inputs,
                 outputs,
-                Frames.map(frame.get("p")),
+                FrameCodec.map(frame.get("p")),
                 nanos > 0 ? now + nanos : Long.MAX_VALUE,
                 now,
                 new Options(0, nanos, sequence, null));
-        question.begun(engine.infer(request, question));
+        modelCall.begun(engine.infer(request, modelCall));
     }
 
-    /** The model does not want an answer any more. */
+    /** Cancels a request to another model. */
     void drop(long key) {
-        Question question = open.get(key);
-        if (question != null) {
-            question.cancel();
+        ModelCall modelCall = open.get(key);
+        if (modelCall != null) {
+            modelCall.cancel();
         }
     }
 
     void close() {
-        open.values().forEach(Question::cancel);
+        open.values().forEach(ModelCall::cancel);
         open.clear();
     }
 
-    /** The value that was asked for. */
+    /** Replies to a call with a boolean. */
     void value(Map<String, Object> frame, boolean value) {
         JsonWriter json = begun(frame);
-        worker.send(Frames.framed(json.name("v").value(value).endObject()), true);
+        worker.send(FrameCodec.framed(json.name("v").value(value).endObject()), true);
     }
 
     private static JsonWriter begun(Map<String, Object> frame) {
@@ -143,43 +148,44 @@ final class Questions {
                 .name("t")
                 .value("value")
                 .name("n")
-                .value(Frames.number(frame, "n", 0));
+                .value(FrameCodec.number(frame, "n", 0));
     }
 
-    /** A question about what the model counts. */
+    /** Handles a call about custom metrics. */
     void metric(Map<String, Object> frame) {
         try {
-            double answer = metrics.tell(frame);
-            worker.send(Frames.framed(begun(frame).name("v").value(answer).endObject()), true);
+            double answer = metrics.handle(frame);
+            worker.send(FrameCodec.framed(begun(frame).name("v").value(answer).endObject()), true);
         } catch (ServingException e) {
             failed(frame, e);
         }
     }
 
-    /** Loading, unloading, and whether a model is ready. */
+    /** Handles a model-control call: load, unload, or whether a model is ready. */
     void control(Map<String, Object> frame) {
         try {
             if (control == null) {
-                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "there is no server around this model");
+                throw ServingException.of(
+                        ErrorCode.FAILED_PRECONDITION, "this model runs without a server, so it cannot control models");
             }
-            String model = Frames.string(frame, "m");
-            switch (Frames.string(frame, "op")) {
+            String model = FrameCodec.string(frame, "m");
+            switch (FrameCodec.string(frame, "op")) {
                 case "ready":
-                    value(frame, ready(control, model, Frames.string(frame, "version")));
+                    value(frame, ready(control, model, FrameCodec.string(frame, "version")));
                     break;
                 case "load":
                     Map<String, byte[]> files = new HashMap<>();
-                    Frames.map(frame.get("files"))
+                    FrameCodec.map(frame.get("files"))
                             .forEach((path, text) -> files.put(
                                     path.startsWith("file:") ? path.substring(5) : path,
                                     Base64.getDecoder().decode(text.toString())));
-                    String config = Frames.string(frame, "config");
+                    String config = FrameCodec.string(frame, "config");
                     then(
                             frame,
                             control.load(model, new ModelControl.LoadOptions(config.isEmpty() ? null : config, files)));
                     break;
                 default:
-                    then(frame, control.unload(model, Frames.yes(frame, "dependents")));
+                    then(frame, control.unload(model, FrameCodec.yes(frame, "dependents")));
             }
         } catch (RuntimeException e) {
             failed(frame, ServingException.from(e));
@@ -193,7 +199,7 @@ final class Questions {
         } catch (ServingException e) {
             return false;
         } catch (NumberFormatException e) {
-            throw ServingException.invalidArgument("version '" + version + "' is no number");
+            throw ServingException.invalidArgument("version '" + version + "' is not a number");
         }
     }
 
@@ -218,17 +224,19 @@ final class Questions {
                 .value(e.describe())
                 .endArray()
                 .endObject();
-        worker.send(Frames.framed(json), true);
+        worker.send(FrameCodec.framed(json), true);
     }
 
-    /** A request under way to another model, whose answers go to the worker. */
-    private final class Question implements ResponseSink {
+    /**
+     * A request to another model in progress; its responses are sent to the worker. Its lock guards call and cancelled.
+     */
+    private final class ModelCall implements ResponseSink {
         private final long key;
         private int answers;
         private InferenceEngine.@Nullable Call call;
         private boolean cancelled;
 
-        Question(long key) {
+        ModelCall(long key) {
             this.key = key;
         }
 
@@ -269,12 +277,12 @@ final class Questions {
                 if (!response.outputs().isEmpty() || !last) {
                     json.name("o").beginArray();
                     for (Tensor t : response.outputs()) {
-                        worker.place(json, t, chunks);
+                        worker.writeTensor(json, t, chunks);
                     }
                     json.endArray();
                     if (!response.parameters().isEmpty()) {
                         json.name("p");
-                        Frames.write(json, response.parameters());
+                        FrameCodec.write(json, response.parameters());
                     }
                 }
                 send(json, last);
@@ -307,8 +315,9 @@ final class Questions {
             if (last) {
                 open.remove(key);
             }
-            ByteBuffer frame = Frames.framed(json.endObject());
-            // The model waits for the first one, and reads while it does; it may be slow to take the others.
+            ByteBuffer frame = FrameCodec.framed(json.endObject());
+            // A model that waits for a single response reads its socket while it waits, so this thread may write it. It
+            // may read the responses of a decoupled call slowly, so those go through the writer thread.
             worker.send(frame, answers++ == 0 && last);
         }
     }

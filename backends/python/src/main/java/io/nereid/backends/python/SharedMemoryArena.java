@@ -20,46 +20,53 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Gives out stretches of memory that one worker sees. Sizes are rounded to one of a few, and what comes back is given out
- * again, the last first, while its pages are warm. Thread-safe, by its lock.
+ * The server's allocator of shared memory for one worker: requests' inputs are copied into its chunks. The memory is a
+ * list of mapped files ({@link SharedMemorySegment}) that only grows while the worker lives; a chunk is a range of one file.
+ *
+ * <p>Sizes are rounded up to size classes (at most a quarter more), each with a free list. A freed chunk goes to the
+ * front of its list, so that the next request gets pages that are still in the processor's cache. Chunks are never
+ * merged: the sizes of a model's inputs repeat. Thread-safe: its own lock guards the lists, a chunk's count is atomic.
  */
-final class Arena {
+final class SharedMemoryArena {
     private static final int BLOCK = 64;
     private static final int PAGE = 4096;
 
     private final PythonSettings settings;
     private final Announcer announcer;
     private final Map<Integer, Deque<Chunk>> free = new HashMap<>();
-    private final Map<Long, Chunk> byPlace = new HashMap<>();
-    private final List<Slab> slabs = new ArrayList<>();
+    private final Map<Long, Chunk> byKey = new HashMap<>();
+    private final List<SharedMemorySegment> segments = new ArrayList<>();
     private int used;
     private boolean closed;
 
-    /** Tells the worker of a file, before anything that lies in it. */
+    /** Sends the worker the name of a new file, before any frame that refers to memory in it. */
     interface Announcer {
         void announce(int number, Path file, int size);
     }
 
-    Arena(PythonSettings settings, Announcer announcer) {
+    SharedMemoryArena(PythonSettings settings, Announcer announcer) {
         this.settings = settings;
         this.announcer = announcer;
     }
 
-    /** A stretch of a slab with a count of owners. */
+    /**
+     * A range of a file with a count of owners: the request that it was allocated for, and every response tensor that
+     * the model returned from its input memory. The last owner's release puts the chunk on the free list.
+     */
     final class Chunk {
-        private final Slab slab;
+        private final SharedMemorySegment segment;
         private final int at;
         private final int size;
         private final AtomicInteger owners = new AtomicInteger();
 
-        Chunk(Slab slab, int at, int size) {
-            this.slab = slab;
+        Chunk(SharedMemorySegment segment, int at, int size) {
+            this.segment = segment;
             this.at = at;
             this.size = size;
         }
 
-        int slab() {
-            return slab.number();
+        int segment() {
+            return segment.number();
         }
 
         int at() {
@@ -70,10 +77,12 @@ final class Arena {
             if (from < 0 || length < 0 || from > size - length) {
                 throw new IndexOutOfBoundsException("bytes " + from + " to " + (from + length) + " of " + size);
             }
-            return slab.slice(at + from, length);
+            return segment.slice(at + from, length);
         }
 
-        /** One more owner, unless there is none any more. */
+        /**
+         * Adds an owner; false when the last owner has released the chunk, so that it may be in use by another request.
+         */
         boolean retain() {
             int now = owners.get();
             while (now > 0) {
@@ -88,55 +97,60 @@ final class Arena {
         void release() {
             if (owners.decrementAndGet() == 0) {
                 give(this);
-                slab.release();
+                segment.release();
             }
         }
     }
 
+    /** The size class: multiples of 64 bytes up to 256, above that four steps per power of two. */
     static int rounded(int size) {
         int step = size <= 4 * BLOCK ? BLOCK : Math.max(BLOCK, Integer.highestOneBit(size - 1) >> 2);
         return (size + step - 1) / step * step;
     }
 
     /**
-     * A chunk with one owner.
+     * Allocates a chunk with one owner.
      *
      * @param size above 0
-     * @throws ServingException RESOURCE_EXHAUSTED when there is no room for another file
+     * @throws ServingException RESOURCE_EXHAUSTED when there is not enough space for another file
      */
     synchronized Chunk take(int size) {
         int rounded = rounded(size);
         Deque<Chunk> known = free.get(rounded);
         Chunk chunk = known == null ? null : known.pollFirst();
         if (chunk == null) {
-            Slab last = slabs.isEmpty() ? null : slabs.get(slabs.size() - 1);
+            SharedMemorySegment last = segments.isEmpty() ? null : segments.get(segments.size() - 1);
             if (last == null || rounded > last.size() - used) {
                 last = grow(rounded);
             }
             chunk = new Chunk(last, used, rounded);
-            byPlace.put(place(last.number(), used), chunk);
+            byKey.put(key(last.number(), used), chunk);
             used += rounded;
         }
-        chunk.slab.retain();
+        chunk.segment.retain();
         chunk.owners.set(1);
         return chunk;
     }
 
-    /** The chunk at a place, or null. */
-    synchronized @Nullable Chunk at(int slab, int at) {
-        return byPlace.get(place(slab, at));
+    /** The chunk that begins at this position of this file, or null. */
+    synchronized @Nullable Chunk at(int segment, int at) {
+        return byKey.get(key(segment, at));
     }
 
-    private static long place(int slab, int at) {
-        return (long) slab << 32 | at;
+    private static long key(int segment, int at) {
+        return (long) segment << 32 | at;
     }
 
     private synchronized void give(Chunk chunk) {
         free.computeIfAbsent(chunk.size, s -> new ArrayDeque<>()).addFirst(chunk);
     }
 
-    private Slab grow(int least) {
-        int wanted = slabs.isEmpty() ? settings.initialBytes() : settings.growthBytes();
+    /**
+     * Creates another file. The free space is checked first, because a write to a mapping of a full file system
+     * fails with SIGBUS instead of an exception that could be handled.
+     */
+    private SharedMemorySegment grow(int least) {
+        int wanted = segments.isEmpty() ? settings.initialBytes() : settings.growthBytes();
         int size = Math.max(wanted, (int) Math.min(Integer.MAX_VALUE - PAGE, (least + PAGE - 1L) / PAGE * PAGE));
         if (closed) {
             throw ServingException.of(ErrorCode.UNAVAILABLE, "the Python process has ended");
@@ -149,36 +163,36 @@ final class Arena {
                     continue;
                 }
                 Path path = Files.createTempFile(directory, settings.prefix(), "");
-                Slab slab;
+                SharedMemorySegment segment;
                 try {
-                    slab = new Slab(
-                            slabs.size(),
+                    segment = new SharedMemorySegment(
+                            segments.size(),
                             FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE),
                             size);
                 } catch (IOException e) {
                     Files.deleteIfExists(path);
                     throw e;
                 }
-                slabs.add(slab);
+                segments.add(segment);
                 used = 0;
-                announcer.announce(slab.number(), path, size);
-                return slab;
+                announcer.announce(segment.number(), path, size);
+                return segment;
             } catch (IOException e) {
                 problem = e;
             }
         }
         throw ServingException.of(
                 ErrorCode.RESOURCE_EXHAUSTED,
-                "no room for " + size + " bytes of tensors for a Python model: "
+                "not enough shared memory for " + size + " bytes of tensors of a Python model: "
                         + (problem == null ? "no directory" : problem.getMessage()),
                 "make /dev/shm larger (docker run --shm-size)");
     }
 
-    /** The worker sees nothing any more. */
+    /** The worker has ended: releases the files, each of which stays as long as a tensor refers to it. */
     synchronized void close() {
         if (!closed) {
             closed = true;
-            slabs.forEach(Slab::release);
+            segments.forEach(SharedMemorySegment::release);
         }
     }
 }

@@ -11,15 +11,27 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Knows an output's shape before the run, where that is certain: every dimension is fixed or has the name of an input's
- * dimension, or the same input shapes gave the same output shape twice before. Thread-safe.
+ * Predicts the shape of an output before the run, so that its memory can be allocated before the run. A shape is
+ * predicted only where
+ *
+ * <ul>
+ *   <li>every dimension is fixed or has the symbolic name of an input's dimension, or
+ *   <li>the same input shapes gave the same output shape in two earlier runs.
+ * </ul>
+ *
+ * <p>A wrong prediction costs a repeated run (see {@link OnnxModelInstance}), never a wrong result: ONNX Runtime compares
+ * the shape before it writes. Thread-safe: updates of {@code observed} may race, and the loser's observation is lost,
+ * which delays a prediction by one run.
  */
-final class OutputPlan {
+final class OutputShapes {
     private static final int MAX_OBSERVED = 64;
 
-    private final Port port;
+    private final TensorBinding port;
     private final boolean vector;
-    /** For each dimension: where its size is found, as {@code input << 8 | dimension}, or -1 when it is fixed. */
+    /**
+     * For each dimension: the input dimension that has the same name, as {@code input << 8 | dimension}, or -1 when it
+     * is fixed. Null when some dimension has neither.
+     */
     private final int @Nullable [] sources;
 
     private final Map<List<Shape>, Seen> observed = new ConcurrentHashMap<>();
@@ -27,16 +39,16 @@ final class OutputPlan {
 
     private record Seen(Shape shape, boolean confirmed) {}
 
-    private OutputPlan(Port port, boolean vector, int @Nullable [] sources) {
+    private OutputShapes(TensorBinding port, boolean vector, int @Nullable [] sources) {
         this.port = port;
         this.vector = vector;
         this.sources = sources;
         this.observing = port.dataType() != DataType.BYTES && port.mapKeys() == null;
     }
 
-    static OutputPlan of(Port port, List<Port> inputs, boolean vector) {
+    static OutputShapes of(TensorBinding port, List<TensorBinding> inputs, boolean vector) {
         if (port.dataType() == DataType.BYTES || port.mapKeys() != null) {
-            return new OutputPlan(port, vector, null);
+            return new OutputShapes(port, vector, null);
         }
         int[] sources = new int[port.shape().rank()];
         for (int i = 0; i < sources.length; i++) {
@@ -52,28 +64,29 @@ final class OutputPlan {
                 }
             }
             if (sources[i] < 0) {
-                return new OutputPlan(port, vector, null);
+                return new OutputShapes(port, vector, null);
             }
         }
-        return new OutputPlan(port, vector, sources);
+        return new OutputShapes(port, vector, sources);
     }
 
-    Port port() {
+    TensorBinding port() {
         return port;
     }
 
-    /** Whether clients see a single value as a vector of one, because the configuration says so. */
+    /** Whether clients see a scalar as a vector of one element, because the configuration says so. */
     boolean vector() {
         return vector;
     }
 
-    /** Whether shapes of results are worth remembering. */
+    /** Whether {@link #observe} should be called with the shapes of results. */
     boolean observing() {
         return observing && sources == null;
     }
 
-    /** The shape that a run on inputs of these shapes will give, or null when that is not certain. */
-    @Nullable Shape foresee(Shape[] inputs) {
+    /** The output's shape for inputs of these shapes, or null when it cannot be predicted. */
+    @Nullable
+    Shape foresee(Shape[] inputs) {
         if (sources != null) {
             long[] dims = new long[sources.length];
             for (int i = 0; i < dims.length; i++) {
@@ -89,7 +102,11 @@ final class OutputPlan {
         return null;
     }
 
-    /** Remembers what a run gave. Outputs whose shape depends on the inputs' values are not foreseen any more. */
+    /**
+     * Records the shape of a result. The second equal shape for the same input shapes confirms it. A different one
+     * shows that the shape depends on the inputs' values (as that of NonZero does); such an output is never predicted
+     * again.
+     */
     void observe(Shape[] inputs, Shape output) {
         List<Shape> key = List.of(inputs);
         Seen seen = observed.get(key);

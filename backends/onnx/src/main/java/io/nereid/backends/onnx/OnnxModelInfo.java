@@ -18,18 +18,19 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an ONNX file says that the engine's Java interface does not: the files its weights are in, its inputs that have a
- * default, and the class labels of its ZipMap nodes. Immutable. Bytes that are no ONNX model give no facts; refusing them
- * is the engine's part.
+ * Facts about an ONNX file that ONNX Runtime's Java API does not expose: the external weight files, the inputs with a
+ * default value, and the class labels of ZipMap nodes. They are read from the protobuf fields directly, without
+ * building a message. Bytes that are not an ONNX model give empty facts, because ONNX Runtime rejects them with the
+ * better message. Immutable.
  *
  * @param externalFiles files with weights, relative to the model file
  * @param defaultedInputs graph inputs that have an initial value
  * @param classLabels for the outputs of ZipMap nodes: the keys of the maps, in their order
  */
-record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<String, List<String>> classLabels) {
-    private static final OnnxFacts NONE = new OnnxFacts(Set.of(), Set.of(), Map.of());
+record OnnxModelInfo(Set<String> externalFiles, Set<String> defaultedInputs, Map<String, List<String>> classLabels) {
+    private static final OnnxModelInfo NONE = new OnnxModelInfo(Set.of(), Set.of(), Map.of());
 
-    static OnnxFacts read(Path file, long bytes) throws IOException {
+    static OnnxModelInfo read(Path file, long bytes) throws IOException {
         if (bytes > Integer.MAX_VALUE) {
             return NONE;
         }
@@ -38,7 +39,7 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
         }
     }
 
-    static OnnxFacts read(ByteBuffer model) {
+    static OnnxModelInfo read(ByteBuffer model) {
         Graph graph = new Graph();
         try {
             Fields fields = new Fields(model);
@@ -51,10 +52,10 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
             return NONE;
         }
         graph.inputs.retainAll(graph.initializers);
-        return new OnnxFacts(graph.external, graph.inputs, graph.labels);
+        return new OnnxModelInfo(graph.external, graph.inputs, graph.labels);
     }
 
-    /** Confined to one read. */
+    /** Collects the facts of a {@code GraphProto}; subgraphs are not visited. Confined to one read. */
     private static final class Graph {
         final Set<String> external = new LinkedHashSet<>();
         final Set<String> inputs = new LinkedHashSet<>();
@@ -78,6 +79,7 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
             }
         }
 
+        /** Reads a {@code TensorProto}: name = 8, external_data = 13, data_location = 14 (1 is EXTERNAL). */
         private void initializer(ByteBuffer bytes) {
             Fields fields = new Fields(bytes);
             String location = "";
@@ -99,6 +101,7 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
             }
         }
 
+        /** Reads a {@code NodeProto}: output = 2, op_type = 4, attribute = 5. */
         private void node(ByteBuffer bytes) {
             if (!text(bytes.duplicate(), 4).equals("ZipMap")) {
                 return;
@@ -113,6 +116,7 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
             labels.put(text(bytes, 2), List.copyOf(keys));
         }
 
+        /** Reads an {@code AttributeProto}: ints = 8 (packed or not), strings = 9. */
         private static void attribute(ByteBuffer bytes, List<String> keys) {
             Fields fields = new Fields(bytes);
             while (fields.next()) {
@@ -141,13 +145,14 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
         }
     }
 
-    /** Walks the fields of one protobuf message. Confined to one read. */
+    /** Iterates over the fields of one protobuf message. Confined to one read. */
     private static final class Fields {
         private final ByteBuffer bytes;
         int number;
         long value;
 
-        @Nullable ByteBuffer body;
+        @Nullable
+        ByteBuffer body;
 
         Fields(ByteBuffer bytes) {
             this.bytes = bytes.duplicate().order(ByteOrder.LITTLE_ENDIAN);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
-import io.nereid.backends.python.Arena.Chunk;
+import io.nereid.backends.python.SharedMemoryArena.Chunk;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -24,42 +24,49 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The files that a worker has made, and tensors made of what lies there, or in ours, without a copy. What is given up goes
- * back to the worker. Thread-safe.
+ * The shared-memory files that the worker created, and response tensors over them without a copy. A worker describes an
+ * output by its location: in a file of its own (negative number), or in a chunk of the server's {@link SharedMemoryArena} (0 and
+ * above) when the model returns memory of an input.
+ *
+ * <p>When the last reference to such a tensor is closed, the chunk must go back to its allocator. The server's own is
+ * released directly. The worker's is queued and sent in the next {@code exec} frame, or in a frame of its own once many
+ * chunks or bytes are queued. Thread-safe: tensors are closed on any thread.
  */
-final class PeerSlabs {
+final class WorkerSegments {
     private static final int FLUSH_COUNT = 64;
     private static final long FLUSH_BYTES = 8 << 20;
 
-    private final Arena arena;
+    private final SharedMemoryArena arena;
     private final Runnable flush;
-    private final Map<Integer, Slab> slabs = new ConcurrentHashMap<>();
+    private final Map<Integer, SharedMemorySegment> segments = new ConcurrentHashMap<>();
     private final ConcurrentLinkedQueue<int[]> freed = new ConcurrentLinkedQueue<>();
     private final AtomicInteger freedCount = new AtomicInteger();
     private final AtomicLong freedBytes = new AtomicLong();
 
-    /** @param flush called when much has been given up, on the thread that did; must not block */
-    PeerSlabs(Arena arena, Runnable flush) {
+    /** @param flush sends the queued chunks; called on the thread that closed a tensor, so it must not block */
+    WorkerSegments(SharedMemoryArena arena, Runnable flush) {
         this.arena = arena;
         this.flush = flush;
     }
 
-    /** The worker has made a file, whose name goes away. */
+    /** Maps a file that the worker has created, and deletes its name: the memory ends with the last mapping. */
     void map(int number, Path path, int size) {
         try {
-            slabs.put(
+            segments.put(
                     number,
-                    new Slab(number, FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE), size));
+                    new SharedMemorySegment(
+                            number, FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE), size));
             Files.delete(path);
         } catch (IOException e) {
-            throw ServingException.internal("the shared memory " + path + " cannot be mapped", e);
+            throw ServingException.internal("the shared-memory file " + path + " cannot be mapped", e);
         }
     }
 
     /**
-     * Tensors of descriptions {@code [name, type, shape, slab, place, skip, length]}, owned by the caller.
+     * Makes tensors, owned by the caller, from descriptions {@code [name, type, shape, file, offset, skip, length]}.
+     * The offset names a chunk, and the tensor begins {@code skip} bytes after it.
      *
-     * @throws ServingException INTERNAL for one that cannot be
+     * @throws ServingException INTERNAL for an invalid description; all memory is released then
      */
     List<Tensor> tensors(List<?> descriptions) {
         List<Tensor> tensors = new ArrayList<>(descriptions.size());
@@ -75,7 +82,7 @@ final class PeerSlabs {
         return tensors;
     }
 
-    /** Gives up what nobody wants. */
+    /** Frees the memory of tensors that are not used, such as those of a response to a request that has ended. */
     void discard(List<?> descriptions) {
         for (Object d : descriptions) {
             List<?> t = (List<?>) d;
@@ -118,8 +125,7 @@ final class PeerSlabs {
         if (number >= 0) {
             Chunk chunk = arena.at(number, at);
             if (chunk == null || !chunk.retain()) {
-                throw ServingException.of(
-                        ErrorCode.INTERNAL, "a tensor lies where a request was that has been answered before");
+                throw ServingException.of(ErrorCode.INTERNAL, "a response uses the memory of a request that has ended");
             }
             try {
                 return MemoryRegion.ofForeign(chunk.slice(skip, length), chunk::release);
@@ -128,19 +134,20 @@ final class PeerSlabs {
                 throw e;
             }
         }
-        Slab slab = slabs.get(number);
-        if (slab == null) {
-            throw ServingException.of(ErrorCode.INTERNAL, "a tensor lies in an unknown file");
+        SharedMemorySegment segment = segments.get(number);
+        if (segment == null) {
+            throw ServingException.of(ErrorCode.INTERNAL, "a response uses an unknown shared-memory file");
         }
-        ByteBuffer memory = slab.slice(at, length);
-        slab.retain();
+        ByteBuffer memory = segment.slice(at, length);
+        segment.retain();
         return MemoryRegion.ofForeign(memory, () -> {
             free(number, at, length);
-            slab.release();
+            segment.release();
         });
     }
 
     private void free(int number, int at, int length) {
+        // Flush exactly when a limit is crossed, so that concurrent calls do not all flush.
         freed.add(new int[] {number, at});
         long bytes = freedBytes.addAndGet(length);
         if (freedCount.incrementAndGet() == FLUSH_COUNT || (bytes >= FLUSH_BYTES && bytes - length < FLUSH_BYTES)) {
@@ -148,7 +155,7 @@ final class PeerSlabs {
         }
     }
 
-    /** What has been given up and not been told yet. */
+    /** Removes and returns the queued chunks, each as file number and offset. */
     List<int[]> takeFreed() {
         if (freed.isEmpty()) {
             return List.of();
@@ -162,12 +169,12 @@ final class PeerSlabs {
         return taken;
     }
 
-    /** The worker has gone; tensors stay as long as they are wanted. */
+    /** The worker has ended. Its files stay mapped as long as tensors use them. */
     void close() {
-        for (Integer number : List.copyOf(slabs.keySet())) {
-            Slab slab = slabs.remove(number);
-            if (slab != null) {
-                slab.release();
+        for (Integer number : List.copyOf(segments.keySet())) {
+            SharedMemorySegment segment = segments.remove(number);
+            if (segment != null) {
+                segment.release();
             }
         }
     }

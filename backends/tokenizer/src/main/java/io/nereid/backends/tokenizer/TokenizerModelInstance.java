@@ -16,13 +16,13 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Runs of a shared tokenizer. Has no state of its own, hence thread-safe. */
-final class TokenizerInvocation implements ModelInstance {
+/** One instance of a tokenizer model: runs the shared tokenizer on batches. Stateless, therefore thread-safe. */
+final class TokenizerModelInstance implements ModelInstance {
     private final TokenizerModel model;
     private final List<TensorSpec> feeds;
     private final List<TensorSpec> fetches;
 
-    TokenizerInvocation(TokenizerModel model) {
+    TokenizerModelInstance(TokenizerModel model) {
         this.model = model;
         this.feeds = model.config().feeds();
         this.fetches = model.config().fetches();
@@ -33,8 +33,8 @@ final class TokenizerInvocation implements ModelInstance {
         List<String> texts = texts(inputs, feeds.get(0).name());
         List<String> pairs = feeds.size() > 1 ? texts(inputs, feeds.get(1).name()) : null;
         if (pairs != null && pairs.size() != texts.size()) {
-            throw ServingException.invalidArgument(
-                    "there are " + texts.size() + " first and " + pairs.size() + " second texts (expected: as many)");
+            throw ServingException.invalidArgument("there are " + texts.size() + " first and " + pairs.size()
+                    + " second texts (expected: the same number)");
         }
         Tokens[] rows = new Tokens[texts.size()];
         int longest = 0;
@@ -66,7 +66,7 @@ final class TokenizerInvocation implements ModelInstance {
             return model.tokenizer().encode(text, pair, model.padding().special());
         } catch (RuntimeException e) {
             throw ServingException.invalidArgument(
-                    "model '" + model.config().name() + "' refused a text: " + e.getMessage());
+                    "model '" + model.config().name() + "' rejected the input: " + e.getMessage());
         }
     }
 
@@ -119,7 +119,7 @@ final class TokenizerInvocation implements ModelInstance {
                             + model.config().name() + "' has no batch dimension)",
                     "set max_batch_size, or output dims [ -1, -1 ]");
         }
-        Padding padding = model.padding();
+        PaddingStrategy padding = model.padding();
         Tensor tensor =
                 Tensor.allocate(name, spec.dataType(), single ? Shape.of(length) : Shape.of(rows.length, length));
         ByteBuffer to = tensor.buffer();

@@ -19,19 +19,21 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * On what a model runs and with which operators, as its configuration says. Immutable.
+ * The execution providers and custom operator libraries that a model's configuration asks for. Immutable.
  *
- * @param gpu the device, or -1 for processors
- * @param openVino whether processors are used through OpenVINO
- * @param tensorRt whether the GPU is used through TensorRT
- * @param libraries files with operators, inside the model's directory
+ * @param gpu the CUDA device, or -1 for the CPU
+ * @param openVino whether CPU runs use the OpenVINO execution provider
+ * @param tensorRt whether GPU runs use the TensorRT execution provider
+ * @param libraries custom operator libraries, inside the model's directory
  */
-record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> libraries) {
+record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path> libraries) {
     /**
-     * @param providers what this build of the engine has
-     * @throws ServingException INVALID_ARGUMENT for what it does not have, or a file that is not there
+     * Reads the configuration.
+     *
+     * @param providers the execution providers of this build of ONNX Runtime
+     * @throws ServingException INVALID_ARGUMENT for a provider that this build does not have, or a missing library
      */
-    static Placement of(ModelLocation source, ModelConfig config, Set<OrtProvider> providers) {
+    static ExecutionProviders of(ModelLocation source, ModelConfig config, Set<OrtProvider> providers) {
         int gpu = gpu(config, providers.contains(OrtProvider.CUDA));
         boolean openVino = false;
         for (Accelerator accelerator : config.optimization().cpuAccelerators()) {
@@ -60,7 +62,7 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
                 default -> throw unknown(config, accelerator, "tensorrt, cuda or gpu_io");
             }
         }
-        return new Placement(gpu, openVino, tensorRt && gpu >= 0, libraries(source, config));
+        return new ExecutionProviders(gpu, openVino, tensorRt && gpu >= 0, libraries(source, config));
     }
 
     private static int gpu(ModelConfig config, boolean available) {
@@ -125,14 +127,17 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
         }
     }
 
-    /** What a Python package calls its operators' library: it needs the interpreter around it. */
+    /** Whether the library is a Python extension module, which only loads inside a Python interpreter. */
     private static boolean pythonModule(Path library, String text) {
         return String.valueOf(library.getFileName()).contains(".cpython-")
                 || text.contains("undefined symbol: Py")
                 || text.contains("undefined symbol: _Py");
     }
 
-    /** Sets a new session up. */
+    /**
+     * Adds the providers and libraries to the options of a new session. The order of the calls is the order of
+     * preference: TensorRT takes the nodes that it supports, CUDA the rest, and the CPU what remains.
+     */
     void applyTo(SessionOptions options) throws OrtException {
         for (Path library : libraries) {
             try {

@@ -11,17 +11,18 @@ import java.nio.channels.FileChannel.MapMode;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A mapped file that a worker has mapped too. Counted: the worker counts as one user, every tensor that lies here as
- * another; when the last has gone, the file's pages go back to the machine, be the mapping collected or not. Thread-safe.
+ * A mapped file that the server and a worker share. The worker counts as one user, and so does every tensor in it. When
+ * the last user releases it, the file is truncated, which frees its pages at once; Java unmaps the file only when the
+ * buffer is garbage-collected. The memory must not be accessed after that. Thread-safe.
  */
-final class Slab {
+final class SharedMemorySegment {
     private final int number;
     private final FileChannel file;
     private final ByteBuffer memory;
     private final AtomicInteger users = new AtomicInteger(1);
 
-    /** @throws IOException when the file cannot be mapped; it is closed then */
-    Slab(int number, FileChannel file, int size) throws IOException {
+    /** @throws IOException when the file cannot be mapped; the channel is closed then */
+    SharedMemorySegment(int number, FileChannel file, int size) throws IOException {
         this.number = number;
         this.file = file;
         try {
@@ -40,7 +41,7 @@ final class Slab {
         return memory.capacity();
     }
 
-    /** A fresh view. */
+    /** A new view of a range. */
     ByteBuffer slice(int at, int length) {
         return memory.slice(at, length).order(ByteOrder.LITTLE_ENDIAN);
     }

@@ -20,16 +20,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An input or output of a loaded graph. Immutable.
+ * An input or output of a loaded ONNX graph. Immutable.
  *
  * @param name its name in the graph
  * @param dataType type of its elements
  * @param shape its dimensions, -1 for any size
- * @param dimNames names of the dimensions of any size, empty for none; as many as the shape has dimensions
- * @param mapKeys for the output of a ZipMap node, a sequence of maps that is served as rows of scores: the keys in the
- *     columns' order; else null
+ * @param dimNames the symbolic name of each dimension, empty where it does not have one
+ * @param mapKeys the keys in column order, for the output of a ZipMap node: a sequence of maps, which is served as a
+ *     matrix of scores; else null
  */
-record Port(
+record TensorBinding(
         String name,
         DataType dataType,
         Shape shape,
@@ -37,8 +37,8 @@ record Port(
         @Nullable List<String> mapKeys) {
 
     /** The inputs of a graph, in its order. */
-    static List<Port> inputs(OrtSession session, OnnxFile file, OrtRuntime runtime) throws OrtException {
-        List<Port> ports = new ArrayList<>();
+    static List<TensorBinding> inputs(OrtSession session, OnnxFile file, OrtRuntime runtime) throws OrtException {
+        List<TensorBinding> ports = new ArrayList<>();
         for (NodeInfo node : infos(session, true, file.path()).values()) {
             if (!(node.getInfo() instanceof TensorInfo info)) {
                 throw OnnxFile.refused(
@@ -46,12 +46,12 @@ record Port(
                         "input '" + node.getName() + "' is " + kind(node.getInfo()) + ", and only tensors can be sent",
                         "export the model with tensors as inputs");
             }
-            Port port = tensor("input", node.getName(), info, file.path());
+            TensorBinding port = tensor("input", node.getName(), info, file.path());
             if (!runtime.canWrap(port.dataType)) {
                 throw OnnxFile.refused(
                         file.path(),
                         "input '" + port.name + "' is of type " + port.dataType
-                                + ", which this build of ONNX Runtime cannot be given",
+                                + ", which this build of ONNX Runtime does not accept from Java",
                         "export the model with an input of a signed type");
             }
             ports.add(port);
@@ -60,8 +60,8 @@ record Port(
     }
 
     /** The outputs of a graph, in its order. */
-    static List<Port> outputs(OrtSession session, OnnxFile file) throws OrtException {
-        List<Port> ports = new ArrayList<>();
+    static List<TensorBinding> outputs(OrtSession session, OnnxFile file) throws OrtException {
+        List<TensorBinding> ports = new ArrayList<>();
         for (NodeInfo node : infos(session, false, file.path()).values()) {
             ports.add(
                     node.getInfo() instanceof TensorInfo info
@@ -83,7 +83,7 @@ record Port(
         }
     }
 
-    private static Port tensor(String side, String name, TensorInfo info, Path file) {
+    private static TensorBinding tensor(String side, String name, TensorInfo info, Path file) {
         DataType type = switch (info.onnxType) {
             case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8 -> DataType.UINT8;
             case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 -> DataType.INT8;
@@ -124,10 +124,10 @@ record Port(
         for (int i = 0; i < info.getShape().length; i++) {
             dimNames.add(names != null && i < names.length && names[i] != null ? names[i] : "");
         }
-        return new Port(name, type, Shape.of(info.getShape()), List.copyOf(dimNames), null);
+        return new TensorBinding(name, type, Shape.of(info.getShape()), List.copyOf(dimNames), null);
     }
 
-    private static Port maps(NodeInfo node, OnnxFile file) {
+    private static TensorBinding maps(NodeInfo node, OnnxFile file) {
         List<String> keys = file.facts().classLabels().get(node.getName());
         if (keys == null
                 || keys.isEmpty()
@@ -139,7 +139,7 @@ record Port(
                     "output '" + node.getName() + "' is " + kind(node.getInfo()) + ", and only tensors can be sent",
                     "export the model with tensors as outputs (skl2onnx: options={'zipmap': False})");
         }
-        return new Port(node.getName(), DataType.FP32, Shape.of(-1, keys.size()), List.of("", ""), keys);
+        return new TensorBinding(node.getName(), DataType.FP32, Shape.of(-1, keys.size()), List.of("", ""), keys);
     }
 
     private static String kind(ValueInfo info) {
@@ -149,9 +149,9 @@ record Port(
         return info instanceof ai.onnxruntime.MapInfo ? "a map" : "of an unknown kind";
     }
 
-    /** The port of this name, or null. */
-    static @Nullable Port named(List<Port> ports, String name) {
-        for (Port port : ports) {
+    /** Returns the input or output of this name, or null. */
+    static @Nullable TensorBinding named(List<TensorBinding> ports, String name) {
+        for (TensorBinding port : ports) {
             if (port.name.equals(name)) {
                 return port;
             }
@@ -159,11 +159,14 @@ record Port(
         return null;
     }
 
-    static List<String> names(List<Port> ports) {
-        return ports.stream().map(Port::name).toList();
+    static List<String> names(List<TensorBinding> ports) {
+        return ports.stream().map(TensorBinding::name).toList();
     }
 
-    /** Refuses a tensor that the engine would have to refuse, or worse, would not. */
+    /**
+     * Rejects a tensor of another type or shape. ONNX Runtime would report some of these mismatches less clearly, and
+     * does not check all of them.
+     */
     void check(DataType givenType, Shape given) {
         if (givenType != dataType) {
             throw ServingException.invalidArgument(

@@ -9,21 +9,24 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A session, with the options it was made with where these hold on to libraries of operators: closing the options unloads
- * the libraries, and a run after that would jump into nothing. Immutable.
+ * An ONNX Runtime session together with the {@link SessionOptions} that it depends on. Closing the options unloads the
+ * libraries of custom operators that are registered with them, and a later run would call unmapped code. So the options
+ * of a session with such libraries stay open until the session is closed; otherwise they are closed at once. Immutable;
+ * one owner calls {@link #close()} once, after the last run.
  *
  * @param session the session
- * @param options to be closed after it, or null
+ * @param options closed after the session, or null if already closed
  */
-record Graph(OrtSession session, @Nullable SessionOptions options) {
-    static Graph open(OrtRuntime engine, Path file, OrtSettings settings, Placement placement) throws OrtException {
+record OnnxSession(OrtSession session, @Nullable SessionOptions options) {
+    static OnnxSession open(OrtRuntime engine, Path file, OrtSettings settings, ExecutionProviders placement)
+            throws OrtException {
         SessionOptions options = settings.open();
         boolean kept = false;
         try {
             placement.applyTo(options);
             OrtSession session = engine.environment().createSession(file.toString(), options);
             kept = !placement.libraries().isEmpty();
-            return new Graph(session, kept ? options : null);
+            return new OnnxSession(session, kept ? options : null);
         } finally {
             if (!kept) {
                 options.close();

@@ -27,17 +27,31 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs of a shared session, one at a time. Confined to one thread at a time, but for {@link #cancel}, whose hand-over is
- * guarded by this object's lock.
+ * One instance of an ONNX model: runs the shared session, one run at a time. Confined to one thread at a time, except
+ * {@link #cancel}, which may come from another thread; this object's lock guards {@code options}, {@code running},
+ * {@code cancelled} and {@code closed}.
+ *
+ * <p>Memory. Inputs are not copied: ONNX Runtime reads the lent tensors, and the {@code OnnxTensor}s over them are
+ * closed before {@link #run} returns. An output takes one of two ways:
+ *
+ * <ul>
+ *   <li>Pinned: where {@link OutputShapes} knows the shape before the run, the output is allocated here and ONNX Runtime
+ *       writes into it. No copy, and the memory comes from the server's pool.
+ *   <li>Viewed: otherwise ONNX Runtime allocates the result. The returned tensor is a view of that memory; it owns the
+ *       {@code OnnxTensor} and a hold on the model's session, and closes both when its last reference is closed. Where
+ *       views are not available ({@link OrtRuntime#canView}), the result is copied.
+ * </ul>
+ *
+ * <p>Strings and sequences of maps are always converted, so their ONNX Runtime values are closed at once.
  */
-final class OnnxInvocation implements ModelInstance {
+final class OnnxModelInstance implements ModelInstance {
     private final OnnxModel model;
     private RunOptions options;
     private boolean running;
     private boolean cancelled;
     private boolean closed;
 
-    OnnxInvocation(OnnxModel model) throws OrtException {
+    OnnxModelInstance(OnnxModel model) throws OrtException {
         this.model = model;
         this.options = newOptions(model);
     }
@@ -61,6 +75,8 @@ final class OnnxInvocation implements ModelInstance {
                 if (!pin || !OrtErrors.isShapeMismatch(e)) {
                     throw e;
                 }
+                // The graph declares shapes that its nodes do not keep (or symbolic names that mean two sizes). Inputs
+                // are unchanged by a failed run, so repeat it, and do not pin for this model any more.
                 model.stopPinning();
                 return attempt(inputs, outputs, now, false);
             }
@@ -80,7 +96,7 @@ final class OnnxInvocation implements ModelInstance {
 
     private synchronized RunOptions begin() {
         if (closed || running) {
-            throw new IllegalStateException(closed ? "the invocation is closed" : "a run is under way");
+            throw new IllegalStateException(closed ? "the instance is closed" : "a run is in progress");
         }
         running = true;
         return options;
@@ -89,7 +105,7 @@ final class OnnxInvocation implements ModelInstance {
     private synchronized void end() {
         running = false;
         if (cancelled) {
-            // The mark to stop stays on the old options.
+            // ONNX Runtime does not reset the terminate flag of the options, so later runs need new ones.
             cancelled = false;
             options.close();
             try {
@@ -120,22 +136,23 @@ final class OnnxInvocation implements ModelInstance {
                                     + model.config().name() + "' is missing");
                 }
             }
-            Set<String> wanted = new HashSet<>();
+            Set<String> fetched = new HashSet<>();
             for (int i = 0; i < results.length; i++) {
                 String name = outputs.get(i);
-                Tensor room = pin ? room(model.output(name), shapes) : null;
-                if (room == null) {
-                    wanted.add(name);
+                Tensor memory = pin ? allocate(model.output(name), shapes) : null;
+                if (memory == null) {
+                    fetched.add(name);
                 } else {
-                    results[i] = room;
-                    pinned.put(
-                            name,
-                            model.runtime().wrap(room.buffer(), room.dataType(), graphShape(model.output(name), room)));
+                    results[i] = memory;
+                    OnnxTensor target = model.runtime()
+                            .wrap(memory.buffer(), memory.dataType(), graphShape(model.output(name), memory));
+                    pinned.put(name, target);
                 }
             }
-            // No try-with-resources: results that are looked at in place outlive this run.
+            // No try-with-resources: the values of viewed results stay open as long as their tensors. collect() closes
+            // the others.
             @SuppressWarnings("resource")
-            Result result = model.session().run(fed, wanted, pinned, now);
+            Result result = model.session().run(fed, fetched, pinned, now);
             collect(result, outputs, shapes, results);
             done = true;
             return List.of(results);
@@ -154,7 +171,7 @@ final class OnnxInvocation implements ModelInstance {
 
     private void feed(Tensor input, Shape[] shapes, Map<String, OnnxTensor> fed) throws OrtException {
         int index = model.input(input.name());
-        Port port = model.inputs().get(index);
+        TensorBinding port = model.inputs().get(index);
         Shape shape = input.shape();
         if (port.shape().rank() == 0 && shape.rank() == 1 && shape.dim(0) == 1) {
             shape = Shape.SCALAR;
@@ -162,7 +179,7 @@ final class OnnxInvocation implements ModelInstance {
         port.check(input.dataType(), shape);
         OnnxTensor tensor;
         if (port.dataType() == DataType.BYTES) {
-            tensor = OnnxTensor.createTensor(model.runtime().environment(), StringElements.decode(input), shape.dims());
+            tensor = OnnxTensor.createTensor(model.runtime().environment(), StringTensors.decode(input), shape.dims());
         } else {
             if (shape.byteSize(port.dataType()) != input.byteLength()) {
                 throw ServingException.invalidArgument("input '" + port.name() + "' of shape " + shape + " and type "
@@ -179,8 +196,8 @@ final class OnnxInvocation implements ModelInstance {
         }
     }
 
-    /** Memory of ours for an output whose shape is certain, else null. */
-    private static @Nullable Tensor room(OutputPlan plan, Shape[] inputs) {
+    /** Allocates an output whose shape is known before the run, else returns null. */
+    private static @Nullable Tensor allocate(OutputShapes plan, Shape[] inputs) {
         Shape shape = plan.foresee(inputs);
         if (shape == null) {
             return null;
@@ -192,10 +209,14 @@ final class OnnxInvocation implements ModelInstance {
         return Tensor.allocate(plan.port().name(), plan.port().dataType(), plan.vector() ? Shape.of(1) : shape);
     }
 
-    private static long[] graphShape(OutputPlan plan, Tensor room) {
-        return plan.vector() ? new long[0] : room.shape().dims();
+    private static long[] graphShape(OutputShapes plan, Tensor memory) {
+        return plan.vector() ? new long[0] : memory.shape().dims();
     }
 
+    /**
+     * Converts the outputs that ONNX Runtime allocated. Every value of the result is closed here, except those that a
+     * viewed tensor owns; on a failure the remaining values are closed, too.
+     */
     private void collect(Result result, List<String> outputs, Shape[] shapes, Tensor[] results) throws OrtException {
         List<OnnxValue> open = new ArrayList<>();
         try {
@@ -210,17 +231,17 @@ final class OnnxInvocation implements ModelInstance {
                     continue;
                 }
                 OnnxValue value = open.get(next);
-                OutputPlan plan = model.output(outputs.get(i));
+                OutputShapes plan = model.output(outputs.get(i));
                 if (!(value instanceof OnnxTensor tensor)) {
                     results[i] = scores(plan.port(), (OnnxSequence) value);
                 } else if (plan.port().dataType() == DataType.BYTES) {
-                    results[i] = StringElements.encode(plan.port().name(), shown(plan, tensor), strings(tensor));
+                    results[i] = StringTensors.encode(plan.port().name(), shown(plan, tensor), strings(tensor));
                 } else {
                     results[i] = taken(plan, tensor);
                     if (plan.observing()) {
                         plan.observe(shapes, results[i].shape());
                     }
-                    // Freed by its tensor, or already.
+                    // The result owns the value from here on, or has closed it.
                     open.set(next, NOTHING);
                 }
                 next++;
@@ -232,7 +253,8 @@ final class OnnxInvocation implements ModelInstance {
         }
     }
 
-    private static Shape shown(OutputPlan plan, OnnxTensor tensor) {
+    /** The shape that clients see: a scalar is a vector of one where the configuration says so. */
+    private static Shape shown(OutputShapes plan, OnnxTensor tensor) {
         Shape shape = Shape.of(tensor.getInfo().getShape());
         return plan.vector() && shape.rank() == 0 ? Shape.of(1) : shape;
     }
@@ -241,8 +263,11 @@ final class OnnxInvocation implements ModelInstance {
         return tensor.getInfo().getNumElements() == 0 ? new String[0] : OrtUtil.flattenString(tensor.getValue());
     }
 
-    /** The result where the engine put it. It takes the engine's value over. */
-    private Tensor taken(OutputPlan plan, OnnxTensor tensor) {
+    /**
+     * Makes a tensor over the memory that ONNX Runtime allocated. The new tensor owns the value and a hold on the
+     * model.
+     */
+    private Tensor taken(OutputShapes plan, OnnxTensor tensor) {
         Shape shape = shown(plan, tensor);
         DataType type = plan.port().dataType();
         long bytes = shape.byteSize(type);
@@ -272,8 +297,11 @@ final class OnnxInvocation implements ModelInstance {
         return Tensor.over(plan.port().name(), type, shape, region, 0, (int) bytes);
     }
 
-    /** A sequence of maps from class to score, as one row of scores for each map. */
-    private static Tensor scores(Port port, OnnxSequence sequence) throws OrtException {
+    /**
+     * Converts a sequence of maps from class to score (the output of a ZipMap node) to a matrix with one row per map
+     * and one column per class. A class that a map does not have gets NaN.
+     */
+    private static Tensor scores(TensorBinding port, OnnxSequence sequence) throws OrtException {
         List<String> keys = port.mapKeys();
         List<? extends OnnxValue> rows = sequence.getValue();
         try {
@@ -316,7 +344,7 @@ final class OnnxInvocation implements ModelInstance {
         }
     }
 
-    /** Stands for a value that is somebody else's to close. */
+    /** Replaces a value that a tensor owns, so that {@link #collect} does not close it. */
     private static final OnnxValue NOTHING = new OnnxValue() {
         @Override
         public OnnxValueType getType() {

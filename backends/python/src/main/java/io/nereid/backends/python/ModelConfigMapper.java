@@ -17,11 +17,15 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** A configuration as models see it, in the words of Triton's {@code ModelConfig}, and back. Stateless. */
-final class ConfigTree {
-    private ConfigTree() {}
+/**
+ * Converts a {@link ModelConfig} to the JSON document that Python models receive as {@code model_config}, which has the
+ * fields of Triton's {@code ModelConfig} message, and applies what a model's {@code auto_complete_config} has changed.
+ * Stateless.
+ */
+final class ModelConfigMapper {
+    private ModelConfigMapper() {}
 
-    /** What is known of the configuration, with the lists that models count on, be they empty. */
+    /** Renders the configuration. Lists that Triton always includes are present even if they are empty. */
     static Map<String, Object> of(ModelConfig config) {
         Map<String, Object> tree = new LinkedHashMap<>(config.document());
         tree.put("name", config.name());
@@ -48,7 +52,7 @@ final class ConfigTree {
         if (batching == null) {
             tree.remove("dynamic_batching");
         } else {
-            Map<String, Object> dynamic = new LinkedHashMap<>(Frames.map(tree.get("dynamic_batching")));
+            Map<String, Object> dynamic = new LinkedHashMap<>(FrameCodec.map(tree.get("dynamic_batching")));
             dynamic.put("preferred_batch_size", batching.preferredSizes());
             dynamic.put("max_queue_delay_microseconds", batching.maxQueueDelay().toNanos() / 1000);
             tree.put("dynamic_batching", dynamic);
@@ -91,19 +95,19 @@ final class ConfigTree {
     }
 
     /**
-     * The configuration as the model has completed it.
+     * Applies the document that {@code auto_complete_config} returned.
      *
-     * @throws ServingException INVALID_ARGUMENT when the model's completion makes no sense
+     * @throws ServingException INVALID_ARGUMENT when it has an invalid data type or shape
      */
     static ModelConfig completed(ModelConfig config, Map<String, Object> tree) {
         ModelConfig.Builder builder = config.toBuilder();
-        builder.maxBatchSize((int) Frames.number(tree, "max_batch_size", Math.max(0, config.maxBatchSize())));
+        builder.maxBatchSize((int) FrameCodec.number(tree, "max_batch_size", Math.max(0, config.maxBatchSize())));
         builder.inputs(specs(config, tree, "input", config.inputs()));
         builder.outputs(specs(config, tree, "output", config.outputs()));
         if (config.batching() == null && config.sequence() == null && tree.containsKey("dynamic_batching")) {
             builder.batching(Batching.EAGER);
         }
-        if (Frames.yes(Frames.map(tree.get("model_transaction_policy")), "decoupled")) {
+        if (FrameCodec.yes(FrameCodec.map(tree.get("model_transaction_policy")), "decoupled")) {
             builder.decoupled(true);
         }
         return builder.build();
@@ -112,11 +116,11 @@ final class ConfigTree {
     private static List<TensorSpec> specs(
             ModelConfig config, Map<String, Object> tree, String side, List<TensorSpec> given) {
         List<TensorSpec> specs = new ArrayList<>();
-        for (Object entry : Frames.list(tree, side)) {
-            Map<String, Object> s = Frames.map(entry);
-            String name = Frames.string(s, "name");
+        for (Object entry : FrameCodec.list(tree, side)) {
+            Map<String, Object> s = FrameCodec.map(entry);
+            String name = FrameCodec.string(s, "name");
             TensorSpec spec =
-                    new TensorSpec(name, type(config, side, s), shape(config, side, s), Frames.yes(s, "optional"));
+                    new TensorSpec(name, type(config, side, s), shape(config, side, s), FrameCodec.yes(s, "optional"));
             for (TensorSpec g : given) {
                 if (g.name().equals(name)
                         && g.dataType() == spec.dataType()
@@ -131,7 +135,7 @@ final class ConfigTree {
     }
 
     private static DataType type(ModelConfig config, String side, Map<String, Object> spec) {
-        String text = Frames.string(spec, "data_type");
+        String text = FrameCodec.string(spec, "data_type");
         String bare = text.toUpperCase(Locale.ROOT).startsWith("TYPE_") ? text.substring(5) : text;
         DataType type = bare.equals("STRING") ? DataType.BYTES : DataType.ofWireName(bare);
         if (type == null) {
@@ -141,7 +145,7 @@ final class ConfigTree {
     }
 
     private static Shape shape(ModelConfig config, String side, Map<String, Object> spec) {
-        List<?> dims = Frames.list(spec, "dims");
+        List<?> dims = FrameCodec.list(spec, "dims");
         long[] shape = new long[dims.size()];
         for (int i = 0; i < shape.length; i++) {
             shape[i] = dims.get(i) instanceof Long d ? d : -2;
@@ -155,8 +159,8 @@ final class ConfigTree {
     private static ServingException wrong(
             ModelConfig config, String side, Map<String, Object> spec, String what, String expected) {
         return ServingException.invalidArgument(
-                "auto_complete_config of model '" + config.name() + "' gives " + side + " '"
-                        + Frames.string(spec, "name") + "' " + what + " (expected: " + expected + ")",
+                "auto_complete_config of model '" + config.name() + "' sets " + side + " '"
+                        + FrameCodec.string(spec, "name") + "' to " + what + " (expected: " + expected + ")",
                 "correct the model's auto_complete_config");
     }
 }
