@@ -12,13 +12,16 @@ import io.nereid.tensor.DataType;
 import java.util.HashMap;
 import java.util.Map;
 
-/** A loaded archive: one module, with its weights, that all invocations share. Thread-safe. Results do not need it. */
+/**
+ * A loaded TorchScript archive: one module, with its weights, that all instances share. Thread-safe. Results may
+ * outlive it, because libtorch counts the references to their memory itself.
+ */
 final class PtModel implements BackendModel {
-    /** Kernels read whole vectors. */
+    /** Inputs are aligned to 16 bytes, because kernels read whole vectors. */
     private static final ModelTraits TRAITS = new ModelTraits(16, false, false);
 
     private final ModelConfig config;
-    private final Wiring wiring;
+    private final ArgumentBinding wiring;
     private final PtRuntime runtime;
     private final PtSymbolBlock block;
     private final boolean optimize;
@@ -27,7 +30,7 @@ final class PtModel implements BackendModel {
 
     PtModel(
             ModelConfig config,
-            Wiring wiring,
+            ArgumentBinding wiring,
             PtRuntime runtime,
             PtSymbolBlock block,
             boolean optimize,
@@ -39,7 +42,7 @@ final class PtModel implements BackendModel {
         this.optimize = optimize;
         this.memoryBytes = memoryBytes;
         for (TensorSpec spec : config.fetches()) {
-            // Of what nobody has written down, the type is a guess.
+            // The type of an unchecked output is a guess, because the archive does not declare it.
             if (!spec.unchecked()) {
                 promised.put(spec.name(), spec.dataType());
             }
@@ -58,7 +61,7 @@ final class PtModel implements BackendModel {
 
     @Override
     public ModelInstance newInvocation() {
-        return new PtInvocation(this);
+        return new PtModelInstance(this);
     }
 
     @Override
@@ -66,7 +69,7 @@ final class PtModel implements BackendModel {
         return memoryBytes;
     }
 
-    Wiring wiring() {
+    ArgumentBinding wiring() {
         return wiring;
     }
 
@@ -82,7 +85,7 @@ final class PtModel implements BackendModel {
         return optimize;
     }
 
-    /** The types that the configuration promises, by output. */
+    /** The types that the configuration declares, by output. */
     Map<String, DataType> promised() {
         return promised;
     }

@@ -26,7 +26,19 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The engine's library, loaded once, and the small modules that bridge what its binding cannot do. Thread-safe. */
+/**
+ * libtorch's native library, loaded once per process, and three small TorchScript modules (resources of this package)
+ * that do what DJL's binding cannot:
+ *
+ * <ul>
+ *   <li>{@code results}: reports the types of result tensors, and makes them contiguous, in types that the binding
+ *       knows.
+ *   <li>{@code typed}: converts an input to a type that the binding does not know.
+ *   <li>{@code nothing}: returns None.
+ * </ul>
+ *
+ * Thread-safe.
+ */
 final class PtRuntime {
     private static final Logger LOG = System.getLogger(PtRuntime.class.getName());
     private static final String CACHE = "DJL_CACHE_DIR";
@@ -50,7 +62,7 @@ final class PtRuntime {
     private PtSymbolBlock bridge(String name) throws IOException {
         try (InputStream in = PtRuntime.class.getResourceAsStream(name + ".pt")) {
             if (in == null) {
-                throw new IOException("the plugin's jar lacks " + name + ".pt");
+                throw new IOException("the plugin's jar does not contain " + name + ".pt");
             }
             PtSymbolBlock block = JniUtils.loadModule(manager, in, false, false);
             JniUtils.enableInferenceMode(block);
@@ -59,10 +71,10 @@ final class PtRuntime {
     }
 
     /**
-     * Loads the library, which unpacks it first where that has not been done. Nothing is fetched from anywhere.
+     * Loads the library. DJL unpacks it to the cache directory first, unless that has been done. Nothing is downloaded.
      *
-     * @throws LinkageError when it does not fit this machine
-     * @throws RuntimeException when it is absent, or cannot be unpacked
+     * @throws LinkageError when the library does not run on this machine
+     * @throws RuntimeException when it is missing or cannot be unpacked
      */
     static PtRuntime start(PtSettings settings, Path scratch) throws IOException {
         System.setProperty(OFFLINE, "true");
@@ -83,11 +95,11 @@ final class PtRuntime {
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         try {
-            // The binding looks for its parts through this one.
+            // DJL looks up its services through the context class loader.
             thread.setContextClassLoader(PtRuntime.class.getClassLoader());
             Engine engine = new PtEngineProvider().getEngine();
             if (engine == null) {
-                throw new IllegalStateException("the engine did not start");
+                throw new IllegalStateException("PyTorch did not start");
             }
             JniUtils.setGradMode(false);
             return new PtRuntime((PtNDManager) engine.newBaseManager(Device.cpu()), intra);
@@ -96,7 +108,10 @@ final class PtRuntime {
         }
     }
 
-    /** A directory of this user's alone for the unpacked library, or null where there is none. */
+    /**
+     * A directory for the unpacked library that only this user can write to, or null. Code is loaded from it, so a
+     * directory that others can write to is not used.
+     */
     private static @Nullable Path cache() {
         String xdg = System.getenv("XDG_CACHE_HOME");
         Path root = xdg != null && xdg.startsWith("/")
@@ -112,7 +127,7 @@ final class PtRuntime {
             Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
             if (permissions.contains(PosixFilePermission.OTHERS_WRITE)
                     || permissions.contains(PosixFilePermission.GROUP_WRITE)) {
-                LOG.log(Level.WARNING, directory + " can be written by other users, so the library is not kept there");
+                LOG.log(Level.WARNING, "native libraries are not cached: other users can write to " + directory);
                 return null;
             }
             return Files.isWritable(directory) ? directory : null;
@@ -122,7 +137,7 @@ final class PtRuntime {
         }
     }
 
-    /** The threads of one operation, for the whole process: the last model that says something is heard. */
+    /** Sets the threads of one operation, which libtorch has for the whole process: the last model loaded decides. */
     synchronized void threads(String model, int wanted) {
         if (wanted > 0 && wanted != intraThreads) {
             LOG.log(
@@ -154,19 +169,21 @@ final class PtRuntime {
         }
     }
 
-    /** Where the tensors of one request live; the caller closes it. */
+    /** Creates a manager that owns the tensors of one run; the caller closes it. */
     PtNDManager newRequest() {
         return manager.newSubManager(Device.cpu());
     }
 
-    /** A tensor over memory; its position is ignored, so it must be zero. */
+    /**
+     * Makes a tensor over memory, which must outlive it. The binding ignores the buffer's position: it must be zero.
+     */
     static PtNDArray wrap(PtNDManager request, ByteBuffer memory, long[] dims, DataType type) {
         return JniUtils.createNdFromByteBuffer(
                 request, memory, new ai.djl.ndarray.types.Shape(dims), type, SparseFormat.DENSE, Device.cpu());
     }
 
-    /** A tensor with the same values in a type that the binding does not know. */
-    PtNDArray typed(PtNDManager request, PtNDArray elements, ElementType type) {
+    /** Makes a tensor with the same values in a type that the binding does not know. */
+    PtNDArray typed(PtNDManager request, PtNDArray elements, TorchElementType type) {
         try (IValue in = IValue.from(elements);
                 IValue number = IValue.from((long) type.number());
                 IValue out = typed.forward(in, number)) {
@@ -174,16 +191,16 @@ final class PtRuntime {
         }
     }
 
-    /** None. The caller closes it. */
+    /** Creates a None, closed by the caller. */
     IValue nothing() {
         return nothing.forward();
     }
 
     /**
-     * Types, and elements in order in types that the binding knows.
+     * Result tensors in a form that the binding can read.
      *
-     * @param types numbers in libtorch
-     * @param plain in the request's manager
+     * @param types libtorch's type numbers of the original tensors
+     * @param plain contiguous tensors in types that the binding knows, owned by the run's manager
      */
     record Results(long[] types, PtNDArray[] plain) {}
 
@@ -205,7 +222,7 @@ final class PtRuntime {
         return ServingException.of(
                 io.nereid.base.ErrorCode.FAILED_PRECONDITION,
                 String.valueOf(reason),
-                "the engine needs Linux with glibc 2.29 or newer on x86-64, and 500 MB of disk in the user's cache"
-                        + " directory; 'nereid plugins install pytorch' mends a damaged installation");
+                "libtorch needs Linux with glibc 2.29 or newer on x86-64, and 500 MB of disk in the user's cache"
+                        + " directory; 'nereid plugins install pytorch' repairs a damaged installation");
     }
 }

@@ -18,9 +18,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs TorchScript archives on libtorch, on processors. Thread-safe; the engine is started on first use, under a lock.
+ * Runs TorchScript archives with libtorch, on CPUs. Thread-safe; libtorch is started on first use, under this object's
+ * lock.
  *
- * <p>All invocations of a version share one module and run side by side, each on the thread that calls it.
+ * <p>All instances of a version share one module and run in parallel, each run on the thread that calls it.
+ *
+ * <p>The server finds this class through {@link java.util.ServiceLoader}. Used directly:
+ *
+ * <pre>{@code
+ * Backend backend = new PytorchBackend();
+ * if (backend.unavailable() == null) {
+ *     BackendModel model = backend.load(location, config, context);
+ * }
+ * }</pre>
  */
 public final class PytorchBackend implements Backend {
     static final String NAME = "pytorch";
@@ -31,7 +41,7 @@ public final class PytorchBackend implements Backend {
     private @Nullable PtRuntime runtime;
     private @Nullable String failure;
 
-    /** The backend; nothing native is loaded yet. */
+    /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public PytorchBackend() {}
 
     @Override
@@ -44,7 +54,7 @@ public final class PytorchBackend implements Backend {
         return List.of(PLATFORM, "torch_aoti");
     }
 
-    /** The last two only to be refused by name. */
+    /** The last two formats are not supported; they are listed so that {@link #load} reports that by name. */
     @Override
     public List<String> defaultFiles() {
         return FILES;
@@ -90,14 +100,13 @@ public final class PytorchBackend implements Backend {
         PtSettings settings = PtSettings.read(config.parameters(), context.settings());
         if (!config.operatorLibraries().isEmpty()) {
             throw ServingException.invalidArgument(
-                    "model '" + config.name()
-                            + "' wants libraries of operators, which the pytorch backend does not load",
+                    "model '" + config.name() + "' needs operator libraries, which the pytorch backend does not load",
                     "remove model_operations, or export the model with standard operators");
         }
         Path file = find(source, config);
         try {
-            Script script = TorchArchive.read(config.name(), file);
-            Completion completion = new Completion(config, script, context.autoComplete());
+            TorchScriptSignature script = TorchArchive.read(config.name(), file);
+            ConfigCompletion completion = new ConfigCompletion(config, script, context.autoComplete());
             PtRuntime engine = started(settings, context.scratch());
             engine.threads(config.name(), settings.intraThreads());
             ModelConfig complete = completion.complete(Math.max(1, context.cores() / engine.threads()));

@@ -19,9 +19,12 @@ import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
-/** Reads a TorchScript archive without the engine, and says of other files what they are. Immutable. */
+/**
+ * Reads a TorchScript archive (a zip file) without libtorch, and identifies other files of PyTorch, so that the error
+ * names what the file is and how to convert it. Checksums are verified here, because libtorch does not. Immutable.
+ */
 final class TorchArchive {
-    /** Code of the largest models is a few megabytes; more is no code. */
+    /** The limit on source code; that of the largest models is a few megabytes. */
     private static final int MOST_CODE = 64 << 20;
 
     private static final int MOST_PICKLE = 4096;
@@ -31,7 +34,7 @@ final class TorchArchive {
 
     private TorchArchive() {}
 
-    /** Whether a file begins as one of PyTorch's does: a zip archive, or a pickle. */
+    /** Whether a file begins like a zip archive or a pickle, which PyTorch's files are. */
     static boolean recognises(Path file) {
         byte[] head = new byte[4];
         try (InputStream in = Files.newInputStream(file)) {
@@ -50,11 +53,11 @@ final class TorchArchive {
     }
 
     /**
-     * What the archive tells of its model.
+     * Validates the archive and reads the signature of its model.
      *
-     * @throws ServingException INVALID_ARGUMENT when it is not a whole TorchScript archive
+     * @throws ServingException INVALID_ARGUMENT when it is not a complete TorchScript archive
      */
-    static Script read(String model, Path file) throws IOException {
+    static TorchScriptSignature read(String model, Path file) throws IOException {
         byte[] head = new byte[4];
         try (InputStream in = Files.newInputStream(file)) {
             if (in.readNBytes(head, 0, 4) < 4 || !isZip(head)) {
@@ -87,7 +90,7 @@ final class TorchArchive {
                 }
             }
             String root = root(zip, prefix);
-            Script script = root.isEmpty() ? null : Script.read(root, sources);
+            TorchScriptSignature script = root.isEmpty() ? null : TorchScriptSignature.read(root, sources);
             if (script == null) {
                 throw refused(
                         model,
@@ -97,11 +100,11 @@ final class TorchArchive {
             }
             return script;
         } catch (ZipException | EOFException e) {
-            throw damaged(model, file, "it is damaged or cut short (" + e.getMessage() + ")", e);
+            throw damaged(model, file, "it is damaged or truncated (" + e.getMessage() + ")", e);
         }
     }
 
-    /** The folder that everything in a TorchScript archive lies in, with a stroke; null when this is none. */
+    /** The top folder of a TorchScript archive, with a trailing slash; null when this is not a TorchScript archive. */
     private static @Nullable String prefix(ZipFile zip) {
         for (Enumeration<? extends ZipEntry> all = zip.entries(); all.hasMoreElements(); ) {
             String name = all.nextElement().getName();
@@ -113,7 +116,7 @@ final class TorchArchive {
         return null;
     }
 
-    /** The checksum of an entry's bytes, which the engine does not look at. */
+    /** Verifies the checksum of an entry, which libtorch does not. */
     private static void check(String model, Path file, ZipFile zip, ZipEntry entry) throws IOException {
         CRC32 crc = new CRC32();
         byte[] buffer = new byte[1 << 16];
@@ -127,7 +130,7 @@ final class TorchArchive {
         }
     }
 
-    /** The model's class: the first name in its pickle. */
+    /** The qualified name of the model's class, which is the first global in its pickle; empty when it is not found. */
     private static String root(ZipFile zip, String prefix) throws IOException {
         byte[] pickle;
         try (InputStream in = zip.getInputStream(zip.getEntry(prefix + "data.pkl"))) {
@@ -143,7 +146,7 @@ final class TorchArchive {
         return second < 0 ? "" : text.substring(0, first) + "." + text.substring(first + 1, second);
     }
 
-    /** What an archive is that is not TorchScript. */
+    /** Identifies an archive that is not TorchScript. */
     private static ServingException foreign(String model, Path file, ZipFile zip) {
         boolean eager = false;
         for (Enumeration<? extends ZipEntry> all = zip.entries(); all.hasMoreElements(); ) {
@@ -154,7 +157,7 @@ final class TorchArchive {
                         file,
                         "it is a TorchServe archive (.mar), whose handler is Python code",
                         "take the TorchScript file (its serialized file) out of the archive and name it model.pt; a"
-                                + " handler's code belongs into a Python model");
+                                + " handler's code belongs in a Python model");
             }
             if (name.endsWith("/archive_format")
                     || name.endsWith("serialized_exported_program.json")
@@ -163,7 +166,7 @@ final class TorchArchive {
                 return refused(
                         model,
                         file,
-                        "it was made with torch.export (.pt2), which needs Python or a newer engine",
+                        "it was made with torch.export (.pt2), which needs Python or a newer libtorch",
                         SCRIPT_ADVICE);
             }
             if (name.equals("model.json") || name.endsWith("/model.json")) {

@@ -30,12 +30,12 @@ class RecognitionTest {
     @TempDir
     Path directory;
 
-    private static Script script(String model) throws Exception {
+    private static TorchScriptSignature script(String model) throws Exception {
         return TorchArchive.read(model, Models.root().resolve(model + "/1/model.pt"));
     }
 
     private static ModelConfig complete(String model) throws Exception {
-        return new Completion(ModelConfig.unspecified(model), script(model), true).complete(2);
+        return new ConfigCompletion(ModelConfig.unspecified(model), script(model), true).complete(2);
     }
 
     @Test
@@ -53,7 +53,7 @@ class RecognitionTest {
 
     @Test
     void argumentsAndAnswersAreReadFromTheCode() throws Exception {
-        Script options = script("options");
+        TorchScriptSignature options = script("options");
         assertThat(options.arguments())
                 .extracting(a -> a.name() + " " + a.type() + " " + a.otherwise())
                 .containsExactly(
@@ -179,20 +179,20 @@ class RecognitionTest {
         assertThatThrownBy(() -> complete("takes_dict")).hasMessageContaining("dict of tensors");
         assertThat(wired("add_sub", List.of("A__1", "A__0"), List.of("OUTPUT__1"))
                         .slots())
-                .extracting(Wiring.Slot::feed)
+                .extracting(ArgumentBinding.Slot::feed)
                 .containsExactly("A__0", "A__1");
         assertThat(wired("add_sub", List.of("first", "second"), List.of("sum", "difference"))
                         .slots())
-                .extracting(Wiring.Slot::feed)
+                .extracting(ArgumentBinding.Slot::feed)
                 .containsExactly("first", "second");
     }
 
-    private static Wiring wired(String model, List<String> inputs, List<String> outputs) throws Exception {
+    private static ArgumentBinding wired(String model, List<String> inputs, List<String> outputs) throws Exception {
         ModelConfig config = ModelConfig.builder(model)
                 .inputs(inputs.stream().map(RecognitionTest::spec).toList())
                 .outputs(outputs.stream().map(RecognitionTest::spec).toList())
                 .build();
-        Completion completion = new Completion(config, script(model), true);
+        ConfigCompletion completion = new ConfigCompletion(config, script(model), true);
         return completion.wiring(completion.complete(1));
     }
 

@@ -28,11 +28,20 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs TensorFlow's SavedModels and graphs on TensorFlow, on processors. Thread-safe; the engine is started on first use,
- * under a lock.
+ * Runs SavedModels and frozen GraphDefs with TensorFlow, on CPUs. Thread-safe; TensorFlow is started on first use,
+ * under this object's lock.
  *
- * <p>All invocations of a version share one session, and so its variables, and run side by side, each on the thread that
- * calls it, unless the model's parameters ask for more threads a run.
+ * <p>All instances of a version share one session, and so its variables. Instances run in parallel, each run on the
+ * thread that calls it, unless the model's parameters ask for more threads per run.
+ *
+ * <p>The server finds this class through {@link java.util.ServiceLoader}. Used directly:
+ *
+ * <pre>{@code
+ * Backend backend = new TensorflowBackend();
+ * if (backend.unavailable() == null) {
+ *     BackendModel model = backend.load(location, config, context);
+ * }
+ * }</pre>
  */
 public final class TensorflowBackend implements Backend {
     static final String NAME = "tensorflow";
@@ -43,13 +52,13 @@ public final class TensorflowBackend implements Backend {
     private static final String DIRECTORY = "model.savedmodel";
     private static final String GRAPH_FILE = "model.graphdef";
 
-    /** Signatures that TensorFlow 2 adds to every model for what happens when it is loaded. Nobody asks for them. */
+    /** Prefix of the signatures that TensorFlow 2 adds to every model for its initialisation. They are not served. */
     private static final String OF_LOADING = "__saved_model_";
 
     private @Nullable TfRuntime runtime;
     private @Nullable String failure;
 
-    /** The backend; nothing native is loaded yet. */
+    /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public TensorflowBackend() {}
 
     @Override
@@ -80,8 +89,8 @@ public final class TensorflowBackend implements Backend {
         } catch (IOException e) {
             return false;
         }
-        // A SavedModel begins with its schema's version and its first graph, a graph with its first node and the name
-        // of it.
+        // A SavedModel begins with saved_model_schema_version = 1 and the first meta_graphs field. A GraphDef begins
+        // with its first node field and that node's name; a length of 128 or more takes a second byte.
         return isSavedModel(head) || (head[0] == 0x0a && (head[2] == 0x0a || head[1] < 0));
     }
 
@@ -113,8 +122,8 @@ public final class TensorflowBackend implements Backend {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     String.valueOf(reason),
-                    "the engine needs Linux with glibc 2.34 or newer on x86-64, and 700 MB of disk in the user's cache"
-                            + " directory; 'nereid plugins install tensorflow' mends a damaged installation");
+                    "TensorFlow needs Linux with glibc 2.34 or newer on x86-64, and 700 MB of disk in the user's cache"
+                            + " directory; 'nereid plugins install tensorflow' repairs a damaged installation");
         }
         return started;
     }
@@ -137,7 +146,7 @@ public final class TensorflowBackend implements Backend {
         }
     }
 
-    /** The directory of a SavedModel, or the file of a graph. */
+    /** Finds the directory of a SavedModel, or the file of a GraphDef. */
     private static Path find(ModelLocation source, ModelConfig config) {
         Path directory = source.versionDirectory().normalize();
         boolean graph = config.platform().equals(GRAPH_DEF);
@@ -181,7 +190,7 @@ public final class TensorflowBackend implements Backend {
         List<MetaGraph> graphs = SavedModelFile.read(file);
         MetaGraph chosen = chosen(config, settings, graphs, file);
         if (chosen.variables() && !Files.exists(directory.resolve("variables").resolve("variables.index"))) {
-            // The engine would load it, and fail every run.
+            // TensorFlow would load the model without an error, and every run would fail.
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "' from '" + directory
                             + "': the values of its variables are missing (expected: variables/variables.index)",
@@ -190,22 +199,23 @@ public final class TensorflowBackend implements Backend {
         String byDefault = defaultSignature(config, settings, chosen, file);
         TfRuntime engine = started();
         libraries(engine, source, config);
-        Graph graph = Graph.ofSavedModel(config.name(), directory, chosen.tags(), settings);
+        TfGraph graph = TfGraph.ofSavedModel(config.name(), directory, chosen.tags(), settings);
         boolean loaded = false;
         try {
-            List<SignaturePorts> all = new ArrayList<>();
+            List<SignatureBinding> all = new ArrayList<>();
             for (Map.Entry<String, SignatureFacts> entry : chosen.signatures().entrySet()) {
                 String name = entry.getKey();
                 if (name.startsWith(OF_LOADING)) {
                     continue;
                 }
                 try {
-                    all.add(SignaturePorts.find(config.name(), name, entry.getValue(), graph, settings.checkShapes()));
+                    all.add(SignatureBinding.find(
+                            config.name(), name, entry.getValue(), graph, settings.checkShapes()));
                 } catch (ServingException e) {
                     if (name.equals(byDefault)) {
                         throw e;
                     }
-                    LOG.log(Level.WARNING, "signature ''{0}'' is left out: {1}", name, e.describe());
+                    LOG.log(Level.WARNING, "signature ''{0}'' is not served: {1}", name, e.describe());
                 }
             }
             TfModel model = complete(config, context, settings, SAVED_MODEL, graph, all, byDefault, bytes(directory));
@@ -223,13 +233,13 @@ public final class TensorflowBackend implements Backend {
             BackendContext context,
             TfSettings settings,
             String platform,
-            Graph graph,
-            List<SignaturePorts> all,
+            TfGraph graph,
+            List<SignatureBinding> all,
             String byDefault,
             long bytes) {
-        SignaturePorts signature =
+        SignatureBinding signature =
                 all.stream().filter(s -> s.name().equals(byDefault)).findFirst().orElseThrow();
-        ModelConfig complete = new Completion(config, signature, all)
+        ModelConfig complete = new ConfigCompletion(config, signature, all)
                 .complete(
                         platform,
                         context.autoComplete(),
@@ -243,10 +253,10 @@ public final class TensorflowBackend implements Backend {
             throws IOException {
         TfRuntime engine = started();
         libraries(engine, source, config);
-        Graph graph = Graph.ofGraphDef(config.name(), file, settings);
+        TfGraph graph = TfGraph.ofGraphDef(config.name(), file, settings);
         boolean loaded = false;
         try {
-            SignaturePorts signature = SignaturePorts.ofGraph(config, graph, settings.checkShapes());
+            SignatureBinding signature = SignatureBinding.ofGraph(config, graph, settings.checkShapes());
             TfModel model = complete(
                     config,
                     context,
@@ -282,7 +292,7 @@ public final class TensorflowBackend implements Backend {
         List<String> there =
                 graphs.stream().map(g -> String.join(",", g.tags())).toList();
         if (settings.tag().isEmpty() && graphs.size() == 1) {
-            // There is no doubt about what is meant.
+            // The only graph, and the configuration does not ask for a tag.
             return graphs.get(0);
         }
         throw ServingException.invalidArgument(
@@ -322,7 +332,7 @@ public final class TensorflowBackend implements Backend {
                 "export the model with signatures: tf.saved_model.save(model, path, signatures=...)");
     }
 
-    /** What the files take, which is about what the engine takes for them. */
+    /** The size of the files, an estimate of the memory that TensorFlow needs for the model. */
     private static long bytes(Path directory) throws IOException {
         try (var files = Files.walk(directory)) {
             long sum = 0;

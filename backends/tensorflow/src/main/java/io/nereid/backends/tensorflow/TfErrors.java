@@ -7,12 +7,12 @@ import io.nereid.base.ServingException;
 import java.nio.file.Path;
 import java.util.Locale;
 
-/** Turns the engine's failures into ours. Immutable. */
+/** Converts TensorFlow's failures to {@link ServingException}s with a code and a remedy. Immutable. */
 final class TfErrors {
     private TfErrors() {}
 
-    /** The engine could not load a model. */
-    static ServingException loading(String model, Path file, Status status) {
+    /** TensorFlow could not load a model. The remedy is chosen by TensorFlow's message. */
+    static ServingException loading(String model, Path file, TfStatus status) {
         String text = status.text();
         if (status.code() == ErrorCode.RESOURCE_EXHAUSTED) {
             return ServingException.of(
@@ -23,7 +23,7 @@ final class TfErrors {
         String lower = text.toLowerCase(Locale.ROOT);
         String remedy;
         if (lower.contains("op type not registered")) {
-            remedy = "the model uses an operator that this engine does not have; give its library in"
+            remedy = "the model uses an operator that this build of TensorFlow does not have; name its library in"
                     + " model_operations, or export the model with standard operators";
         } else if (lower.contains("variables") || lower.contains("no such file") || lower.contains("not found")) {
             remedy = "copy the whole SavedModel: saved_model.pb, and the directories variables and assets beside it";
@@ -37,13 +37,13 @@ final class TfErrors {
     }
 
     /** A run failed. */
-    static ServingException running(String model, Status status) {
+    static ServingException running(String model, TfStatus status) {
         ErrorCode code = status.code();
         String text = status.text();
         return switch (code) {
-            // Operators say so of what they are given: shapes that do not fit together, indices out of range.
+            // Operators report these codes for their inputs: shapes that do not match, indices out of range.
             case INVALID_ARGUMENT, OUT_OF_RANGE, NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION, UNIMPLEMENTED ->
-                ServingException.of(code, "model '" + model + "' refused the input: " + text);
+                ServingException.of(code, "model '" + model + "' rejected the input: " + text);
             case RESOURCE_EXHAUSTED ->
                 ServingException.of(code, "not enough memory to run model '" + model + "': " + text);
             case CANCELLED, DEADLINE_EXCEEDED, ABORTED, UNAVAILABLE ->

@@ -17,40 +17,45 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A loaded graph: one session, with its variables, that all invocations share. Thread-safe. Results do not need the
- * session: the engine counts who uses their memory.
+ * A loaded TensorFlow model: one session, with its variables, that all instances share. Thread-safe. Results may
+ * outlive the session, because TensorFlow counts the references to their memory itself.
  */
 final class TfModel implements BackendModel {
-    /** Whatever is not on a 64-byte boundary, or small, is copied on the way in; the engine would do the same. */
+    /** Inputs need no alignment: small or unaligned ones are copied, as TensorFlow itself would do. */
     private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
 
     private final ModelConfig config;
-    private final Graph graph;
-    private final Map<String, SignaturePorts> ports = new LinkedHashMap<>();
-    private final SignaturePorts byDefault;
+    private final TfGraph graph;
+    private final Map<String, SignatureBinding> ports = new LinkedHashMap<>();
+    private final SignatureBinding byDefault;
     private final Map<String, Signature> signatures;
-    private final Defaults defaults;
+    private final DefaultInputs defaults;
     private final long memoryBytes;
 
-    TfModel(ModelConfig config, Graph graph, List<SignaturePorts> all, SignaturePorts byDefault, long memoryBytes) {
+    TfModel(
+            ModelConfig config,
+            TfGraph graph,
+            List<SignatureBinding> all,
+            SignatureBinding byDefault,
+            long memoryBytes) {
         this.config = config;
         this.graph = graph;
         this.byDefault = byDefault;
         this.memoryBytes = memoryBytes;
         Map<String, Signature> described = new LinkedHashMap<>();
-        for (SignaturePorts each : all) {
+        for (SignatureBinding each : all) {
             ports.put(each.name(), each);
             if (!each.outputs().isEmpty()) {
                 described.put(each.name(), described(each));
             }
         }
-        // Under this name the default one is meant, whichever that was chosen to be.
+        // Clients that ask for serving_default get the model's default signature, whatever its own name.
         described.computeIfPresent(ModelMetadata.DEFAULT_SIGNATURE, (name, other) -> described(byDefault));
         signatures = Map.copyOf(described);
-        defaults = new Defaults(config.name(), all);
+        defaults = new DefaultInputs(config.name(), all);
     }
 
-    private Signature described(SignaturePorts each) {
+    private Signature described(SignatureBinding each) {
         Map<String, String> tensors = new LinkedHashMap<>();
         each.inputs().forEach(p -> tensors.put(p.name(), p.tensor()));
         each.outputs().forEach(p -> tensors.put(p.name(), p.tensor()));
@@ -62,7 +67,7 @@ final class TfModel implements BackendModel {
                 Map.copyOf(tensors));
     }
 
-    private List<TensorSpec> specs(List<Port> list) {
+    private List<TensorSpec> specs(List<TensorBinding> list) {
         return list.stream().map(p -> p.spec(config.batched())).toList();
     }
 
@@ -83,19 +88,19 @@ final class TfModel implements BackendModel {
 
     @Override
     public ModelInstance newInvocation() {
-        return new TfInvocation(this, byDefault);
+        return new TfModelInstance(this, byDefault);
     }
 
     @Override
     public ModelInstance newInvocation(String signature) {
-        SignaturePorts wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
+        SignatureBinding wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "Serving signature key \"" + signature + "\" not found.",
                     "this model has " + String.join(", ", ports.keySet()));
         }
-        return new TfInvocation(this, wanted);
+        return new TfModelInstance(this, wanted);
     }
 
     @Override
@@ -103,16 +108,18 @@ final class TfModel implements BackendModel {
         return memoryBytes;
     }
 
-    Graph graph() {
+    TfGraph graph() {
         return graph;
     }
 
-    Defaults defaults() {
+    DefaultInputs defaults() {
         return defaults;
     }
 
-    /** The shape that the engine is given for one that a client gave: of a single value, clients may make a vector. */
-    static Shape fed(Port port, Shape given) {
+    /**
+     * The shape that TensorFlow receives for a client's shape: clients may send a scalar as a vector of one element.
+     */
+    static Shape fed(TensorBinding port, Shape given) {
         Shape shape = port.shape();
         return shape != null && shape.rank() == 0 && port.binding() && given.rank() == 1 && given.dim(0) == 1
                 ? Shape.SCALAR

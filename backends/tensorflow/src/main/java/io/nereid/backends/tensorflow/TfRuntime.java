@@ -17,7 +17,7 @@ import org.bytedeco.javacpp.Loader;
 import org.jspecify.annotations.Nullable;
 import org.tensorflow.internal.c_api.global.tensorflow;
 
-/** The engine's library, loaded once. Immutable. */
+/** TensorFlow's native library, loaded once per process. Immutable. */
 final class TfRuntime {
     private static final Logger LOG = System.getLogger(TfRuntime.class.getName());
     private static final String CACHE = "org.bytedeco.javacpp.cachedir";
@@ -29,13 +29,14 @@ final class TfRuntime {
     }
 
     /**
-     * Loads the library, which unpacks it first where that has not been done.
+     * Loads the library. JavaCPP unpacks it to the cache directory first, unless that has been done.
      *
-     * @throws LinkageError when it is absent or does not fit this machine
+     * @throws LinkageError when the library is missing or does not run on this machine
      */
     static TfRuntime start() {
-        // The binding frees what the collector finds, and calls the collector when it believes that memory is short.
-        // Everything is closed by hand here, and memory is the server's to count.
+        // By default, JavaCPP frees native objects when they are garbage-collected, and runs System.gc() when it
+        // believes that memory is short. This backend closes everything explicitly, and the server limits its memory
+        // itself.
         System.setProperty("org.bytedeco.javacpp.nopointergc", "true");
         System.setProperty("org.bytedeco.javacpp.maxBytes", "0");
         System.setProperty("org.bytedeco.javacpp.maxPhysicalBytes", "0");
@@ -53,12 +54,15 @@ final class TfRuntime {
                 new String(tensorflow.TF_Version().getStringBytes(), java.nio.charset.StandardCharsets.UTF_8));
     }
 
-    /** The engine's version, such as 2.18.0. */
+    /** TensorFlow's version, such as 2.18.0. */
     String version() {
         return version;
     }
 
-    /** A directory of this user's alone for the unpacked library, or null where there is none. */
+    /**
+     * A directory for the unpacked library that only this user can write to, or null. Code is loaded from it, so a
+     * directory that others can write to is not used.
+     */
     private static @Nullable Path cache() {
         String xdg = System.getenv("XDG_CACHE_HOME");
         Path root = xdg != null && xdg.startsWith("/")
@@ -74,7 +78,7 @@ final class TfRuntime {
             Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
             if (permissions.contains(PosixFilePermission.OTHERS_WRITE)
                     || permissions.contains(PosixFilePermission.GROUP_WRITE)) {
-                LOG.log(Level.WARNING, directory + " can be written by other users, so the library is not kept there");
+                LOG.log(Level.WARNING, "native libraries are not cached: other users can write to " + directory);
                 return null;
             }
             return Files.isWritable(directory) ? directory : null;
@@ -92,11 +96,11 @@ final class TfRuntime {
         }
     }
 
-    /** Adds a library of operators to the engine, for good. */
+    /** Loads a library of custom operators. It stays loaded until the process ends. */
     void loadOperators(String model, Path library) {
-        try (Status status = new Status()) {
+        try (TfStatus status = new TfStatus()) {
             tensorflow.TF_LoadLibrary(library.toString(), status.handle());
-            // Loaded for another model before: its operators are there.
+            // ALREADY_EXISTS: another model loaded the library before, so its operators are registered.
             if (status.failed() && status.code() != ErrorCode.ALREADY_EXISTS) {
                 throw ServingException.invalidArgument(
                         "unable to load operator library '" + library + "' of model '" + model + "': " + status.text(),

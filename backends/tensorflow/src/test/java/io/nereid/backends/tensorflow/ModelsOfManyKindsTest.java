@@ -117,7 +117,7 @@ class ModelsOfManyKindsTest {
                 Tensor.closeAll(results);
             }
         }
-        assertThat(Loans.ofProcess().open()).isZero();
+        assertThat(BorrowedMemory.ofProcess().open()).isZero();
     }
 
     @Test
@@ -180,7 +180,7 @@ class ModelsOfManyKindsTest {
                 Tensor.closeAll(results);
             }
         }
-        assertThat(Loans.ofProcess().open()).isZero();
+        assertThat(BorrowedMemory.ofProcess().open()).isZero();
     }
 
     private static Tensor filled(TensorSpec spec, int elements) {
@@ -229,7 +229,7 @@ class ModelsOfManyKindsTest {
             Tensor.closeAll(results);
             others.forEach(MemoryRegion::release);
         }
-        assertThat(Loans.ofProcess().open()).isZero();
+        assertThat(BorrowedMemory.ofProcess().open()).isZero();
     }
 
     @Test
@@ -364,7 +364,7 @@ class ModelsOfManyKindsTest {
         }
         long grown = resident() - before;
         assertThat(grown).describedAs("KiB more after 50 loads").isLessThan(24 * 1024);
-        assertThat(Loans.ofProcess().open()).isZero();
+        assertThat(BorrowedMemory.ofProcess().open()).isZero();
     }
 
     private static void use() {

@@ -15,7 +15,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** A loaded model, whose bytes all invocations share; each has an interpreter with memory of its own. Thread-safe. */
+/**
+ * A loaded TensorFlow Lite model. All instances share the model's bytes, weights included; each has an interpreter with
+ * tensor memory of its own. Thread-safe.
+ */
 final class LiteModel implements BackendModel {
     /** Inputs are copied into the interpreter's memory. */
     private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
@@ -25,8 +28,8 @@ final class LiteModel implements BackendModel {
     private final LiteModelFile file;
     private final int threads;
     private final boolean single;
-    private final SignaturePorts byDefault;
-    private final Map<String, SignaturePorts> ports = new LinkedHashMap<>();
+    private final SignatureBinding byDefault;
+    private final Map<String, SignatureBinding> ports = new LinkedHashMap<>();
     private final Map<String, Signature> signatures;
 
     LiteModel(
@@ -35,8 +38,8 @@ final class LiteModel implements BackendModel {
             LiteModelFile file,
             int threads,
             boolean single,
-            SignaturePorts byDefault,
-            List<SignaturePorts> all) {
+            SignatureBinding byDefault,
+            List<SignatureBinding> all) {
         this.config = config;
         this.runtime = runtime;
         this.file = file;
@@ -44,7 +47,7 @@ final class LiteModel implements BackendModel {
         this.single = single;
         this.byDefault = byDefault;
         Map<String, Signature> described = new LinkedHashMap<>();
-        for (SignaturePorts each : all) {
+        for (SignatureBinding each : all) {
             if (!each.key().isEmpty()) {
                 ports.put(each.key(), each);
                 boolean own = each == byDefault;
@@ -60,7 +63,7 @@ final class LiteModel implements BackendModel {
         signatures = Map.copyOf(described);
     }
 
-    private List<TensorSpec> specs(List<Port> list) {
+    private List<TensorSpec> specs(List<TensorBinding> list) {
         return list.stream().map(p -> p.spec(config.batched())).toList();
     }
 
@@ -86,7 +89,7 @@ final class LiteModel implements BackendModel {
 
     @Override
     public ModelInstance newInvocation(String signature) {
-        SignaturePorts wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
+        SignatureBinding wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
@@ -96,21 +99,21 @@ final class LiteModel implements BackendModel {
         return invocation(wanted);
     }
 
-    private ModelInstance invocation(SignaturePorts signature) {
-        return new LiteInvocation(this, signature, runtime.reports());
+    private ModelInstance invocation(SignatureBinding signature) {
+        return new LiteModelInstance(this, signature, runtime.reports());
     }
 
-    /** Whether the engine takes but one row at a time. */
+    /** Whether the model accepts only one row per run, so that instances run a batch row by row. */
     boolean single() {
         return single;
     }
 
-    /** A fresh interpreter. */
-    Runner runner(SignaturePorts signature) {
-        Runner runner = Runner.open(runtime, file, threads, signature.key());
+    /** Creates an interpreter, owned by the caller. */
+    LiteInterpreter runner(SignatureBinding signature) {
+        LiteInterpreter runner = LiteInterpreter.open(runtime, file, threads, signature.key());
         if (runner == null) {
             throw ServingException.of(
-                    ErrorCode.RESOURCE_EXHAUSTED, "no interpreter can be made for model '" + config.name() + "'");
+                    ErrorCode.RESOURCE_EXHAUSTED, "cannot create an interpreter for model '" + config.name() + "'");
         }
         return runner;
     }

@@ -10,8 +10,9 @@ import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.tensorflowlite.TfLiteModel;
 
 /**
- * A model's bytes, and the engine's view of them. Interpreters read them where they lie; a copy of the file's, so that
- * nobody can change them. Immutable until it is closed, which comes after the last interpreter is gone.
+ * A model's bytes in native memory, and the {@code TfLiteModel} over them. Interpreters read the weights from these
+ * bytes without a copy. They are a copy of the file instead of a mapping, so that a later change of the file cannot
+ * change or crash a loaded model. Immutable; closed after the last interpreter.
  */
 final class LiteModelFile implements AutoCloseable {
     private final Pointer bytes;
@@ -25,15 +26,15 @@ final class LiteModelFile implements AutoCloseable {
     }
 
     /**
-     * A model.
+     * Copies the bytes and opens the model.
      *
-     * @throws ServingException INVALID_ARGUMENT when the engine finds it damaged
+     * @throws ServingException INVALID_ARGUMENT when TensorFlow Lite cannot open it
      */
     static LiteModelFile open(LiteRuntime runtime, String name, Path file, byte[] content) {
         Pointer bytes = Pointer.malloc(content.length);
         TfLiteModel model = null;
         try {
-            new Address(bytes.address()).bytes().put(content);
+            new NativePointer(bytes.address()).bytes().put(content);
             model = runtime.model(bytes, content.length);
             if (model == null) {
                 throw ServingException.invalidArgument(

@@ -27,23 +27,24 @@ import org.bytedeco.tensorflowlite.TfLiteModel;
 import org.bytedeco.tensorflowlite.global.tensorflowlite;
 import org.jspecify.annotations.Nullable;
 
-/** The engine's library, loaded once. Thread-safe. */
+/** TensorFlow Lite's native library, loaded once per process. Thread-safe. */
 final class LiteRuntime {
     private static final Logger LOG = System.getLogger(LiteRuntime.class.getName());
     private static final String CACHE = "org.bytedeco.javacpp.cachedir";
 
-    private final Reports reports = new Reports();
+    private final ErrorReporter reports = new ErrorReporter();
 
     private LiteRuntime() {}
 
     /**
-     * Loads the library, which unpacks it first where that has not been done.
+     * Loads the library. JavaCPP unpacks it to the cache directory first, unless that has been done.
      *
-     * @throws LinkageError when it is absent or does not fit this machine
+     * @throws LinkageError when the library is missing or does not run on this machine
      */
     static LiteRuntime start() {
-        // The binding frees what the collector finds, and calls the collector when it believes that memory is short.
-        // Everything is closed by hand here, and memory is the server's to count.
+        // By default, JavaCPP frees native objects when they are garbage-collected, and runs System.gc() when it
+        // believes that memory is short. This backend closes everything explicitly, and the server limits its memory
+        // itself.
         System.setProperty("org.bytedeco.javacpp.nopointergc", "true");
         System.setProperty("org.bytedeco.javacpp.maxBytes", "0");
         System.setProperty("org.bytedeco.javacpp.maxPhysicalBytes", "0");
@@ -57,7 +58,10 @@ final class LiteRuntime {
         return new LiteRuntime();
     }
 
-    /** A directory of this user's alone for the unpacked library, or null where there is none. */
+    /**
+     * A directory for the unpacked library that only this user can write to, or null. Code is loaded from it, so a
+     * directory that others can write to is not used.
+     */
     private static @Nullable Path cache() {
         String xdg = System.getenv("XDG_CACHE_HOME");
         Path root = xdg != null && xdg.startsWith("/")
@@ -73,7 +77,7 @@ final class LiteRuntime {
             Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
             if (permissions.contains(PosixFilePermission.OTHERS_WRITE)
                     || permissions.contains(PosixFilePermission.GROUP_WRITE)) {
-                LOG.log(Level.WARNING, directory + " can be written by other users, so the library is not kept there");
+                LOG.log(Level.WARNING, "native libraries are not cached: other users can write to " + directory);
                 return null;
             }
             return Files.isWritable(directory) ? directory : null;
@@ -83,22 +87,24 @@ final class LiteRuntime {
         }
     }
 
-    Reports reports() {
+    ErrorReporter reports() {
         return reports;
     }
 
-    /** A model over bytes that must stay where they are; null when they are damaged. */
-    @Nullable TfLiteModel model(Pointer bytes, long size) {
+    /** Opens a model over bytes, which must stay allocated until it is deleted; null when they are damaged. */
+    @Nullable
+    TfLiteModel model(Pointer bytes, long size) {
         TfLiteModel model = TfLiteModelCreate(bytes, size);
         return model == null || model.isNull() ? null : model;
     }
 
-    /** An interpreter; null when there can be none, and the reports say why. */
-    @Nullable TfLiteInterpreter interpreter(TfLiteModel model, int threads) {
+    /** Creates an interpreter, or returns null on a failure, whose reason {@link #reports()} has. */
+    @Nullable
+    TfLiteInterpreter interpreter(TfLiteModel model, int threads) {
         TfLiteInterpreterOptions options = TfLiteInterpreterOptionsCreate();
         try {
             TfLiteInterpreterOptionsSetNumThreads(options, threads);
-            TfLiteInterpreterOptionsSetErrorReporter(options, reports, new Address(0));
+            TfLiteInterpreterOptionsSetErrorReporter(options, reports, new NativePointer(0));
             TfLiteInterpreterOptionsEnableCancellation(options, true);
             TfLiteInterpreter made = TfLiteInterpreterCreate(model, options);
             return made == null || made.isNull() ? null : made;

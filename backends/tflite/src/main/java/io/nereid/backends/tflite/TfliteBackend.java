@@ -19,8 +19,17 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs TensorFlow Lite's models on TensorFlow Lite, on processors. Thread-safe; the engine is started on first use, under
- * a lock.
+ * Runs {@code .tflite} models with TensorFlow Lite, on CPUs. Thread-safe; TensorFlow Lite's library is loaded on first
+ * use, under this object's lock.
+ *
+ * <p>The server finds this class through {@link java.util.ServiceLoader}. Used directly:
+ *
+ * <pre>{@code
+ * Backend backend = new TfliteBackend();
+ * if (backend.unavailable() == null) {
+ *     BackendModel model = backend.load(location, config, context);
+ * }
+ * }</pre>
  */
 public final class TfliteBackend implements Backend {
     static final String NAME = "tflite";
@@ -31,7 +40,7 @@ public final class TfliteBackend implements Backend {
     private @Nullable LiteRuntime runtime;
     private @Nullable String failure;
 
-    /** The backend; nothing native is loaded yet. */
+    /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public TfliteBackend() {}
 
     @Override
@@ -51,7 +60,7 @@ public final class TfliteBackend implements Backend {
 
     @Override
     public boolean recognises(Path file) {
-        return Files.isRegularFile(file) && FlatModel.recognises(file);
+        return Files.isRegularFile(file) && FlatBufferModelReader.recognises(file);
     }
 
     @Override
@@ -78,8 +87,8 @@ public final class TfliteBackend implements Backend {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     String.valueOf(reason),
-                    "the engine needs Linux with glibc 2.34 or newer on x86-64; 'nereid plugins install tflite' mends a"
-                            + " damaged installation");
+                    "TensorFlow Lite needs Linux with glibc 2.34 or newer on x86-64; 'nereid plugins install tflite'"
+                            + " repairs a damaged installation");
         }
         return started;
     }
@@ -89,8 +98,7 @@ public final class TfliteBackend implements Backend {
         LiteSettings settings = LiteSettings.read(config.parameters(), context.settings());
         if (!config.operatorLibraries().isEmpty()) {
             throw ServingException.invalidArgument(
-                    "model '" + config.name()
-                            + "' wants libraries of operators, which the tflite backend does not load",
+                    "model '" + config.name() + "' needs operator libraries, which the tflite backend does not load",
                     "remove model_operations, or convert the model with standard operators");
         }
         Path file = find(source, config);
@@ -109,7 +117,7 @@ public final class TfliteBackend implements Backend {
                     "check that the server may read it",
                     e);
         }
-        FlatModel.check(config.name(), file, content);
+        FlatBufferModelReader.check(config.name(), file, content);
         LiteRuntime engine = started();
         LiteModelFile opened = LiteModelFile.open(engine, config.name(), file, content);
         boolean loaded = false;
@@ -132,36 +140,37 @@ public final class TfliteBackend implements Backend {
             LiteSettings settings,
             Path file) {
         List<String> keys;
-        try (Runner plain = runner(engine, opened, config.name(), "", file)) {
+        try (LiteInterpreter plain = runner(engine, opened, config.name(), "", file)) {
             keys = plain.keys();
         }
-        List<SignaturePorts> all = new ArrayList<>();
+        List<SignatureBinding> all = new ArrayList<>();
         boolean resizable = config.maxBatchSize() > 0;
         for (String key : keys.isEmpty() ? List.of("") : keys) {
-            try (Runner runner = runner(engine, opened, config.name(), key, file)) {
-                all.add(new SignaturePorts(key, runner.ports(config.name(), true), runner.ports(config.name(), false)));
-                // Tells of operators, and of tensors that do not fit together.
-                engine.reports().listen();
+            try (LiteInterpreter runner = runner(engine, opened, config.name(), key, file)) {
+                all.add(new SignatureBinding(
+                        key, runner.ports(config.name(), true), runner.ports(config.name(), false)));
+                // Allocation fails for unknown operators and for tensors whose shapes do not match.
+                engine.reports().startCollecting();
                 boolean fits = runner.allocate();
-                String said = engine.reports().heard();
+                String messages = engine.reports().takeMessages();
                 if (!fits) {
-                    throw unusable(config.name(), file, said);
+                    throw unusable(config.name(), file, messages);
                 }
             }
             if (resizable) {
-                // Another one: what has been laid out for one size may be fixed to it.
-                try (Runner runner = runner(engine, opened, config.name(), key, file)) {
+                // A new interpreter: after an allocation, some operators keep the sizes that they have prepared for.
+                try (LiteInterpreter runner = runner(engine, opened, config.name(), key, file)) {
                     resizable = resizable(engine, runner, all.get(all.size() - 1));
                 }
             }
         }
-        SignaturePorts byDefault = all.stream()
+        SignatureBinding byDefault = all.stream()
                 .filter(s -> s.key().equals(ModelMetadata.DEFAULT_SIGNATURE))
                 .findFirst()
                 .orElse(all.get(0));
-        // What was converted for one row alone runs row by row.
-        boolean single = config.maxBatchSize() > 0 && !resizable && all.stream().allMatch(SignaturePorts::single);
-        ModelConfig complete = new Completion(config, byDefault, all, resizable || single)
+        // A model that was converted for a batch size of 1 runs row by row.
+        boolean single = config.maxBatchSize() > 0 && !resizable && all.stream().allMatch(SignatureBinding::single);
+        ModelConfig complete = new ConfigCompletion(config, byDefault, all, resizable || single)
                 .complete(
                         context.autoComplete(),
                         settings.defaultMaxBatchSize(),
@@ -169,31 +178,34 @@ public final class TfliteBackend implements Backend {
         return new LiteModel(complete, engine, opened, settings.threads(), single, byDefault, all);
     }
 
-    private static Runner runner(LiteRuntime engine, LiteModelFile opened, String model, String key, Path file) {
-        engine.reports().listen();
-        Runner runner = Runner.open(engine, opened, 1, key);
-        String said = engine.reports().heard();
+    private static LiteInterpreter runner(
+            LiteRuntime engine, LiteModelFile opened, String model, String key, Path file) {
+        engine.reports().startCollecting();
+        LiteInterpreter runner = LiteInterpreter.open(engine, opened, 1, key);
+        String messages = engine.reports().takeMessages();
         if (runner == null) {
-            throw unusable(model, file, said);
+            throw unusable(model, file, messages);
         }
         return runner;
     }
 
-    private static ServingException unusable(String model, Path file, String said) {
+    private static ServingException unusable(String model, Path file, String messages) {
         return ServingException.invalidArgument(
                 "unable to load model '" + model + "' from '" + file + "': "
-                        + (said.isEmpty() ? "the engine does not say why" : said),
-                said.contains("version") || said.contains("op for")
+                        + (messages.isEmpty() ? "TensorFlow Lite reports no reason" : messages),
+                messages.contains("version") || messages.contains("op for")
                         ? "convert the model with TensorFlow 2.20 or older"
                         : "convert the model again");
     }
 
-    /** Whether a signature's first dimensions can all be 2 at once. */
-    private static boolean resizable(LiteRuntime engine, Runner runner, SignaturePorts signature) {
-        engine.reports().listen();
+    /**
+     * Whether a signature can be batched: it accepts a first dimension of 2 for all inputs and gives 2 for all outputs.
+     */
+    private static boolean resizable(LiteRuntime engine, LiteInterpreter runner, SignatureBinding signature) {
+        engine.reports().startCollecting();
         try {
             for (int i = 0; i < signature.inputs().size(); i++) {
-                Shape shape = Runner.shape(runner.tensor(true, i));
+                Shape shape = LiteInterpreter.shape(runner.tensor(true, i));
                 if (shape.rank() == 0 || !runner.resize(i, shape.withFirst(2))) {
                     return false;
                 }
@@ -202,14 +214,14 @@ public final class TfliteBackend implements Backend {
                 return false;
             }
             for (int i = 0; i < signature.outputs().size(); i++) {
-                Shape shape = Runner.shape(runner.tensor(false, i));
+                Shape shape = LiteInterpreter.shape(runner.tensor(false, i));
                 if (shape.rank() == 0 || shape.dim(0) != 2) {
                     return false;
                 }
             }
             return true;
         } finally {
-            engine.reports().heard();
+            engine.reports().takeMessages();
         }
     }
 

@@ -31,21 +31,22 @@ class RecognitionTest {
     @Test
     void operatorsOfTensorFlowItselfAreRefusedByName() {
         Path file = Models.root().resolve("flex/1/model.tflite");
-        assertThatThrownBy(() -> FlatModel.check("m", file, Models.bytes("models/flex/1/model.tflite")))
+        assertThatThrownBy(() -> FlatBufferModelReader.check("m", file, Models.bytes("models/flex/1/model.tflite")))
                 .isInstanceOfSatisfying(
                         ServingException.class,
                         e -> assertThat(e.describe()).contains("FlexAsString").contains("SELECT_TF_OPS"));
-        FlatModel.check("m", file, Models.bytes("models/several/1/model.tflite"));
+        FlatBufferModelReader.check("m", file, Models.bytes("models/several/1/model.tflite"));
     }
 
     @Test
     void otherFilesAreRefused() {
-        assertThatThrownBy(() -> FlatModel.check("m", directory, new byte[100]))
+        assertThatThrownBy(() -> FlatBufferModelReader.check("m", directory, new byte[100]))
                 .hasMessageContaining("not a TensorFlow Lite model");
         byte[] beyond = new byte[100];
         System.arraycopy(new byte[] {'T', 'F', 'L', '3'}, 0, beyond, 4, 4);
         beyond[0] = 127;
-        assertThatThrownBy(() -> FlatModel.check("m", directory, beyond)).hasMessageContaining("damaged");
+        assertThatThrownBy(() -> FlatBufferModelReader.check("m", directory, beyond))
+                .hasMessageContaining("damaged");
     }
 
     @Test

@@ -5,14 +5,17 @@ package io.nereid.backends.tflite;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
 
-/** A place in memory that is somebody else's. Confined to the call that it is made for. */
-final class Address extends Pointer {
-    Address(long value) {
+/**
+ * A native address in the form that JavaCPP's binding takes. It does not own the memory and never frees it. Confined to
+ * the call that it is made for.
+ */
+final class NativePointer extends Pointer {
+    NativePointer(long value) {
         super((Pointer) null);
         address = value;
     }
 
-    /** The bytes from there on. */
+    /** A pointer to the bytes at this address. */
     BytePointer bytes() {
         return new BytePointer(this);
     }

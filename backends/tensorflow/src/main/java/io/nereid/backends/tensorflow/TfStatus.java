@@ -12,8 +12,8 @@ import java.nio.charset.StandardCharsets;
 import org.bytedeco.javacpp.BytePointer;
 import org.tensorflow.internal.c_api.TF_Status;
 
-/** What the engine says of a call. Confined to one thread at a time. */
-final class Status implements AutoCloseable {
+/** The result of a call to TensorFlow's C API: a code and a message. Confined to one thread at a time. */
+final class TfStatus implements AutoCloseable {
     private final TF_Status status = TF_NewStatus();
 
     TF_Status handle() {
@@ -24,14 +24,14 @@ final class Status implements AutoCloseable {
         return TF_GetCode(status) != 0;
     }
 
-    /** The code, whose numbers are those of the engine. */
+    /** The code. TensorFlow's numbers are gRPC's, which {@link ErrorCode} has in the same order. */
     ErrorCode code() {
         int number = TF_GetCode(status);
         ErrorCode[] codes = ErrorCode.values();
         return number >= 0 && number < codes.length ? codes[number] : ErrorCode.UNKNOWN;
     }
 
-    /** The engine's words in one line. */
+    /** TensorFlow's message in one line, shortened to 600 characters. */
     String text() {
         BytePointer message = TF_Message(status);
         String text = message == null ? "" : new String(message.getStringBytes(), StandardCharsets.UTF_8);

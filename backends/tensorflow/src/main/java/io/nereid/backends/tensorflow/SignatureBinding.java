@@ -15,70 +15,70 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A signature whose tensors have been found in the graph. Immutable.
+ * A signature whose tensors are bound to operations of the graph. Immutable.
  *
- * @param name the signature's
- * @param method such as {@code tensorflow/serving/predict}
- * @param inputs in the order of their names
- * @param outputs likewise
+ * @param name the signature's name
+ * @param method the method name, such as {@code tensorflow/serving/predict}
+ * @param inputs the inputs, sorted by name
+ * @param outputs the outputs, sorted by name
  */
-record SignaturePorts(String name, String method, List<Port> inputs, List<Port> outputs) {
+record SignatureBinding(String name, String method, List<TensorBinding> inputs, List<TensorBinding> outputs) {
     private static final Set<String> FED = Set.of("Placeholder", "PlaceholderWithDefault", "PlaceholderV2");
 
     /**
-     * Finds a signature's tensors.
+     * Binds a signature's tensors to the graph.
      *
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT when one is not there or cannot be served
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT when a tensor is missing or cannot be served
      */
-    static SignaturePorts find(String model, String name, SignatureFacts facts, Graph graph, boolean checkShapes) {
-        List<Port> inputs = new ArrayList<>();
+    static SignatureBinding find(String model, String name, SignatureFacts facts, TfGraph graph, boolean checkShapes) {
+        List<TensorBinding> inputs = new ArrayList<>();
         boolean binding = true;
         for (TensorFacts tensor : facts.inputs()) {
-            Port port = find(model, name, "input", tensor, graph, checkShapes);
+            TensorBinding port = find(model, name, "input", tensor, graph, checkShapes);
             binding &= port.binding();
             inputs.add(port);
         }
-        List<Port> outputs = new ArrayList<>();
+        List<TensorBinding> outputs = new ArrayList<>();
         for (TensorFacts tensor : facts.outputs()) {
-            // A result has another shape than it should when an input has.
+            // If an input may have any shape, an output may have another shape than declared.
             outputs.add(find(model, name, "output", tensor, graph, binding));
         }
-        return new SignaturePorts(name, facts.method(), List.copyOf(inputs), List.copyOf(outputs));
+        return new SignatureBinding(name, facts.method(), List.copyOf(inputs), List.copyOf(outputs));
     }
 
-    private static Port find(
-            String model, String signature, String side, TensorFacts facts, Graph graph, boolean binding) {
+    private static TensorBinding find(
+            String model, String signature, String side, TensorFacts facts, TfGraph graph, boolean binding) {
         String what = side + " '" + facts.name() + "' of signature '" + signature + "'";
         if (facts.tensor().isEmpty()) {
-            throw Graph.refused(
+            throw TfGraph.refused(
                     model,
                     what + " is not a dense tensor",
                     "sparse and composite tensors are not served: export a signature of dense ones");
         }
-        DataType type = ElementTypes.served(facts.type());
+        DataType type = TfElementTypes.served(facts.type());
         if (type == null) {
-            throw Graph.refused(
+            throw TfGraph.refused(
                     model,
-                    what + " is of type " + ElementTypes.name(facts.type()) + ", which clients cannot send",
+                    what + " is of type " + TfElementTypes.name(facts.type()) + ", which clients cannot send",
                     "export a signature with numbers, booleans and strings only");
         }
-        Graph.Output found = graph.output(facts.tensor());
+        TfGraph.Output found = graph.output(facts.tensor());
         if (found == null) {
-            throw Graph.refused(
+            throw TfGraph.refused(
                     model,
                     what + " is tensor '" + facts.tensor() + "', which the graph does not have",
                     "the file may be damaged: export the model again");
         }
         if (found.type() != facts.type()) {
-            throw Graph.refused(
+            throw TfGraph.refused(
                     model,
                     what + " is of type " + type + ", but tensor '" + facts.tensor() + "' of "
-                            + ElementTypes.name(found.type()),
+                            + TfElementTypes.name(found.type()),
                     "export the model again");
         }
         Shape shape = facts.shape();
         boolean input = side.equals("input");
-        return new Port(
+        return new TensorBinding(
                 facts.name(),
                 facts.tensor(),
                 found.operation(),
@@ -89,18 +89,21 @@ record SignaturePorts(String name, String method, List<Port> inputs, List<Port> 
                 facts.defaultValue());
     }
 
-    /** What a graph without signatures takes and gives: what the configuration names, else its ends. */
-    static SignaturePorts ofGraph(ModelConfig config, Graph graph, boolean checkShapes) {
-        List<Port> inputs = new ArrayList<>();
+    /**
+     * Makes a signature for a graph that does not have any: the tensors that the configuration names, else the graph's
+     * placeholders and unconsumed outputs.
+     */
+    static SignatureBinding ofGraph(ModelConfig config, TfGraph graph, boolean checkShapes) {
+        List<TensorBinding> inputs = new ArrayList<>();
         for (String name : named(config.feeds(), graph.ends(true))) {
             inputs.add(end(config.name(), "input", name, graph, checkShapes));
         }
-        boolean binding = inputs.stream().allMatch(Port::binding);
-        List<Port> outputs = new ArrayList<>();
+        boolean binding = inputs.stream().allMatch(TensorBinding::binding);
+        List<TensorBinding> outputs = new ArrayList<>();
         for (String name : named(config.fetches(), graph.ends(false))) {
             outputs.add(end(config.name(), "output", name, graph, binding));
         }
-        return new SignaturePorts(
+        return new SignatureBinding(
                 "serving_default",
                 io.nereid.spi.ModelMetadata.Signature.PREDICT,
                 List.copyOf(inputs),
@@ -114,24 +117,24 @@ record SignaturePorts(String name, String method, List<Port> inputs, List<Port> 
                         : specs.stream().map(TensorSpec::name).toList());
     }
 
-    private static Port end(String model, String side, String name, Graph graph, boolean binding) {
-        Graph.Output found = graph.output(name);
+    private static TensorBinding end(String model, String side, String name, TfGraph graph, boolean binding) {
+        TfGraph.Output found = graph.output(name);
         if (found == null) {
-            throw Graph.refused(
+            throw TfGraph.refused(
                     model,
                     "configuration has " + side + " '" + name + "' which the graph does not have",
                     "name an operation of the graph; its " + side + "s may be "
                             + String.join(", ", graph.ends(side.equals("input"))));
         }
-        DataType type = ElementTypes.served(found.type());
+        DataType type = TfElementTypes.served(found.type());
         if (type == null) {
-            throw Graph.refused(
+            throw TfGraph.refused(
                     model,
-                    side + " '" + name + "' is of type " + ElementTypes.name(found.type())
+                    side + " '" + name + "' is of type " + TfElementTypes.name(found.type())
                             + ", which clients cannot send",
                     "name the inputs and outputs in the configuration");
         }
-        return new Port(
+        return new TensorBinding(
                 name,
                 name.indexOf(':') < 0 ? name + ":0" : name,
                 found.operation(),
@@ -142,10 +145,11 @@ record SignaturePorts(String name, String method, List<Port> inputs, List<Port> 
                 null);
     }
 
-    /** The first tensor that has no batch dimension, or null when there is none. */
-    @Nullable Port notBatchable() {
-        for (List<Port> ports : List.of(inputs, outputs)) {
-            for (Port port : ports) {
+    /** Returns the first tensor without a batch dimension, or null when all have one. */
+    @Nullable
+    TensorBinding notBatchable() {
+        for (List<TensorBinding> ports : List.of(inputs, outputs)) {
+            for (TensorBinding port : ports) {
                 if (!port.batchable()) {
                     return port;
                 }

@@ -17,14 +17,17 @@ import org.bytedeco.tensorflowlite.TfLiteSignatureRunner;
 import org.bytedeco.tensorflowlite.TfLiteTensor;
 import org.jspecify.annotations.Nullable;
 
-/** One interpreter for one signature of a model, or for a model without any. Confined to one thread at a time. */
-final class Runner implements AutoCloseable {
+/**
+ * A TensorFlow Lite interpreter for one signature of a model, or for a model without signatures. Hides that the C API
+ * has different functions for the two. Confined to one thread at a time, except {@link #cancel}.
+ */
+final class LiteInterpreter implements AutoCloseable {
     private final TfLiteInterpreter interpreter;
     private final @Nullable TfLiteSignatureRunner signature;
     private final List<String> inputs;
     private final List<String> outputs;
 
-    private Runner(TfLiteInterpreter interpreter, @Nullable TfLiteSignatureRunner signature) {
+    private LiteInterpreter(TfLiteInterpreter interpreter, @Nullable TfLiteSignatureRunner signature) {
         this.interpreter = interpreter;
         this.signature = signature;
         inputs = names(true);
@@ -32,12 +35,12 @@ final class Runner implements AutoCloseable {
     }
 
     /**
-     * A runner.
+     * Creates an interpreter.
      *
-     * @param key the signature; empty for a model without any
-     * @return null when there can be none
+     * @param key the signature; empty for a model without signatures
+     * @return null when TensorFlow Lite cannot create it; the error reporter has the reason
      */
-    static @Nullable Runner open(LiteRuntime runtime, LiteModelFile file, int threads, String key) {
+    static @Nullable LiteInterpreter open(LiteRuntime runtime, LiteModelFile file, int threads, String key) {
         TfLiteInterpreter interpreter = runtime.interpreter(file.handle(), threads);
         if (interpreter == null) {
             return null;
@@ -52,10 +55,10 @@ final class Runner implements AutoCloseable {
                 return null;
             }
         }
-        return new Runner(interpreter, signature);
+        return new LiteInterpreter(interpreter, signature);
     }
 
-    /** The signatures of a model; empty when it has none. */
+    /** The names of the model's signatures; empty when it does not have any. */
     List<String> keys() {
         List<String> keys = new ArrayList<>();
         for (int i = 0; i < TfLiteInterpreterGetSignatureCount(interpreter); i++) {
@@ -80,7 +83,7 @@ final class Runner implements AutoCloseable {
                                     ? TfLiteInterpreterGetInputTensor(interpreter, i)
                                     : TfLiteInterpreterGetOutputTensor(interpreter, i));
             String text = name == null ? "" : name.getString();
-            // Old converters have left names out, or given one to several tensors.
+            // Old converters left names out, or gave several tensors the same name.
             names.add(text.isEmpty() || names.contains(text) ? (in ? "INPUT__" : "OUTPUT__") + i : text);
         }
         return List.copyOf(names);
@@ -110,31 +113,34 @@ final class Runner implements AutoCloseable {
         return in ? input(i) : output(i);
     }
 
-    /** What the file says of its tensors. */
-    List<Port> ports(String model, boolean in) {
-        List<Port> ports = new ArrayList<>();
+    /** The inputs or outputs that the file declares. */
+    List<TensorBinding> ports(String model, boolean in) {
+        List<TensorBinding> ports = new ArrayList<>();
         List<String> names = in ? inputs : outputs;
         for (int i = 0; i < names.size(); i++) {
             TfLiteTensor tensor = tensor(in, i);
             if (tensor == null || tensor.isNull()) {
                 throw ServingException.invalidArgument(
-                        "unable to load model '" + model + "': there is no " + (in ? "input '" : "output '")
-                                + names.get(i) + "' in the file, though a signature names it",
+                        "unable to load model '" + model + "': a signature has " + (in ? "input '" : "output '")
+                                + names.get(i) + "', which the file does not have",
                         "copy the file again, or convert the model again");
             }
-            DataType type = ElementTypes.numbered(TfLiteTensorType(tensor));
+            DataType type = LiteElementTypes.numbered(TfLiteTensorType(tensor));
             if (type == null) {
                 throw ServingException.invalidArgument(
                         "unable to load model '" + model + "': " + (in ? "input '" : "output '") + names.get(i)
-                                + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor))
-                                + ", which no client has a name for",
+                                + "' is of type " + LiteElementTypes.name(TfLiteTensorType(tensor))
+                                + ", which clients cannot send",
                         "convert the model with other types");
             }
-            ports.add(new Port(names.get(i), type, declared(tensor)));
+            ports.add(new TensorBinding(names.get(i), type, declared(tensor)));
         }
         return List.copyOf(ports);
     }
 
+    /**
+     * The declared shape: TensorFlow Lite allocates 1 for a dimension of any size and keeps -1 in the dims signature.
+     */
     private static Shape declared(TfLiteTensor tensor) {
         Shape now = shape(tensor);
         TfLiteIntArray signature = TfLiteTensorGetDimsSignature(tensor);
@@ -156,7 +162,7 @@ final class Runner implements AutoCloseable {
         return Shape.of(dims);
     }
 
-    /** Gives an input a shape; {@link #allocate} must follow. False when it cannot have it. */
+    /** Sets an input's shape; {@link #allocate} must follow. Returns false when the input cannot have it. */
     boolean resize(int i, Shape shape) {
         int[] dims = new int[Math.max(1, shape.rank())];
         for (int d = 0; d < shape.rank(); d++) {
@@ -178,7 +184,7 @@ final class Runner implements AutoCloseable {
                         : TfLiteSignatureRunnerAllocateTensors(signature));
     }
 
-    /** Runs; what a model keeps between runs is forgotten first, because requests are independent. */
+    /** Runs the model. Variable tensors are reset first, because requests are independent of each other. */
     int invoke() {
         if (TfLiteInterpreterGetVariableTensorCount(interpreter) > 0) {
             TfLiteInterpreterResetVariableTensors(interpreter);
@@ -186,7 +192,7 @@ final class Runner implements AutoCloseable {
         return signature == null ? TfLiteInterpreterInvoke(interpreter) : TfLiteSignatureRunnerInvoke(signature);
     }
 
-    /** Stops a run under way on another thread. */
+    /** Stops a run that is in progress on another thread. */
     void cancel() {
         if (signature == null) {
             TfLiteInterpreterCancel(interpreter);

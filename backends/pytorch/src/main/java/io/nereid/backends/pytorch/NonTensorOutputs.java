@@ -11,9 +11,9 @@ import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Answers that are no tensors, as tensors. Immutable. */
-final class Answers {
-    private Answers() {}
+/** Converts numbers, strings and lists of them that a TorchScript method returns to tensors. Immutable. */
+final class NonTensorOutputs {
+    private NonTensorOutputs() {}
 
     static Tensor tensor(String model, String name, IValue value) {
         if (value.isLong()) {
@@ -25,7 +25,7 @@ final class Answers {
             tensor.buffer().put((byte) (value.toBoolean() ? 1 : 0));
             return tensor;
         } else if (value.isString()) {
-            return Texts.encode(name, Shape.of(1), List.of(value.toStringValue()));
+            return StringTensors.encode(name, Shape.of(1), List.of(value.toStringValue()));
         } else if (value.isLongList()) {
             long[] all = value.toLongArray();
             return longs(name, Shape.of(all.length), all);
@@ -39,12 +39,12 @@ final class Answers {
                     texts.add(each.toStringValue());
                 }
             }
-            return Texts.encode(name, Shape.of(texts.size()), texts);
+            return StringTensors.encode(name, Shape.of(texts.size()), texts);
         }
         throw ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
                 "output '" + name + "' of model '" + model + "' is " + value.getType() + ", which cannot be a tensor",
-                "let the model return tensors");
+                "change the model to return tensors");
     }
 
     private static Tensor longs(String name, Shape shape, long... values) {

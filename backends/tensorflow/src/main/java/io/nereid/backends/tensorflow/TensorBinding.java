@@ -10,18 +10,18 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tensor of a signature, found in the graph. Immutable.
+ * An input or output of a signature, bound to an operation of the graph. Immutable.
  *
  * @param name the name that clients use
  * @param tensor the name in the graph, {@code operation:output}
- * @param operation the address of the engine's operation, valid while the graph is
- * @param index which of the operation's outputs
+ * @param operation the native address of the operation, valid as long as the graph is open
+ * @param index index among the operation's outputs
  * @param dataType type of the elements
- * @param shape as the signature has it, -1 for any size; null when nothing is known
- * @param binding whether another shape is refused: the engine itself would take it
- * @param defaultValue a serialised TensorProto for when the input is left out, or null
+ * @param shape the signature's shape, -1 for any size; null when the rank is unknown
+ * @param binding whether tensors of other shapes are rejected. TensorFlow itself accepts any shape
+ * @param defaultValue a serialised TensorProto that is used when the input is left out, or null
  */
-record Port(
+record TensorBinding(
         String name,
         String tensor,
         long operation,
@@ -30,9 +30,9 @@ record Port(
         @Nullable Shape shape,
         boolean binding,
         byte @Nullable [] defaultValue) {
-    /** The tensor of a name, or null. */
-    static @Nullable Port named(List<Port> ports, String name) {
-        for (Port port : ports) {
+    /** Returns the tensor of this name, or null. */
+    static @Nullable TensorBinding named(List<TensorBinding> ports, String name) {
+        for (TensorBinding port : ports) {
             if (port.name.equals(name)) {
                 return port;
             }
@@ -40,22 +40,22 @@ record Port(
         return null;
     }
 
-    static List<String> names(List<Port> ports) {
-        return ports.stream().map(Port::name).toList();
+    static List<String> names(List<TensorBinding> ports) {
+        return ports.stream().map(TensorBinding::name).toList();
     }
 
-    /** Whether its first dimension may be any size, so that it may be that of a batch. */
+    /** Whether its first dimension may have any size, so that it can be the batch dimension. */
     boolean batchable() {
         return binding && shape != null && shape.rank() > 0 && shape.dim(0) == -1;
     }
 
-    /** As clients see it. */
+    /** The tensor as clients see it: without the batch dimension if the model is batched. */
     TensorSpec spec(boolean batched) {
         Shape seen = shape == null ? Shape.SCALAR : batched && shape.rank() > 0 ? shape.withoutFirst() : shape;
         return new TensorSpec(name, dataType, seen, defaultValue != null, false, null, !binding);
     }
 
-    /** Refuses a tensor that this one is not. */
+    /** Rejects a tensor of another type or, where the shape is binding, of another shape. */
     void check(DataType given, Shape givenShape) {
         if (given != dataType) {
             throw ServingException.invalidArgument(

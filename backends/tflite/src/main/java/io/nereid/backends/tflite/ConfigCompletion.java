@@ -15,21 +15,24 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/** Holds a configuration against a model's signatures and fills in what it leaves open. Confined to one load. */
-final class Completion {
+/**
+ * Auto-completion: checks a model configuration against the model's signatures, and fills in what the configuration
+ * leaves out. Confined to one load.
+ */
+final class ConfigCompletion {
     private final ModelConfig config;
-    private final SignaturePorts signature;
-    private final List<SignaturePorts> all;
+    private final SignatureBinding signature;
+    private final List<SignatureBinding> all;
     private final boolean resizable;
 
     /**
-     * A completion.
+     * Constructor.
      *
-     * @param signature the default one
-     * @param all every signature, the default one among them
-     * @param resizable whether first dimensions of 1 can be made larger, in every signature
+     * @param signature the default signature, which the configuration describes
+     * @param all every signature, including the default one
+     * @param resizable whether a first dimension of 1 can serve as the batch dimension, in every signature
      */
-    Completion(ModelConfig config, SignaturePorts signature, List<SignaturePorts> all, boolean resizable) {
+    ConfigCompletion(ModelConfig config, SignatureBinding signature, List<SignatureBinding> all, boolean resizable) {
         this.config = config;
         this.signature = signature;
         this.all = all;
@@ -37,11 +40,12 @@ final class Completion {
     }
 
     /**
-     * The whole configuration.
+     * Completes and validates the configuration.
      *
-     * @param fill whether tensors, batch size and batching may be filled in; the rest is only checked
-     * @param defaultMaxBatchSize used when every signature can be batched and nothing was said; 0 for no batching
-     * @param instances used when none were given
+     * @param fill whether tensors, batch size and batching may be filled in; if false, they are only checked
+     * @param defaultMaxBatchSize used when every signature can be batched and the configuration does not set a batch
+     *     size; 0 for no batching
+     * @param instances the number of instances if the configuration does not set one
      * @throws ServingException INVALID_ARGUMENT when configuration and model contradict each other
      */
     ModelConfig complete(boolean fill, int defaultMaxBatchSize, int instances) {
@@ -74,18 +78,19 @@ final class Completion {
         if (config.maxBatchSize() >= 0 || !fill) {
             return Math.max(0, config.maxBatchSize());
         }
-        // Dimensions written down in full, the batch's included, mean that the writer wants no batching.
+        // A configuration that lists as many dimensions as the model includes the batch dimension in its dims, which is
+        // how an unbatched model is written (max_batch_size 0). Batching is not filled in for it.
         boolean full = full(config.inputs(), signature.inputs()) || full(config.outputs(), signature.outputs());
         boolean batchable = all.stream()
                 .allMatch(s -> !s.inputs().isEmpty()
-                        && s.inputs().stream().allMatch(Port::batchable)
-                        && s.outputs().stream().allMatch(Port::batchable));
+                        && s.inputs().stream().allMatch(TensorBinding::batchable)
+                        && s.outputs().stream().allMatch(TensorBinding::batchable));
         return batchable && !full ? defaultMaxBatchSize : 0;
     }
 
-    private static boolean full(List<TensorSpec> specs, List<Port> ports) {
+    private static boolean full(List<TensorSpec> specs, List<TensorBinding> ports) {
         for (TensorSpec spec : specs) {
-            Port port = Port.named(ports, spec.name());
+            TensorBinding port = TensorBinding.named(ports, spec.name());
             if (port != null && port.shape().rank() == spec.modelShape().rank()) {
                 return true;
             }
@@ -94,10 +99,10 @@ final class Completion {
     }
 
     private static List<TensorSpec> tensors(
-            List<TensorSpec> given, List<Port> ports, Set<String> without, boolean fill, boolean batched) {
+            List<TensorSpec> given, List<TensorBinding> ports, Set<String> without, boolean fill, boolean batched) {
         if (!given.isEmpty() || !fill) {
             List<TensorSpec> ordered = new ArrayList<>(given);
-            List<String> names = Port.names(ports);
+            List<String> names = TensorBinding.names(ports);
             ordered.sort(Comparator.comparingInt(spec -> {
                 int index = names.indexOf(spec.name());
                 return index < 0 ? Integer.MAX_VALUE : index;
@@ -111,9 +116,9 @@ final class Completion {
     }
 
     private void checkBatchable() {
-        for (SignaturePorts each : all) {
-            for (List<Port> ports : List.of(each.inputs(), each.outputs())) {
-                for (Port port : ports) {
+        for (SignatureBinding each : all) {
+            for (List<TensorBinding> ports : List.of(each.inputs(), each.outputs())) {
+                for (TensorBinding port : ports) {
                     boolean one =
                             resizable && port.shape().rank() > 0 && port.shape().dim(0) == 1;
                     if (!port.batchable() && !one) {
@@ -130,11 +135,11 @@ final class Completion {
         }
     }
 
-    private void check(List<TensorSpec> specs, List<Port> ports, String side, boolean batched, boolean whole) {
-        List<String> known = Port.names(ports);
+    private void check(List<TensorSpec> specs, List<TensorBinding> ports, String side, boolean batched, boolean whole) {
+        List<String> known = TensorBinding.names(ports);
         Set<String> seen = new HashSet<>();
         for (TensorSpec spec : specs) {
-            Port port = Port.named(ports, spec.name());
+            TensorBinding port = TensorBinding.named(ports, spec.name());
             if (port == null) {
                 throw ServingException.invalidArgument(
                         "unable to load model '" + config.name() + "', configuration has " + side + " '" + spec.name()
@@ -146,7 +151,7 @@ final class Completion {
                         "unable to load model '" + config.name() + "', " + side + " '" + spec.name()
                                 + (spec.optional()
                                         ? "' is optional in the configuration, but the model needs it"
-                                        : "' stands in the configuration twice"),
+                                        : "' is in the configuration twice"),
                         "correct the configuration, or leave " + side + "s out");
             }
             check(spec, port, side, batched);
@@ -159,7 +164,7 @@ final class Completion {
         }
     }
 
-    private void check(TensorSpec spec, Port port, String side, boolean batched) {
+    private void check(TensorSpec spec, TensorBinding port, String side, boolean batched) {
         if (spec.dataType() != port.dataType()) {
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "', configuration expects datatype "

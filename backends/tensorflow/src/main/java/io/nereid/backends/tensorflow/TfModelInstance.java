@@ -31,30 +31,38 @@ import org.tensorflow.internal.c_api.TF_Output;
 import org.tensorflow.internal.c_api.TF_Tensor;
 
 /**
- * Runs of one signature of a shared session, one at a time. Confined to one thread at a time. A run under way cannot be
- * stopped: the engine's C interface has no call for it.
+ * One instance of a TensorFlow model: runs one signature of the shared session, one run at a time. Confined to one
+ * thread at a time. {@link #cancel} does nothing: TensorFlow's C API cannot stop a session run.
+ *
+ * <p>Memory. A large, aligned input is borrowed by TensorFlow ({@link BorrowedMemory}), a small one is copied. Each input
+ * {@code TF_Tensor} is deleted when the run ends; TensorFlow frees its buffer when it has no other user. A result's
+ * {@code TF_Tensor} is owned by the returned tensor, whose region views TensorFlow's memory and deletes the
+ * {@code TF_Tensor} with its last reference; small results are copied and deleted at once.
+ *
+ * <p>The native argument arrays are allocated once and reused by every run, which keeps allocation off the request
+ * path.
  */
-final class TfInvocation implements ModelInstance {
-    /** Below this, copying costs less than keeping account of what the engine holds. */
+final class TfModelInstance implements ModelInstance {
+    /** Inputs below this size are copied: that costs less than a deallocator callback. */
     private static final int LENT_FROM = 64 * 1024;
 
-    /** Below this, copying a result costs less than viewing it where it lies. */
+    /** Results below this size are copied: that costs less than a view that owns a {@code TF_Tensor}. */
     private static final int VIEWED_FROM = 4 * 1024;
 
     private final TfModel model;
-    private final SignaturePorts signature;
-    private final Status status = new Status();
+    private final SignatureBinding signature;
+    private final TfStatus status = new TfStatus();
     private final TF_Output feeds;
     private final LongPointer fed;
     private final TF_Tensor[] tensors;
 
-    private List<String> wanted = List.of();
-    private Port[] fetched = {};
+    private List<String> requested = List.of();
+    private TensorBinding[] fetched = {};
     private @Nullable TF_Output fetches;
     private @Nullable LongPointer results;
     private boolean closed;
 
-    TfInvocation(TfModel model, SignaturePorts signature) {
+    TfModelInstance(TfModel model, SignatureBinding signature) {
         this.model = model;
         this.signature = signature;
         int inputs = signature.inputs().size();
@@ -66,25 +74,25 @@ final class TfInvocation implements ModelInstance {
         }
     }
 
-    private static void set(TF_Output list, int i, Port port) {
+    private static void set(TF_Output list, int i, TensorBinding port) {
         TF_Output one = list.getPointer(i);
-        one.oper(new TF_Operation(new Address(port.operation()))).index(port.index());
+        one.oper(new TF_Operation(new NativePointer(port.operation()))).index(port.index());
     }
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
         if (closed) {
-            throw new IllegalStateException("the invocation is closed");
+            throw new IllegalStateException("the instance is closed");
         }
-        if (!outputs.equals(wanted)) {
-            want(List.copyOf(outputs));
+        if (!outputs.equals(requested)) {
+            prepareOutputs(List.copyOf(outputs));
         }
-        TF_Output asked = fetches;
+        TF_Output targets = fetches;
         LongPointer given = results;
-        if (asked == null || given == null) {
-            throw new IllegalStateException("nothing is wanted");
+        if (targets == null || given == null) {
+            throw new IllegalStateException("no outputs are requested");
         }
-        List<Port> ports = signature.inputs();
+        List<TensorBinding> ports = signature.inputs();
         boolean[] own = new boolean[ports.size()];
         try {
             for (Tensor input : inputs) {
@@ -113,7 +121,7 @@ final class TfInvocation implements ModelInstance {
                     feeds,
                     new PointerPointer<>(fed),
                     own.length,
-                    asked,
+                    targets,
                     new PointerPointer<>(given),
                     fetched.length,
                     (PointerPointer<?>) null,
@@ -133,19 +141,19 @@ final class TfInvocation implements ModelInstance {
         return collect(given);
     }
 
-    /** Prepares for other outputs than those of the last run. */
-    private void want(List<String> outputs) {
-        Port[] ports = new Port[outputs.size()];
+    /** Prepares the native arrays for another list of outputs than the last run's. */
+    private void prepareOutputs(List<String> outputs) {
+        TensorBinding[] ports = new TensorBinding[outputs.size()];
         for (int i = 0; i < ports.length; i++) {
-            Port port = Port.named(signature.outputs(), outputs.get(i));
+            TensorBinding port = TensorBinding.named(signature.outputs(), outputs.get(i));
             if (port == null) {
                 throw ServingException.invalidArgument("unexpected output '" + outputs.get(i) + "' for model '"
                         + model.config().name() + "' (expected: "
-                        + String.join(", ", Port.names(signature.outputs())) + ")");
+                        + String.join(", ", TensorBinding.names(signature.outputs())) + ")");
             }
             ports[i] = port;
         }
-        forget();
+        releaseOutputs();
         TF_Output list = new TF_Output(Math.max(1, ports.length));
         for (int i = 0; i < ports.length; i++) {
             set(list, i, ports[i]);
@@ -153,12 +161,12 @@ final class TfInvocation implements ModelInstance {
         fetches = list;
         results = new LongPointer(Math.max(1, ports.length));
         fetched = ports;
-        wanted = outputs;
+        requested = outputs;
     }
 
-    private void forget() {
-        wanted = List.of();
-        fetched = new Port[0];
+    private void releaseOutputs() {
+        requested = List.of();
+        fetched = new TensorBinding[0];
         if (fetches != null) {
             fetches.close();
             fetches = null;
@@ -170,28 +178,28 @@ final class TfInvocation implements ModelInstance {
     }
 
     private int index(String name) {
-        List<Port> ports = signature.inputs();
+        List<TensorBinding> ports = signature.inputs();
         for (int i = 0; i < ports.size(); i++) {
             if (ports.get(i).name().equals(name)) {
                 return i;
             }
         }
         throw ServingException.invalidArgument("unexpected input '" + name + "' for model '"
-                + model.config().name() + "' (expected: " + String.join(", ", Port.names(ports)) + ")");
+                + model.config().name() + "' (expected: " + String.join(", ", TensorBinding.names(ports)) + ")");
     }
 
-    private static TF_Tensor feed(Port port, Tensor input) {
+    private static TF_Tensor feed(TensorBinding port, Tensor input) {
         Shape shape = TfModel.fed(port, input.shape());
         port.check(input.dataType(), shape);
-        int type = ElementTypes.number(port.dataType());
+        int type = TfElementTypes.number(port.dataType());
         long[] dims = shape.dims();
-        // The binding takes no empty array.
+        // JavaCPP rejects an empty array; TensorFlow reads only as many dimensions as it is given.
         long[] given = dims.length == 0 ? new long[1] : dims;
-        Loans loans = Loans.ofProcess();
+        BorrowedMemory loans = BorrowedMemory.ofProcess();
         if (port.dataType() == DataType.BYTES) {
-            MemoryRegion elements = Texts.elements(input);
+            MemoryRegion elements = StringTensors.elements(input);
             long size = elements.size();
-            // A region of nothing has an address that the engine takes for none.
+            // The empty region has no address, and TF_NewTensor needs one.
             if (size == 0) {
                 return TF_AllocateTensor(type, given, dims.length, 0);
             }
@@ -199,10 +207,10 @@ final class TfInvocation implements ModelInstance {
                     type,
                     given,
                     dims.length,
-                    new Address(elements.address()),
+                    new NativePointer(elements.address()),
                     size,
                     loans,
-                    new Address(loans.lend(() -> Texts.free(elements))));
+                    new NativePointer(loans.lend(() -> StringTensors.free(elements))));
         }
         long size = shape.byteSize(port.dataType());
         if (size != input.byteLength()) {
@@ -214,54 +222,57 @@ final class TfInvocation implements ModelInstance {
                     type,
                     given,
                     dims.length,
-                    new Address(input.address()),
+                    new NativePointer(input.address()),
                     size,
                     loans,
-                    new Address(loans.lend(input.region())));
+                    new NativePointer(loans.lend(input.region())));
         }
         TF_Tensor tensor = TF_AllocateTensor(type, given, dims.length, size);
         if (size > 0) {
-            Pointer.memcpy(TF_TensorData(tensor), new Address(input.address()), size);
+            Pointer.memcpy(TF_TensorData(tensor), new NativePointer(input.address()), size);
         }
         return tensor;
     }
 
-    /** Takes the engine's results over. */
+    /** Converts TensorFlow's results to tensors. On a failure, all results are freed. */
     private List<Tensor> collect(LongPointer given) {
         List<Tensor> collected = new ArrayList<>(fetched.length);
         int next = 0;
         try {
             while (next < fetched.length) {
-                TF_Tensor tensor = new TF_Tensor(new Address(given.get(next)));
-                // From here on the tensor is not ours to delete.
-                collected.add(taken(fetched[next++], tensor));
+                TF_Tensor tensor = new TF_Tensor(new NativePointer(given.get(next)));
+                // toTensor() owns the TF_Tensor from here on, even if it fails: so count it as handled first.
+                collected.add(toTensor(fetched[next++], tensor));
             }
             return collected;
         } finally {
             if (collected.size() < fetched.length) {
                 Tensor.closeAll(collected);
                 for (int i = next; i < fetched.length; i++) {
-                    TF_DeleteTensor(new TF_Tensor(new Address(given.get(i))));
+                    TF_DeleteTensor(new TF_Tensor(new NativePointer(given.get(i))));
                 }
             }
         }
     }
 
-    private static Tensor taken(Port port, TF_Tensor tensor) {
-        boolean held = false;
+    /**
+     * Makes a tensor of a result and takes ownership of the {@code TF_Tensor}: it is deleted here or with the region.
+     */
+    private static Tensor toTensor(TensorBinding port, TF_Tensor tensor) {
+        boolean owned = false;
         try {
             long[] dims = new long[TF_NumDims(tensor)];
             for (int i = 0; i < dims.length; i++) {
                 dims[i] = TF_Dim(tensor, i);
             }
             Shape shape = Shape.of(dims);
-            if (TF_TensorType(tensor) != ElementTypes.number(port.dataType())) {
+            if (TF_TensorType(tensor) != TfElementTypes.number(port.dataType())) {
                 throw new IllegalStateException("output '" + port.name() + "' is of "
-                        + ElementTypes.name(TF_TensorType(tensor)) + " instead of " + port.dataType());
+                        + TfElementTypes.name(TF_TensorType(tensor)) + " instead of " + port.dataType());
             }
             Pointer data = TF_TensorData(tensor);
             if (port.dataType() == DataType.BYTES) {
-                return Texts.decode(port.name(), shape, data == null ? 0 : data.address());
+                return StringTensors.decode(port.name(), shape, data == null ? 0 : data.address());
             }
             long size = TF_TensorByteSize(tensor);
             if (size > Integer.MAX_VALUE - 64) {
@@ -274,14 +285,15 @@ final class TfInvocation implements ModelInstance {
                 region = MemoryRegion.empty();
             } else if (size < VIEWED_FROM) {
                 region = MemoryRegion.allocate((int) size);
-                Pointer.memcpy(new Address(region.address()), data, size);
+                Pointer.memcpy(new NativePointer(region.address()), data, size);
             } else {
-                region = MemoryRegion.ofForeign(Texts.view(data.address(), size), () -> TF_DeleteTensor(tensor));
-                held = true;
+                region =
+                        MemoryRegion.ofForeign(StringTensors.view(data.address(), size), () -> TF_DeleteTensor(tensor));
+                owned = true;
             }
             return Tensor.over(port.name(), port.dataType(), shape, region, 0, (int) size);
         } finally {
-            if (!held) {
+            if (!owned) {
                 TF_DeleteTensor(tensor);
             }
         }
@@ -289,14 +301,14 @@ final class TfInvocation implements ModelInstance {
 
     @Override
     public void cancel() {
-        // See the class.
+        // Not supported, see the class comment.
     }
 
     @Override
     public void close() {
         if (!closed) {
             closed = true;
-            forget();
+            releaseOutputs();
             feeds.close();
             fed.close();
             status.close();

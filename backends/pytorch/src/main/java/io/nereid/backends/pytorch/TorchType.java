@@ -5,52 +5,53 @@ package io.nereid.backends.pytorch;
 import io.nereid.tensor.DataType;
 import org.jspecify.annotations.Nullable;
 
-/** What an argument or an answer of a TorchScript method can be, as far as tensors can stand for it. */
-enum Value {
-    /** A tensor of a type that the archive does not tell. */
+/** The types of arguments and returned values of a TorchScript method that can be represented by tensors. */
+enum TorchType {
+    /** A tensor; the archive does not declare its element type. */
     TENSOR(null, "Tensor"),
-    /** One whole number. */
+    /** An integer. */
     INT(DataType.INT64, "int"),
-    /** One number. */
+    /** A floating-point number. */
     FLOAT(DataType.FP64, "float"),
-    /** Yes or no. */
+    /** A boolean. */
     BOOL(DataType.BOOL, "bool"),
-    /** One text. */
+    /** A string. */
     TEXT(DataType.BYTES, "str"),
-    /** Whole numbers in a row. */
+    /** A list of integers. */
     INTS(DataType.INT64, "List[int]"),
-    /** Numbers in a row. */
+    /** A list of floating-point numbers. */
     FLOATS(DataType.FP64, "List[float]"),
-    /** Texts in a row. */
+    /** A list of strings. */
     TEXTS(DataType.BYTES, "List[str]");
 
-    private static final Value[] VALUES = values();
+    private static final TorchType[] VALUES = values();
     private static final String OPTIONAL = "Optional[";
 
     private final @Nullable DataType dataType;
     private final String spelled;
 
-    Value(@Nullable DataType dataType, String spelled) {
+    TorchType(@Nullable DataType dataType, String spelled) {
         this.dataType = dataType;
         this.spelled = spelled;
     }
 
-    /** The type of its elements; null when the archive does not tell. */
-    @Nullable DataType dataType() {
+    /** The type of its elements; null for a tensor. */
+    @Nullable
+    DataType dataType() {
         return dataType;
     }
 
-    /** Whether it is one value. */
+    /** Whether it is a single value, not a tensor or list. */
     boolean single() {
         return this == INT || this == FLOAT || this == BOOL || this == TEXT;
     }
 
-    /** The one that a type stands for, optional or not; null when tensors cannot stand for it. */
-    static @Nullable Value of(String type) {
+    /** The type for TorchScript's spelling, with or without {@code Optional}; null when tensors cannot represent it. */
+    static @Nullable TorchType of(String type) {
         String inner = type.startsWith(OPTIONAL) && type.endsWith("]")
                 ? type.substring(OPTIONAL.length(), type.length() - 1)
                 : type;
-        for (Value value : VALUES) {
+        for (TorchType value : VALUES) {
             if (value.spelled.equals(inner)) {
                 return value;
             }

@@ -7,10 +7,11 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The types of tensors by their number in libtorch. The binding ends the process when it meets one that it does not know;
- * such ones cross the border in a wider type that it does know.
+ * libtorch's scalar types, by their number. DJL's binding terminates the process when it meets a type that it does not
+ * know; tensors of such types are passed through the binding in a wider type that it knows, and converted back on the
+ * other side (see {@link PtRuntime}).
  */
-enum ElementType {
+enum TorchElementType {
     UINT8(0, DataType.UINT8),
     INT8(1, DataType.INT8),
     INT16(2, DataType.INT32),
@@ -25,19 +26,19 @@ enum ElementType {
     UINT32(28, DataType.INT64),
     UINT64(29, DataType.INT64);
 
-    private static final ElementType[] VALUES = values();
+    private static final TorchElementType[] VALUES = values();
 
     private final int number;
     private final DataType crossing;
 
-    ElementType(int number, DataType crossing) {
+    TorchElementType(int number, DataType crossing) {
         this.number = number;
         this.crossing = crossing;
     }
 
-    /** The one of a number; null for one that clients have no name for. */
-    static @Nullable ElementType numbered(long number) {
-        for (ElementType type : VALUES) {
+    /** The type for libtorch's number; null when the protocols do not have such a type. */
+    static @Nullable TorchElementType numbered(long number) {
+        for (TorchElementType type : VALUES) {
             if (type.number == number) {
                 return type;
             }
@@ -45,9 +46,9 @@ enum ElementType {
         return null;
     }
 
-    /** The one of a client's type; null for texts. */
-    static @Nullable ElementType of(io.nereid.tensor.DataType type) {
-        for (ElementType each : VALUES) {
+    /** The type for a client's type; null for strings, which are not tensors in libtorch. */
+    static @Nullable TorchElementType of(io.nereid.tensor.DataType type) {
+        for (TorchElementType each : VALUES) {
             if (each.name().equals(type.name())) {
                 return each;
             }
@@ -59,7 +60,7 @@ enum ElementType {
         return number;
     }
 
-    /** The type in which the binding sees it. */
+    /** The type in which tensors pass through the binding. */
     DataType crossing() {
         return crossing;
     }
@@ -68,12 +69,12 @@ enum ElementType {
         return io.nereid.tensor.DataType.valueOf(name());
     }
 
-    /** Whether it crosses in another type than its own. */
+    /** Whether it passes through the binding in a wider type. */
     boolean wider() {
         return this == INT16 || this == BF16 || this == UINT16 || this == UINT32 || this == UINT64;
     }
 
-    /** Elements in the crossing type, from its own; both little-endian. */
+    /** Converts elements to the wider type; both little-endian. BF16 is the upper half of an FP32. */
     void widen(ByteBuffer from, ByteBuffer to) {
         while (from.hasRemaining()) {
             switch (this) {
@@ -86,13 +87,13 @@ enum ElementType {
         }
     }
 
-    /** Elements in its own type, from the crossing one. */
+    /** Converts elements back from the wider type. */
     void narrow(ByteBuffer from, ByteBuffer to) {
         while (from.hasRemaining()) {
             switch (this) {
                 case INT16, UINT16 -> to.putShort((short) from.getInt());
                 case UINT32 -> to.putInt((int) from.getLong());
-                // Nothing is lost: the wider number was made from one of these.
+                // Exact: the FP32 number was widened from a BF16 one.
                 case BF16 -> to.putShort((short) (from.getInt() >>> 16));
                 default -> to.putLong(from.getLong());
             }

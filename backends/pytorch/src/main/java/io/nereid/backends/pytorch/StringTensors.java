@@ -13,15 +13,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Texts between clients' form and the binding's, which is Java's. Immutable. */
-final class Texts {
-    private Texts() {}
+/** Converts string tensors between length-prefixed bytes and the Java strings that DJL's binding uses. Immutable. */
+final class StringTensors {
+    private StringTensors() {}
 
     /**
-     * The elements of a tensor of texts.
+     * Decodes the elements of a string tensor.
      *
-     * @throws ServingException INVALID_ARGUMENT for what would not arrive unharmed: NUL, characters beyond the first
-     *     65,536, and bytes that are no UTF-8
+     * @throws ServingException INVALID_ARGUMENT for strings that the binding would change: NUL, characters beyond
+     *     U+FFFF, and bytes that are not UTF-8
      */
     static List<String> decode(String input, ByteBuffer bytes) {
         List<String> texts = new ArrayList<>();
@@ -47,7 +47,7 @@ final class Texts {
 
     private static ServingException refused(String input) {
         return ServingException.invalidArgument(
-                "input '" + input + "' has a text that the engine's binding does not take",
+                "input '" + input + "' has a string that cannot be passed to libtorch",
                 "send UTF-8 without NUL and without characters beyond U+FFFF");
     }
 

@@ -19,11 +19,11 @@ import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.tensorflowlite.TfLiteTensor;
 
 /**
- * Texts between clients' form, in which each has its length before it, and the engine's, which begins with their number
- * and where each begins and the last ends. Immutable.
+ * Converts string tensors between length-prefixed bytes and TensorFlow Lite's string buffer: the number of strings, the
+ * offset of each string and of the end, all 32 bits, then the strings' bytes. Immutable.
  */
-final class Texts {
-    private Texts() {}
+final class StringTensors {
+    private StringTensors() {}
 
     static void encode(Tensor input, TfLiteTensor tensor) {
         int count = (int) input.shape().elementCount();
@@ -31,7 +31,7 @@ final class Texts {
         int head = 4 * (count + 2);
         long size = head + (long) input.byteLength() - 4L * count;
         if (size > Integer.MAX_VALUE - 64) {
-            throw Runner.tooLarge("input '" + input.name() + "'", size);
+            throw LiteInterpreter.tooLarge("input '" + input.name() + "'", size);
         }
         ByteBuffer out = ByteBuffer.allocate((int) size).order(ByteOrder.LITTLE_ENDIAN);
         out.putInt(0, count);
@@ -47,7 +47,7 @@ final class Texts {
         if (TfLiteTensorRealloc(size, tensor) != kTfLiteOk) {
             throw ServingException.of(ErrorCode.INTERNAL, "no memory for input '" + input.name() + "'");
         }
-        new Address(TfLiteTensorData(tensor).address()).bytes().put(out.array());
+        new NativePointer(TfLiteTensorData(tensor).address()).bytes().put(out.array());
     }
 
     static Tensor decode(String name, Shape shape, TfLiteTensor tensor) {
@@ -57,10 +57,10 @@ final class Texts {
         }
         long size = TfLiteTensorByteSize(tensor);
         if (size > Integer.MAX_VALUE - 64) {
-            throw Runner.tooLarge("output '" + name + "'", size);
+            throw LiteInterpreter.tooLarge("output '" + name + "'", size);
         }
         byte[] all = new byte[(int) size];
-        BytePointer data = new Address(TfLiteTensorData(tensor).address()).bytes();
+        BytePointer data = new NativePointer(TfLiteTensorData(tensor).address()).bytes();
         data.get(all);
         ByteBuffer in = ByteBuffer.wrap(all).order(ByteOrder.LITTLE_ENDIAN);
         int count = in.getInt(0);

@@ -16,31 +16,35 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Holds a configuration against a model's signatures and fills in what it leaves open. Confined to one load. */
-final class Completion {
+/**
+ * Auto-completion: checks a model configuration against the model's signatures, and fills in what the configuration
+ * leaves out. Confined to one load.
+ */
+final class ConfigCompletion {
     private final ModelConfig config;
-    private final SignaturePorts signature;
-    private final List<SignaturePorts> all;
+    private final SignatureBinding signature;
+    private final List<SignatureBinding> all;
 
     /**
-     * A completion.
+     * Constructor.
      *
-     * @param signature the default one
-     * @param all every signature, the default one among them
+     * @param signature the default signature, which the configuration describes
+     * @param all every served signature, including the default one
      */
-    Completion(ModelConfig config, SignaturePorts signature, List<SignaturePorts> all) {
+    ConfigCompletion(ModelConfig config, SignatureBinding signature, List<SignatureBinding> all) {
         this.config = config;
         this.signature = signature;
         this.all = all;
     }
 
     /**
-     * The whole configuration.
+     * Completes and validates the configuration.
      *
-     * @param platform the format's
-     * @param fill whether tensors, batch size and batching may be filled in; the rest is only checked
-     * @param defaultMaxBatchSize used when every signature can be batched and nothing was said; 0 for no batching
-     * @param instances used when none were given
+     * @param platform the platform of the model's format
+     * @param fill whether tensors, batch size and batching may be filled in; if false, they are only checked
+     * @param defaultMaxBatchSize used when every signature can be batched and the configuration does not set a batch
+     *     size; 0 for no batching
+     * @param instances the number of instances if the configuration does not set one
      * @throws ServingException INVALID_ARGUMENT when configuration and model contradict each other
      */
     ModelConfig complete(String platform, boolean fill, int defaultMaxBatchSize, int instances) {
@@ -70,7 +74,8 @@ final class Completion {
         if (config.maxBatchSize() >= 0 || !fill) {
             return Math.max(0, config.maxBatchSize());
         }
-        // Dimensions written down in full, the batch's included, mean that the writer wants no batching.
+        // A configuration that lists as many dimensions as the signature includes the batch dimension in its dims,
+        // which is how an unbatched model is written (max_batch_size 0). Batching is not filled in for it.
         boolean full = full(config.inputs(), signature.inputs()) || full(config.outputs(), signature.outputs());
         boolean batchable = !full
                 && all.stream()
@@ -78,9 +83,9 @@ final class Completion {
         return batchable ? defaultMaxBatchSize : 0;
     }
 
-    private static boolean full(List<TensorSpec> specs, List<Port> ports) {
+    private static boolean full(List<TensorSpec> specs, List<TensorBinding> ports) {
         for (TensorSpec spec : specs) {
-            Port port = Port.named(ports, spec.name());
+            TensorBinding port = TensorBinding.named(ports, spec.name());
             Shape shape = port == null ? null : port.shape();
             if (shape != null
                     && !spec.ragged()
@@ -91,7 +96,7 @@ final class Completion {
         return false;
     }
 
-    /** What is fed by others than clients. */
+    /** The inputs that are fed already: those that the configuration lists, and the sequence batcher's. */
     private Set<String> fed() {
         Set<String> fed = new HashSet<>();
         config.feeds().forEach(spec -> fed.add(spec.name()));
@@ -108,10 +113,10 @@ final class Completion {
     }
 
     private static List<TensorSpec> tensors(
-            List<TensorSpec> given, List<Port> ports, Set<String> without, boolean fill, boolean batched) {
+            List<TensorSpec> given, List<TensorBinding> ports, Set<String> without, boolean fill, boolean batched) {
         if (!given.isEmpty() || !fill) {
             List<TensorSpec> ordered = new ArrayList<>(given);
-            List<String> names = Port.names(ports);
+            List<String> names = TensorBinding.names(ports);
             ordered.sort(Comparator.comparingInt(spec -> {
                 int index = names.indexOf(spec.name());
                 return index < 0 ? Integer.MAX_VALUE : index;
@@ -125,12 +130,12 @@ final class Completion {
     }
 
     private void checkBatchable() {
-        for (SignaturePorts each : all) {
-            Port bad = null;
-            for (List<Port> ports : List.of(each.inputs(), each.outputs())) {
-                for (Port port : ports) {
+        for (SignatureBinding each : all) {
+            TensorBinding bad = null;
+            for (List<TensorBinding> ports : List.of(each.inputs(), each.outputs())) {
+                for (TensorBinding port : ports) {
                     Shape shape = port.shape();
-                    // One that takes any shape takes batches, too.
+                    // A tensor that accepts any shape accepts batches, too.
                     boolean can = port.binding()
                             ? port.batchable()
                             : shape == null || shape.rank() == 0 || shape.dim(0) == -1;
@@ -155,7 +160,7 @@ final class Completion {
         List<TensorSpec> feeds = complete.feeds();
         known(feeds, signature.inputs(), "input");
         List<String> absent = new ArrayList<>();
-        for (Port port : signature.inputs()) {
+        for (TensorBinding port : signature.inputs()) {
             if (port.defaultValue() == null
                     && feeds.stream().noneMatch(s -> s.name().equals(port.name()))) {
                 absent.add(port.name());
@@ -171,7 +176,7 @@ final class Completion {
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "', configuration expects 0 outputs, model provides "
                             + signature.outputs().size(),
-                    "add " + String.join(", ", Port.names(signature.outputs()))
+                    "add " + String.join(", ", TensorBinding.names(signature.outputs()))
                             + ", or let the server complete configurations");
         }
         known(complete.fetches(), signature.outputs(), "output");
@@ -179,11 +184,11 @@ final class Completion {
         complete.fetches().forEach(spec -> check(spec, "output", signature.outputs(), complete.batched()));
     }
 
-    private void known(List<TensorSpec> specs, List<Port> ports, String side) {
+    private void known(List<TensorSpec> specs, List<TensorBinding> ports, String side) {
         Set<String> seen = new HashSet<>();
-        List<String> known = Port.names(ports);
+        List<String> known = TensorBinding.names(ports);
         for (TensorSpec spec : specs) {
-            Port port = Port.named(ports, spec.name());
+            TensorBinding port = TensorBinding.named(ports, spec.name());
             if (port == null) {
                 throw ServingException.invalidArgument(
                         "unable to load model '" + config.name() + "', configuration has " + side + " '" + spec.name()
@@ -204,8 +209,8 @@ final class Completion {
         }
     }
 
-    private void check(TensorSpec spec, String side, List<Port> ports, boolean batched) {
-        @Nullable Port port = Port.named(ports, spec.name());
+    private void check(TensorSpec spec, String side, List<TensorBinding> ports, boolean batched) {
+        @Nullable TensorBinding port = TensorBinding.named(ports, spec.name());
         if (port == null) {
             return;
         }

@@ -21,46 +21,53 @@ import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.tensorflowlite.TfLiteTensor;
 import org.jspecify.annotations.Nullable;
 
-/** Runs of one interpreter, one at a time. Confined to one thread at a time, but for {@link #cancel}. */
-final class LiteInvocation implements ModelInstance {
+/**
+ * One instance of a TensorFlow Lite model: an interpreter with tensor memory of its own, and runs of one signature, one
+ * at a time. Confined to one thread at a time, except {@link #cancel} and {@link #close}, which synchronise on this
+ * object; so does every replacement of the interpreter, because a cancellation may call it from another thread.
+ *
+ * <p>TensorFlow Lite allocates its tensors for the input shapes, so inputs and outputs are copied, and the allocation
+ * is kept as long as the shapes stay the same.
+ */
+final class LiteModelInstance implements ModelInstance {
     private final LiteModel model;
-    private final SignaturePorts signature;
-    private final Reports reports;
+    private final SignatureBinding signature;
+    private final ErrorReporter reports;
 
-    /** What the memory is laid out for; null when it is not. */
-    private final @Nullable Shape[] planned;
+    /** The input shapes that the tensors are allocated for; valid only if {@code allocated}. */
+    private final @Nullable Shape[] allocatedShapes;
 
-    private Runner runner;
-    private boolean laidOut;
+    private LiteInterpreter runner;
+    private boolean allocated;
     private boolean running;
     private boolean cancelled;
     private boolean closed;
 
-    LiteInvocation(LiteModel model, SignaturePorts signature, Reports reports) {
+    LiteModelInstance(LiteModel model, SignatureBinding signature, ErrorReporter reports) {
         this.model = model;
         this.signature = signature;
         this.runner = model.runner(signature);
         this.reports = reports;
-        planned = new Shape[signature.inputs().size()];
+        allocatedShapes = new Shape[signature.inputs().size()];
     }
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
         synchronized (this) {
             if (closed) {
-                throw new IllegalStateException("the invocation is closed");
+                throw new IllegalStateException("the instance is closed");
             }
             cancelled = false;
             running = true;
         }
-        reports.listen();
+        reports.startCollecting();
         try {
             Tensor[] ordered = ordered(inputs);
             long rows =
                     model.single() && ordered.length > 0 ? ordered[0].shape().dim(0) : 1;
             return rows > 1 ? rowByRow(ordered, (int) rows, outputs) : once(ordered, outputs);
         } finally {
-            reports.heard();
+            reports.takeMessages();
             synchronized (this) {
                 running = false;
             }
@@ -68,7 +75,7 @@ final class LiteInvocation implements ModelInstance {
     }
 
     private List<Tensor> once(Tensor[] inputs, List<String> outputs) {
-        layOut(inputs);
+        allocate(inputs);
         for (int i = 0; i < inputs.length; i++) {
             feed(i, inputs[i]);
         }
@@ -88,7 +95,7 @@ final class LiteInvocation implements ModelInstance {
         }
     }
 
-    /** Runs of a row each, whose results stand one after the other. */
+    /** Runs a model that has a fixed batch size of 1 once per row, and concatenates the results. */
     private List<Tensor> rowByRow(Tensor[] inputs, int rows, List<String> outputs) {
         List<Tensor> whole = new ArrayList<>(outputs.size());
         List<Tensor> row = new ArrayList<>(inputs.length);
@@ -133,9 +140,9 @@ final class LiteInvocation implements ModelInstance {
     }
 
     private ServingException failed(int status) {
-        String said = reports.heard();
-        // Memory may be half laid out: the next run begins with a new interpreter.
-        laidOut = false;
+        String messages = reports.takeMessages();
+        // The allocation may be incomplete, so the next run begins with a new interpreter.
+        allocated = false;
         synchronized (this) {
             runner.close();
             runner = model.runner(signature);
@@ -148,18 +155,19 @@ final class LiteInvocation implements ModelInstance {
             return ServingException.of(
                     ErrorCode.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
         }
-        return ServingException.invalidArgument("model '" + model.config().name() + "' refused the input: "
-                + (said.isEmpty() ? "the engine does not say why" : said));
+        return ServingException.invalidArgument("model '" + model.config().name() + "' rejected the input: "
+                + (messages.isEmpty() ? "TensorFlow Lite reports no reason" : messages));
     }
 
     private Tensor[] ordered(List<Tensor> inputs) {
-        List<Port> ports = signature.inputs();
+        List<TensorBinding> ports = signature.inputs();
         Tensor[] ordered = new Tensor[ports.size()];
         for (Tensor input : inputs) {
-            int at = Port.names(ports).indexOf(input.name());
+            int at = TensorBinding.names(ports).indexOf(input.name());
             if (at < 0) {
                 throw ServingException.invalidArgument("unexpected input '" + input.name() + "' for model '"
-                        + model.config().name() + "' (expected: " + String.join(", ", Port.names(ports)) + ")");
+                        + model.config().name() + "' (expected: " + String.join(", ", TensorBinding.names(ports))
+                        + ")");
             }
             ordered[at] = input;
         }
@@ -176,40 +184,41 @@ final class LiteInvocation implements ModelInstance {
         return ordered;
     }
 
-    private void layOut(Tensor[] inputs) {
-        boolean same = laidOut;
+    /** Allocates the interpreter's tensors for the shapes of the inputs, unless they are those of the last run. */
+    private void allocate(Tensor[] inputs) {
+        boolean same = allocated;
         for (int i = 0; same && i < inputs.length; i++) {
-            same = inputs[i].shape().equals(planned[i]);
+            same = inputs[i].shape().equals(allocatedShapes[i]);
         }
         if (same) {
             return;
         }
-        boolean fresh = !laidOut;
+        boolean fresh = !allocated;
         if (!resized(inputs)) {
             if (fresh) {
                 throw failed(-1);
             }
-            // What has been laid out for one size may be fixed to it.
+            // After an allocation, some operators keep the sizes that they have prepared for. Try a new interpreter.
             synchronized (this) {
                 runner.close();
                 runner = model.runner(signature);
             }
-            reports.listen();
+            reports.startCollecting();
             if (!resized(inputs)) {
                 throw failed(-1);
             }
         }
         for (int i = 0; i < inputs.length; i++) {
-            planned[i] = inputs[i].shape();
+            allocatedShapes[i] = inputs[i].shape();
         }
-        laidOut = true;
+        allocated = true;
     }
 
     private boolean resized(Tensor[] inputs) {
         for (int i = 0; i < inputs.length; i++) {
             Shape shape = inputs[i].shape();
-            // One that stands there as it is need not be said again.
-            if (!shape.equals(Runner.shape(runner.tensor(true, i))) && !runner.resize(i, shape)) {
+            // Resizing to the same shape would fail for tensors that cannot be resized.
+            if (!shape.equals(LiteInterpreter.shape(runner.tensor(true, i))) && !runner.resize(i, shape)) {
                 return false;
             }
         }
@@ -219,7 +228,7 @@ final class LiteInvocation implements ModelInstance {
     private void feed(int i, Tensor input) {
         TfLiteTensor tensor = runner.tensor(true, i);
         if (input.dataType() == DataType.BYTES) {
-            Texts.encode(input, tensor);
+            StringTensors.encode(input, tensor);
             return;
         }
         long size = TfLiteTensorByteSize(tensor);
@@ -228,36 +237,36 @@ final class LiteInvocation implements ModelInstance {
                     + input.byteLength() + " bytes (expected: " + size + ")");
         }
         if (size > 0) {
-            Pointer.memcpy(TfLiteTensorData(tensor), new Address(input.address()), size);
+            Pointer.memcpy(TfLiteTensorData(tensor), new NativePointer(input.address()), size);
         }
     }
 
     private Tensor result(String output) {
-        int at = Port.names(signature.outputs()).indexOf(output);
+        int at = TensorBinding.names(signature.outputs()).indexOf(output);
         if (at < 0) {
             throw ServingException.invalidArgument("unexpected output '" + output + "' for model '"
                     + model.config().name() + "' (expected: "
-                    + String.join(", ", Port.names(signature.outputs())) + ")");
+                    + String.join(", ", TensorBinding.names(signature.outputs())) + ")");
         }
         TfLiteTensor tensor = runner.tensor(false, at);
         DataType type = signature.outputs().get(at).dataType();
-        if (ElementTypes.numbered(TfLiteTensorType(tensor)) != type) {
+        if (LiteElementTypes.numbered(TfLiteTensorType(tensor)) != type) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,
-                    "output '" + output + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor)) + " instead of "
-                            + type);
+                    "output '" + output + "' is of type " + LiteElementTypes.name(TfLiteTensorType(tensor))
+                            + " instead of " + type);
         }
-        Shape shape = Runner.shape(tensor);
+        Shape shape = LiteInterpreter.shape(tensor);
         if (type == DataType.BYTES) {
-            return Texts.decode(output, shape, tensor);
+            return StringTensors.decode(output, shape, tensor);
         }
         long size = TfLiteTensorByteSize(tensor);
         if (size > Integer.MAX_VALUE - 64) {
-            throw Runner.tooLarge("output '" + output + "'", size);
+            throw LiteInterpreter.tooLarge("output '" + output + "'", size);
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
         if (size > 0) {
-            Pointer.memcpy(new Address(region.address()), TfLiteTensorData(tensor), size);
+            Pointer.memcpy(new NativePointer(region.address()), TfLiteTensorData(tensor), size);
         }
         return Tensor.over(output, type, shape, region, 0, (int) size);
     }

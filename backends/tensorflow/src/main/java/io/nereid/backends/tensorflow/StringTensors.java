@@ -18,20 +18,27 @@ import org.bytedeco.javacpp.Pointer;
 import org.tensorflow.internal.c_api.TF_TString;
 
 /**
- * Strings between our bytes and the engine's elements of 24 bytes each, byte for byte. Immutable.
+ * Converts string tensors between length-prefixed bytes and TensorFlow's {@code TF_TString} elements of 24 bytes each.
+ * The bytes of a string are not changed. Immutable.
  *
- * <p>An element holds up to 22 bytes in itself; a longer one holds an address. The lowest two bits tell how: 0 in itself
- * (the rest of the first byte is the length), 1 memory of its own (length, capacity, address), 2 at an offset from itself
- * (length and offset of 32 bits), 3 memory of somebody else's (length, address).
+ * <p>A {@code TF_TString} stores up to 22 bytes in place and longer strings elsewhere. The lowest two bits of the first
+ * byte are its kind:
+ *
+ * <ul>
+ *   <li>0, small: the other six bits are the length, the bytes follow.
+ *   <li>1, large: length &lt;&lt; 2, capacity and address, 8 bytes each; it owns the memory.
+ *   <li>2, offset: length &lt;&lt; 2 and an offset from the element, 4 bytes each.
+ *   <li>3, view: length &lt;&lt; 2 and address, 8 bytes each; the memory belongs to something else.
+ * </ul>
  */
-final class Texts {
+final class StringTensors {
     static final int ELEMENT = 24;
     private static final int SMALL = 22;
 
-    private Texts() {}
+    private StringTensors() {}
 
     /**
-     * The engine's elements for a BYTES tensor. The caller frees them with {@link #free}.
+     * Encodes a BYTES tensor as {@code TF_TString} elements. The caller frees them with {@link #free}.
      *
      * @throws ServingException INVALID_ARGUMENT for bytes that do not match the shape
      */
@@ -45,7 +52,7 @@ final class Texts {
             throw ServingException.invalidArgument(
                     "input '" + tensor.name() + "' has " + count + " elements (expected: < 89 million)");
         }
-        // Elements of nothing first, so that what was not reached can be freed like the rest.
+        // All zeros is a valid, empty TF_TString, so free() works if this loop fails half-way.
         MemoryRegion region = MemoryRegion.allocate((int) count * ELEMENT).zero();
         boolean done = false;
         try {
@@ -62,8 +69,8 @@ final class Texts {
                 } else {
                     long from = tensor.address() + bytes.position();
                     TF_TString_Copy(
-                            new TF_TString(new Address(region.address() + at)),
-                            new BytePointer(new Address(from)),
+                            new TF_TString(new NativePointer(region.address() + at)),
+                            new BytePointer(new NativePointer(from)),
                             length);
                 }
                 bytes.position(bytes.position() + length);
@@ -80,11 +87,11 @@ final class Texts {
         }
     }
 
-    /** Gives back elements and what they hold. */
+    /** Frees the elements and the memory that the large ones own. */
     static void free(MemoryRegion region) {
         for (int at = 0; at < region.size(); at += ELEMENT) {
             if ((region.getByte(at) & 3) == 1) {
-                TF_TString_Dealloc(new TF_TString(new Address(region.address() + at)));
+                TF_TString_Dealloc(new TF_TString(new NativePointer(region.address() + at)));
             }
         }
         region.release();
@@ -95,7 +102,7 @@ final class Texts {
                 + " bytes does not hold the " + count + " length-prefixed elements of shape " + tensor.shape());
     }
 
-    /** A BYTES tensor of the engine's elements at an address. */
+    /** Decodes the {@code TF_TString} elements at an address to a BYTES tensor. */
     static Tensor decode(String name, Shape shape, long address) {
         if (shape.elementCount() * ELEMENT > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
@@ -117,8 +124,8 @@ final class Texts {
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
         ByteBuffer target = region.nio(0, (int) size);
-        Address to = new Address(0);
-        Address from = new Address(0);
+        NativePointer to = new NativePointer(0);
+        NativePointer from = new NativePointer(0);
         for (int i = 0; i < count; i++) {
             int at = i * ELEMENT;
             int length = (int) length(elements, at);
@@ -137,7 +144,7 @@ final class Texts {
         return Tensor.over(name, DataType.BYTES, shape, region, 0, (int) size);
     }
 
-    private static void copy(Address to, Address from, int length) {
+    private static void copy(NativePointer to, NativePointer from, int length) {
         Pointer.memcpy(to, from, length);
     }
 
@@ -149,9 +156,9 @@ final class Texts {
         };
     }
 
-    /** Memory of the engine's as a buffer. */
+    /** A buffer over TensorFlow's memory; it does not keep the memory alive. */
     static ByteBuffer view(long address, long size) {
-        return new BytePointer(new Address(address))
+        return new BytePointer(new NativePointer(address))
                 .capacity(size)
                 .asByteBuffer()
                 .order(ByteOrder.LITTLE_ENDIAN);

@@ -9,16 +9,16 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tensor that a signature takes or gives. Immutable.
+ * An input or output of a signature. Immutable.
  *
  * @param name the name that clients use
  * @param dataType type of the elements
- * @param shape as the file has it, -1 for any size
+ * @param shape the shape in the file, -1 for any size
  */
-record Port(String name, DataType dataType, Shape shape) {
-    /** The tensor of a name, or null. */
-    static @Nullable Port named(List<Port> ports, String name) {
-        for (Port port : ports) {
+record TensorBinding(String name, DataType dataType, Shape shape) {
+    /** Returns the tensor of this name, or null. */
+    static @Nullable TensorBinding named(List<TensorBinding> ports, String name) {
+        for (TensorBinding port : ports) {
             if (port.name.equals(name)) {
                 return port;
             }
@@ -26,16 +26,16 @@ record Port(String name, DataType dataType, Shape shape) {
         return null;
     }
 
-    static List<String> names(List<Port> ports) {
-        return ports.stream().map(Port::name).toList();
+    static List<String> names(List<TensorBinding> ports) {
+        return ports.stream().map(TensorBinding::name).toList();
     }
 
-    /** Whether its first dimension may be any size, so that it may be that of a batch. */
+    /** Whether its first dimension may have any size, so that it can be the batch dimension. */
     boolean batchable() {
         return shape.rank() > 0 && shape.dim(0) == -1;
     }
 
-    /** As clients see it. */
+    /** The tensor as clients see it: without the batch dimension if the model is batched. */
     TensorSpec spec(boolean batched) {
         return new TensorSpec(name, dataType, batched && shape.rank() > 0 ? shape.withoutFirst() : shape);
     }

@@ -7,8 +7,8 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTypeGetNam
 import io.nereid.tensor.DataType;
 import org.jspecify.annotations.Nullable;
 
-/** The engine's numbers for types. Immutable. */
-final class ElementTypes {
+/** Maps TensorFlow Lite's {@code TfLiteType} numbers to the types that clients can send. Immutable. */
+final class LiteElementTypes {
     private static final @Nullable DataType[] BY_NUMBER = new DataType[20];
 
     static {
@@ -28,9 +28,9 @@ final class ElementTypes {
         BY_NUMBER[19] = DataType.BF16;
     }
 
-    private ElementTypes() {}
+    private LiteElementTypes() {}
 
-    /** The type of a number; null when clients have no name for it. */
+    /** The data type for TensorFlow Lite's number, or null when the protocols do not have such a type. */
     static @Nullable DataType numbered(int number) {
         return number < 0 || number >= BY_NUMBER.length ? null : BY_NUMBER[number];
     }

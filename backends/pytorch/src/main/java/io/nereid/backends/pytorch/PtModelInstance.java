@@ -8,8 +8,8 @@ import ai.djl.pytorch.engine.PtNDManager;
 import ai.djl.pytorch.jni.IValue;
 import ai.djl.pytorch.jni.JniUtils;
 import io.nereid.backend.ModelInstance;
-import io.nereid.backends.pytorch.Wiring.Answer;
-import io.nereid.backends.pytorch.Wiring.Slot;
+import io.nereid.backends.pytorch.ArgumentBinding.Answer;
+import io.nereid.backends.pytorch.ArgumentBinding.Slot;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -25,16 +25,21 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs of a shared module, one at a time. Confined to one thread at a time. A run under way cannot be stopped: the engine
- * has no call for it.
+ * One instance of a PyTorch model: runs the shared module, one run at a time. Confined to one thread at a time.
+ * {@link #cancel} does nothing: libtorch cannot stop a run.
+ *
+ * <p>Memory. Inputs are tensors over the lent memory, unless the code changes tensors in place or the type must be
+ * widened; then they are copies. Everything that a run creates (values, arrays, copies) belongs to its {@link Request}
+ * and is freed with it. A result is a view of libtorch's memory, detached from the request, so that the returned tensor
+ * owns it; it is a copy where it is small or is the memory of an input.
  */
-final class PtInvocation implements ModelInstance {
-    /** Below this, copying a result costs less than viewing it where it lies. */
+final class PtModelInstance implements ModelInstance {
+    /** Results below this size are copied: that costs less than a view that owns a native tensor. */
     private static final int VIEWED_FROM = 4 * 1024;
 
     private final PtModel model;
 
-    PtInvocation(PtModel model) {
+    PtModelInstance(PtModel model) {
         this.model = model;
     }
 
@@ -44,7 +49,7 @@ final class PtInvocation implements ModelInstance {
             IValue[] arguments = arguments(request);
             IValue answer;
             if (!model.optimize()) {
-                // The switch belongs to the thread.
+                // libtorch keeps this setting per thread, so it is set for this run only.
                 JniUtils.setGraphExecutorOptimize(false);
             }
             try {
@@ -61,7 +66,7 @@ final class PtInvocation implements ModelInstance {
         }
     }
 
-    /** What one run makes and gives back. Confined to it. */
+    /** The native objects and memory of one run, freed at its end. Confined to one thread. */
     private static final class Request implements AutoCloseable {
         private final PtNDManager manager;
         private final List<Tensor> inputs;
@@ -95,7 +100,7 @@ final class PtInvocation implements ModelInstance {
             return null;
         }
 
-        /** Whether an address lies in what was lent for the run. */
+        /** Whether an address lies in the memory of an input, which is lent only until the run ends. */
         boolean lent(long address) {
             for (Tensor input : inputs) {
                 if (address >= input.address() && address < input.address() + input.byteLength()) {
@@ -116,7 +121,7 @@ final class PtInvocation implements ModelInstance {
     }
 
     private IValue[] arguments(Request request) {
-        Wiring wiring = model.wiring();
+        ArgumentBinding wiring = model.wiring();
         return switch (wiring.style()) {
             case ARGUMENTS -> positional(request, wiring.slots());
             case LIST -> {
@@ -152,7 +157,8 @@ final class PtInvocation implements ModelInstance {
                 throw missing(String.valueOf(slots.get(i).feed()));
             }
         }
-        // What follows the last one that is given has the engine's own defaults, but for a None that is none.
+        // Arguments after the last given one are left out, so that libtorch uses its own defaults. An Optional argument
+        // without a default cannot be left out: None is passed for it.
         for (int i = count; i < given.length; i++) {
             count = slots.get(i).defaulted() ? count : i + 1;
         }
@@ -196,7 +202,7 @@ final class PtInvocation implements ModelInstance {
             case FLOAT -> IValue.from(one(slot, input, bytes).getDouble());
             case BOOL -> IValue.from(one(slot, input, bytes).get() != 0);
             case TEXT -> {
-                List<String> texts = Texts.decode(input.name(), bytes);
+                List<String> texts = StringTensors.decode(input.name(), bytes);
                 if (texts.size() != 1) {
                     throw notOne(slot, input);
                 }
@@ -213,7 +219,7 @@ final class PtInvocation implements ModelInstance {
                 yield IValue.listFrom(all);
             }
             case TEXTS -> {
-                List<String> texts = Texts.decode(input.name(), bytes);
+                List<String> texts = StringTensors.decode(input.name(), bytes);
                 if (texts.isEmpty()) {
                     throw ServingException.invalidArgument(
                             "input '" + input.name() + "' has no element (expected: one or more)");
@@ -239,12 +245,15 @@ final class PtInvocation implements ModelInstance {
                 + " (expected: one element, for the argument '" + slot.name() + "')");
     }
 
-    /** An input as the engine sees it, where it lies unless the code would change it or the binding not know its type. */
+    /**
+     * Makes a libtorch tensor of an input: over the lent memory, or over a copy if the code changes tensors in place or
+     * the binding does not know the type.
+     */
     private PtNDArray array(Request request, Tensor input) {
-        ElementType type = ElementType.of(input.dataType());
+        TorchElementType type = TorchElementType.of(input.dataType());
         if (type == null) {
             throw ServingException.invalidArgument(
-                    "input '" + input.name() + "' is of text, which the model does not take");
+                    "input '" + input.name() + "' is a string tensor, which the model does not accept");
         }
         long[] dims = input.shape().dims();
         if (type.wider()) {
@@ -252,7 +261,7 @@ final class PtInvocation implements ModelInstance {
             if (size > Integer.MAX_VALUE - 64) {
                 throw ServingException.of(
                         ErrorCode.RESOURCE_EXHAUSTED,
-                        "input '" + input.name() + "' takes " + size + " bytes for the engine (expected: < 2 GiB)");
+                        "input '" + input.name() + "' takes " + size + " bytes in libtorch (expected: < 2 GiB)");
             }
             ByteBuffer wide = fresh(request, (int) size);
             type.widen(input.buffer(), wide.duplicate().order(ByteOrder.LITTLE_ENDIAN));
@@ -295,7 +304,7 @@ final class PtInvocation implements ModelInstance {
                             tensor(request, name, arrays.get(next), results.types()[next], results.plain()[next]));
                     next++;
                 } else {
-                    collected.add(Answers.tensor(model.config().name(), name, request.own(found[i])));
+                    collected.add(NonTensorOutputs.tensor(model.config().name(), name, request.own(found[i])));
                 }
                 promised(name, collected.get(i).dataType());
             }
@@ -319,13 +328,13 @@ final class PtInvocation implements ModelInstance {
         if (promised != null && promised != given) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
-                    "output '" + name + "' of model '" + model.config().name() + "' is of type " + given
-                            + ", its configuration says " + promised,
+                    "output '" + name + "' of model '" + model.config().name() + "' is of type " + given + ", but "
+                            + promised + " in its configuration",
                     "set its type to " + (given == DataType.BYTES ? "TYPE_STRING" : "TYPE_" + given));
         }
     }
 
-    /** The wanted parts of an answer, in the wanted order. */
+    /** The requested parts of the returned value, in the requested order. */
     private IValue[] found(Request request, IValue answer, List<String> outputs) {
         IValue @Nullable [] parts = null;
         @Nullable Map<String, IValue> named = null;
@@ -344,7 +353,7 @@ final class PtInvocation implements ModelInstance {
                 }
                 IValue value = named.get(at.key());
                 if (value == null) {
-                    throw absent(outputs.get(i), named.isEmpty() ? "" : " (it gave " + named.keySet() + ")");
+                    throw absent(outputs.get(i), named.isEmpty() ? "" : " (it returned " + named.keySet() + ")");
                 }
                 found[i] = value;
             } else if (at.index() >= 0) {
@@ -355,7 +364,7 @@ final class PtInvocation implements ModelInstance {
                                     : answer.isList() ? answer.toIValueArray() : new IValue[0]);
                 }
                 if (at.index() >= parts.length) {
-                    throw absent(outputs.get(i), " (it gave " + parts.length + ")");
+                    throw absent(outputs.get(i), " (it returned " + parts.length + ")");
                 }
                 found[i] = parts[at.index()];
             } else {
@@ -368,18 +377,18 @@ final class PtInvocation implements ModelInstance {
     private ServingException absent(String output, String more) {
         return ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
-                "model '" + model.config().name() + "' gave no output '" + output + "'" + more,
-                "do not ask for it, or correct the outputs of the configuration");
+                "model '" + model.config().name() + "' returned no output '" + output + "'" + more,
+                "do not request it, or correct the outputs of the configuration");
     }
 
     private Tensor tensor(Request request, String name, PtNDArray whole, long number, PtNDArray plain) {
-        ElementType type = ElementType.numbered(number);
+        TorchElementType type = TorchElementType.numbered(number);
         if (type == null) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "output '" + name + "' of model '" + model.config().name()
-                            + "' is of a type that no client has a name for (libtorch's number " + number + ")",
-                    "let the model convert it, to float32 for example");
+                            + "' is of a type that clients cannot receive (libtorch's number " + number + ")",
+                    "change the model to convert it, to float32 for example");
         }
         Shape shape = Shape.of(whole.getShape().getShape());
         long crossing = shape.elementCount() * type.crossing().getNumOfBytes();
@@ -409,7 +418,10 @@ final class PtInvocation implements ModelInstance {
         return Tensor.over(name, type.dataType(), shape, region, 0, size);
     }
 
-    /** The result where it lies; null when that is the memory of an input, which is not ours to keep. */
+    /**
+     * Makes a tensor over libtorch's memory, which it owns from then on. Returns null when that memory belongs to an
+     * input (the model returned an input or a view of it), because the input is only lent.
+     */
     private static @Nullable Tensor viewed(
             Request request, String name, DataType type, Shape shape, PtNDArray array, ByteBuffer seen) {
         boolean[] kept = {false};
@@ -429,11 +441,11 @@ final class PtInvocation implements ModelInstance {
 
     @Override
     public void cancel() {
-        // See the class.
+        // Not supported, see the class comment.
     }
 
     @Override
     public void close() {
-        // Everything belongs to runs, or to the model.
+        // An instance has no resources of its own: they belong to a run or to the model.
     }
 }

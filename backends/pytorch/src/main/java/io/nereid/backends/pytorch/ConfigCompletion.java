@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.pytorch;
 
-import io.nereid.backends.pytorch.Script.Argument;
-import io.nereid.backends.pytorch.Wiring.Answer;
-import io.nereid.backends.pytorch.Wiring.Slot;
-import io.nereid.backends.pytorch.Wiring.Style;
+import io.nereid.backends.pytorch.ArgumentBinding.Answer;
+import io.nereid.backends.pytorch.ArgumentBinding.Slot;
+import io.nereid.backends.pytorch.ArgumentBinding.Style;
+import io.nereid.backends.pytorch.TorchScriptSignature.Argument;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -25,23 +25,27 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Holds a configuration against what an archive tells and fills in what it leaves open. Confined to one load. */
-final class Completion {
-    private static final Logger LOG = System.getLogger(Completion.class.getName());
+/**
+ * Auto-completion: checks a model configuration against the signature of the archive's {@code forward} method, and
+ * fills in what the configuration leaves out. TorchScript does not declare shapes, nor the element types of tensors, so
+ * these are filled in unchecked. Confined to one load.
+ */
+final class ConfigCompletion {
+    private static final Logger LOG = System.getLogger(ConfigCompletion.class.getName());
     private static final Pattern INDEXED = Pattern.compile(".*__(\\d{1,6})");
     private static final String OUTPUT = "OUTPUT__";
 
     private final ModelConfig config;
-    private final Script script;
+    private final TorchScriptSignature script;
     private final boolean fill;
     private final Style style;
 
     /**
-     * A completion.
+     * Constructor.
      *
-     * @param fill whether tensors and batch size may be filled in; the rest is only checked
+     * @param fill whether tensors and batch size may be filled in; if false, they are only checked
      */
-    Completion(ModelConfig config, Script script, boolean fill) {
+    ConfigCompletion(ModelConfig config, TorchScriptSignature script, boolean fill) {
         this.config = config;
         this.script = script;
         this.fill = fill;
@@ -52,16 +56,16 @@ final class Completion {
     }
 
     /**
-     * The whole configuration.
+     * Completes and validates the configuration.
      *
-     * @param instances used when none were given
+     * @param instances the number of instances if the configuration does not set one
      * @throws ServingException INVALID_ARGUMENT when configuration and model contradict each other
      */
     ModelConfig complete(int instances) {
         if (script.count() == 0
                 || script.returns().equals("None")
                 || script.returns().equals("NoneType")) {
-            throw refused("its method 'forward' gives nothing", "let it return a tensor");
+            throw refused("its method 'forward' returns nothing", "change it to return a tensor");
         }
         return config.completed(
                 PytorchBackend.PLATFORM,
@@ -79,12 +83,12 @@ final class Completion {
         if (style != Style.ARGUMENTS) {
             throw refused(
                     "its method 'forward' takes a " + (style == Style.DICT ? "dict" : "list")
-                            + " of tensors, and the file does not tell which",
+                            + " of tensors, and the file does not list them",
                     "list the inputs in config.pbtxt, in the order of the list, or under the keys of the dict");
         }
         List<TensorSpec> inputs = new ArrayList<>();
         for (Argument argument : script.arguments()) {
-            Value value = Value.of(argument.type());
+            TorchType value = TorchType.of(argument.type());
             if (others.contains(argument.name()) || value == null) {
                 continue;
             }
@@ -96,27 +100,27 @@ final class Completion {
                     argument.optional(),
                     false,
                     null,
-                    value == Value.TENSOR));
+                    value == TorchType.TENSOR));
         }
         return List.copyOf(inputs);
     }
 
-    private static Shape shape(Value value) {
-        return value == Value.TENSOR ? Shape.SCALAR : value.single() ? Shape.of(1) : Shape.of(-1);
+    private static Shape shape(TorchType value) {
+        return value == TorchType.TENSOR ? Shape.SCALAR : value.single() ? Shape.of(1) : Shape.of(-1);
     }
 
     private List<TensorSpec> outputs() {
         if (script.count() < 0) {
             throw refused(
-                    "the file does not tell how many answers its method 'forward' gives (it gives " + script.returns()
-                            + ")",
+                    "the file does not declare how many values its method 'forward' returns (it returns "
+                            + script.returns() + ")",
                     script.returnsDict()
                             ? "list the outputs in config.pbtxt under the keys of the dict"
                             : "list the outputs in config.pbtxt as " + OUTPUT + "0, " + OUTPUT + "1, …");
         }
         List<TensorSpec> outputs = new ArrayList<>();
         for (int i = 0; i < script.count(); i++) {
-            Value value = answer(i);
+            TorchType value = answer(i);
             DataType type = value.dataType();
             outputs.add(new TensorSpec(
                     script.names().isEmpty() ? OUTPUT + i : script.names().get(i),
@@ -125,13 +129,13 @@ final class Completion {
                     false,
                     false,
                     null,
-                    value == Value.TENSOR));
+                    value == TorchType.TENSOR));
         }
         return List.copyOf(outputs);
     }
 
-    /** What the answer of an index is. */
-    private Value answer(int index) {
+    /** The type of the returned value with this index. */
+    private TorchType answer(int index) {
         String type = index < script.types().size()
                 ? script.types().get(index)
                 : script.returnsDict()
@@ -140,31 +144,32 @@ final class Completion {
                                         script.returns().indexOf(',') + 1,
                                         script.returns().length() - 1)
                         : script.returns().equals("List[Tensor]") ? "Tensor" : script.returns();
-        Value value = Value.of(type);
+        TorchType value = TorchType.of(type);
         if (value == null) {
             throw refused(
-                    "its method 'forward' gives " + script.returns() + ", and " + type + " cannot be a tensor",
-                    "let it return tensors: one, a tuple, a list or a dict of them");
+                    "its method 'forward' returns " + script.returns() + ", and " + type + " cannot be a tensor",
+                    "change it to return tensors: one, a tuple, a list or a dict of them");
         }
         return value;
     }
 
     /**
-     * How the tensors of a whole configuration are arguments and answers.
+     * Binds the inputs and outputs of a complete configuration to the method's arguments and returned values.
      *
-     * @throws ServingException INVALID_ARGUMENT when they are not
+     * @throws ServingException INVALID_ARGUMENT when they do not match
      */
-    Wiring wiring(ModelConfig complete) {
+    ArgumentBinding wiring(ModelConfig complete) {
         List<TensorSpec> feeds = complete.feeds();
         unique(feeds.stream().map(TensorSpec::name).toList(), "input");
         unique(complete.fetches().stream().map(TensorSpec::name).toList(), "output");
         for (TensorSpec spec : feeds) {
             if (spec.dataType() == DataType.BYTES && style != Style.ARGUMENTS) {
-                throw refused("input '" + spec.name() + "' is of text, but tensors are expected", "correct its type");
+                throw refused(
+                        "input '" + spec.name() + "' is a string tensor, but numbers are expected", "correct its type");
             }
         }
         List<String> names = feeds.stream().map(TensorSpec::name).toList();
-        return new Wiring(
+        return new ArgumentBinding(
                 style,
                 style == Style.ARGUMENTS ? slots(feeds, complete.batched()) : List.of(),
                 style == Style.LIST ? listed(names) : List.of(),
@@ -181,7 +186,9 @@ final class Completion {
         }
     }
 
-    /** In the order of their indices where all have one. */
+    /**
+     * The inputs of a list argument: in the order of the indices in their names if all have one, else as configured.
+     */
     private static List<String> listed(List<String> names) {
         String[] ordered = new String[names.size()];
         for (String name : names) {
@@ -206,7 +213,7 @@ final class Completion {
         for (int i = 0; i < fed.length; i++) {
             Argument argument = arguments.get(i);
             TensorSpec spec = fed[i];
-            Value value = Value.of(argument.type());
+            TorchType value = TorchType.of(argument.type());
             if (spec == null) {
                 if (!argument.optional()) {
                     throw refused(
@@ -217,7 +224,12 @@ final class Completion {
                                     : "add it to the inputs, or leave inputs out of the configuration");
                 }
                 slots.add(new Slot(
-                        argument.name(), null, Value.TENSOR, constant(argument), false, argument.otherwise() != null));
+                        argument.name(),
+                        null,
+                        TorchType.TENSOR,
+                        constant(argument),
+                        false,
+                        argument.otherwise() != null));
                 continue;
             }
             if (value == null) {
@@ -243,7 +255,7 @@ final class Completion {
         return List.copyOf(slots);
     }
 
-    private void check(TensorSpec spec, Argument argument, Value value, boolean batched) {
+    private void check(TensorSpec spec, Argument argument, TorchType value, boolean batched) {
         DataType wanted = value.dataType();
         if (wanted == null ? spec.dataType() == DataType.BYTES : spec.dataType() != wanted) {
             throw refused(
@@ -259,7 +271,10 @@ final class Completion {
         }
     }
 
-    /** The input of each argument: by name, else by the index in the name, else in the order they are written. */
+    /**
+     * Assigns an input to each argument: by name, else by the index in the input's name ({@code INPUT__0}), else by the
+     * order in the configuration. The order is used only if no input has an argument's name.
+     */
     private @Nullable TensorSpec[] assigned(List<TensorSpec> feeds) {
         List<String> names = script.arguments().stream().map(Argument::name).toList();
         if (feeds.size() > names.size()) {
@@ -304,14 +319,14 @@ final class Completion {
         }
         LOG.log(
                 Level.WARNING,
-                "model ''{0}'': its inputs are neither arguments of forward ({1}) nor numbered (INPUT__0, …), and are"
-                        + " taken in the order in which they are written",
+                "model ''{0}'': its inputs are neither arguments of forward ({1}) nor numbered (INPUT__0, …);"
+                        + " they are used in the order of the configuration",
                 config.name(),
                 String.join(", ", names));
         return Arrays.copyOf(feeds.toArray(new TensorSpec[0]), names.size());
     }
 
-    /** A default as it is handed over; null for None. */
+    /** Parses an argument's default value; null for None. */
     private @Nullable Object constant(Argument argument) {
         String text = argument.otherwise();
         if (text == null || text.equals("None")) {
@@ -329,12 +344,12 @@ final class Completion {
                 }
             };
         } catch (NumberFormatException e) {
-            // Only the engine can read it: it is handed over by leaving out this argument and all after it.
+            // An expression that only libtorch can evaluate. It applies when this and all later arguments are left out.
             return Unknown.INSTANCE;
         }
     }
 
-    /** Stands for a default that only the engine knows. */
+    /** A default value that only libtorch can evaluate. */
     enum Unknown {
         INSTANCE
     }
@@ -363,7 +378,7 @@ final class Completion {
             }
             if (script.count() >= 0 && index >= script.count()) {
                 throw refused(
-                        "output '" + name + "' is the answer of index " + index + ", but its method 'forward' gives "
+                        "output '" + name + "' is the value of index " + index + ", but its method 'forward' returns "
                                 + script.count() + " (" + script.returns() + ")",
                         "number the outputs from 0: OUTPUT__0");
             }
@@ -371,7 +386,7 @@ final class Completion {
                 DataType type = answer(index).dataType();
                 if (type == null ? spec.dataType() == DataType.BYTES : spec.dataType() != type) {
                     throw refused(
-                            "output '" + name + "' is of type " + spec.dataType() + ", but the model gives "
+                            "output '" + name + "' is of type " + spec.dataType() + ", but the model returns "
                                     + answer(index).name(),
                             "set its type to " + (type == null ? "that of the tensor" : type));
                 }
@@ -383,7 +398,7 @@ final class Completion {
 
     private ServingException unknown(String name) {
         return refused(
-                "its configuration has output '" + name + "', which the model does not give (it gives "
+                "its configuration has output '" + name + "', which the model does not return (it returns "
                         + String.join(", ", script.names()) + ")",
                 NameSuggestions.didYouMean(name, script.names(), "correct the name, or leave outputs out"));
     }

@@ -27,26 +27,29 @@ import org.tensorflow.internal.c_api.TF_Output;
 import org.tensorflow.internal.c_api.TF_Session;
 import org.tensorflow.internal.c_api.TF_SessionOptions;
 
-/** A graph in the engine, and the session that runs it. Thread-safe; closed by its owner after the last run. */
-final class Graph implements AutoCloseable {
-    private static final Logger LOG = System.getLogger(Graph.class.getName());
+/**
+ * A TensorFlow graph and the session that runs it. Thread-safe: TensorFlow allows concurrent runs of one session. The
+ * owner closes it after the last run.
+ */
+final class TfGraph implements AutoCloseable {
+    private static final Logger LOG = System.getLogger(TfGraph.class.getName());
 
     private final TF_Graph graph;
     private final TF_Session session;
 
-    private Graph(TF_Graph graph, TF_Session session) {
+    private TfGraph(TF_Graph graph, TF_Session session) {
         this.graph = graph;
         this.session = session;
     }
 
     /**
-     * What an operation gives.
+     * One output of an operation in the graph.
      *
-     * @param operation its address
-     * @param kind such as {@code Placeholder}
-     * @param index which of its outputs
-     * @param type TensorFlow's number
-     * @param shape as far as the engine infers it; null when nothing is known
+     * @param operation the operation's native address
+     * @param kind the operation's type, such as {@code Placeholder}
+     * @param index index among the operation's outputs
+     * @param type TensorFlow's data type number
+     * @param shape the shape that TensorFlow infers; null when the rank is unknown
      */
     record Output(
             long operation,
@@ -55,10 +58,10 @@ final class Graph implements AutoCloseable {
             int type,
             @Nullable Shape shape) {}
 
-    /** Loads a SavedModel, its variables included. */
-    static Graph ofSavedModel(String model, Path directory, Collection<String> tags, TfSettings settings) {
+    /** Loads a SavedModel with its variables. */
+    static TfGraph ofSavedModel(String model, Path directory, Collection<String> tags, TfSettings settings) {
         List<BytePointer> texts = new ArrayList<>();
-        try (Status status = new Status();
+        try (TfStatus status = new TfStatus();
                 BytePointer path = text(directory.toString());
                 PointerPointer<BytePointer> set = new PointerPointer<>(Math.max(1, tags.size()))) {
             for (String tag : tags) {
@@ -75,7 +78,7 @@ final class Graph implements AutoCloseable {
                 if (status.failed() || session == null) {
                     throw TfErrors.loading(model, directory, status);
                 }
-                return new Graph(graph, session);
+                return new TfGraph(graph, session);
             } finally {
                 if (session == null) {
                     TF_DeleteGraph(graph);
@@ -87,10 +90,10 @@ final class Graph implements AutoCloseable {
         }
     }
 
-    /** Loads a serialised GraphDef, which has its values in it. */
-    static Graph ofGraphDef(String model, Path file, TfSettings settings) throws IOException {
+    /** Loads a serialised, frozen GraphDef, whose weights are constants of the graph. */
+    static TfGraph ofGraphDef(String model, Path file, TfSettings settings) throws IOException {
         byte[] bytes = Files.readAllBytes(file);
-        try (Status status = new Status();
+        try (TfStatus status = new TfStatus();
                 BytePointer data = new BytePointer(bytes)) {
             TF_Buffer buffer = TF_NewBufferFromString(data, bytes.length);
             TF_ImportGraphDefOptions importing = TF_NewImportGraphDefOptions();
@@ -106,7 +109,7 @@ final class Graph implements AutoCloseable {
                 if (status.failed() || session == null) {
                     throw TfErrors.loading(model, file, status);
                 }
-                return new Graph(graph, session);
+                return new TfGraph(graph, session);
             } finally {
                 if (session == null) {
                     TF_DeleteGraph(graph);
@@ -123,7 +126,7 @@ final class Graph implements AutoCloseable {
         return new BytePointer(bytes);
     }
 
-    private static TF_SessionOptions options(TfSettings settings, Status status) {
+    private static TF_SessionOptions options(TfSettings settings, TfStatus status) {
         byte[] config = settings.config();
         TF_SessionOptions options = TF_NewSessionOptions();
         try (BytePointer bytes = new BytePointer(config)) {
@@ -131,7 +134,7 @@ final class Graph implements AutoCloseable {
         }
         if (status.failed()) {
             TF_DeleteSessionOptions(options);
-            throw new IllegalStateException("the engine refuses its own options: " + status.text());
+            throw new IllegalStateException("TensorFlow rejects the session options: " + status.text());
         }
         return options;
     }
@@ -140,8 +143,9 @@ final class Graph implements AutoCloseable {
         return session;
     }
 
-    /** What {@code operation:output} stands for, or null when the graph does not have it. */
-    @Nullable Output output(String tensor) {
+    /** Finds the output with the name {@code operation:output}, or returns null when the graph does not have it. */
+    @Nullable
+    Output output(String tensor) {
         int colon = tensor.lastIndexOf(':');
         String name = colon < 0 ? tensor : tensor.substring(0, colon);
         int index;
@@ -159,7 +163,7 @@ final class Graph implements AutoCloseable {
     }
 
     private Output output(TF_Operation operation, int index) {
-        try (Status status = new Status();
+        try (TfStatus status = new TfStatus();
                 TF_Output output = new TF_Output()) {
             output.oper(operation).index(index);
             int rank = TF_GraphGetTensorNumDims(graph, output, status.handle());
@@ -181,9 +185,10 @@ final class Graph implements AutoCloseable {
     }
 
     /**
-     * The ends of a graph without signatures: what is fed, and what nothing else uses, in the graph's order.
+     * The likely inputs or outputs of a graph without signatures, in the graph's order: its placeholders, or the
+     * outputs of operations that no other operation consumes.
      *
-     * @param inputs whether placeholders are wanted, or results
+     * @param inputs true for the placeholders, false for the outputs
      */
     List<String> ends(boolean inputs) {
         List<String> ends = new ArrayList<>();
@@ -217,17 +222,17 @@ final class Graph implements AutoCloseable {
 
     @Override
     public void close() {
-        try (Status status = new Status()) {
+        try (TfStatus status = new TfStatus()) {
             TF_CloseSession(session, status.handle());
             if (status.failed()) {
-                LOG.log(Level.WARNING, "closing a session failed: {0}", status.text());
+                LOG.log(Level.WARNING, "cannot close a TensorFlow session: {0}", status.text());
             }
             TF_DeleteSession(session, status.handle());
             TF_DeleteGraph(graph);
         }
     }
 
-    /** Refuses a model in words. */
+    /** An exception for a model that cannot be served. */
     static ServingException refused(String model, String why, String remedy) {
         return ServingException.invalidArgument("unable to load model '" + model + "': " + why, remedy);
     }

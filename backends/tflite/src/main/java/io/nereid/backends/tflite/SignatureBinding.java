@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * What one signature takes and gives. Immutable.
+ * The inputs and outputs of one signature. Immutable.
  *
- * @param key its name in the file; empty when the file has none
- * @param inputs in the file's order
- * @param outputs likewise
+ * @param key its name in the file; empty for a model without signatures
+ * @param inputs the inputs, in the file's order
+ * @param outputs the outputs, in the file's order
  */
-record SignaturePorts(String key, List<Port> inputs, List<Port> outputs) {
-    /** Whether all of it is of one row, and rows of it can be put one behind the other. */
+record SignatureBinding(String key, List<TensorBinding> inputs, List<TensorBinding> outputs) {
+    /** Whether all tensors have a fixed batch size of 1 and their rows can be concatenated. */
     boolean single() {
         return !inputs.isEmpty()
                 && Stream.concat(inputs.stream(), outputs.stream())

@@ -6,8 +6,8 @@ import io.nereid.tensor.DataType;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** TensorFlow's numbers for the types of elements. Immutable. */
-final class ElementTypes {
+/** Maps TensorFlow's {@code DataType} numbers (types.proto) to the types that clients can send. Immutable. */
+final class TfElementTypes {
     static final int STRING = 7;
 
     private static final Map<Integer, DataType> SERVED = Map.ofEntries(
@@ -26,7 +26,7 @@ final class ElementTypes {
             Map.entry(22, DataType.UINT32),
             Map.entry(23, DataType.UINT64));
 
-    private static final Map<Integer, String> REFUSED = Map.ofEntries(
+    private static final Map<Integer, String> UNSUPPORTED = Map.ofEntries(
             Map.entry(0, "DT_INVALID"),
             Map.entry(8, "DT_COMPLEX64"),
             Map.entry(11, "DT_QINT8"),
@@ -42,16 +42,17 @@ final class ElementTypes {
             Map.entry(29, "DT_INT4"),
             Map.entry(30, "DT_UINT4"));
 
+    /** A reference type's number is that of its base type plus 100. */
     private static final int REFERENCE = 100;
 
-    private ElementTypes() {}
+    private TfElementTypes() {}
 
-    /** The type of a number, or null when it has no counterpart on the wire. */
+    /** The data type for TensorFlow's number, or null when the protocols do not have such a type. */
     static @Nullable DataType served(int number) {
         return SERVED.get(number);
     }
 
-    /** The number of a type. */
+    /** TensorFlow's number for a data type. */
     static int number(DataType type) {
         for (Map.Entry<Integer, DataType> entry : SERVED.entrySet()) {
             if (entry.getValue() == type) {
@@ -61,12 +62,12 @@ final class ElementTypes {
         throw new IllegalArgumentException(type.name());
     }
 
-    /** TensorFlow's name of a type that is not served. */
+    /** TensorFlow's name for a type that is not served. */
     static String name(int number) {
         if (number > REFERENCE) {
             DataType inner = served(number - REFERENCE);
             return "a reference to " + (inner == null ? name(number - REFERENCE) : inner.name());
         }
-        return REFUSED.getOrDefault(number, "type " + number);
+        return UNSUPPORTED.getOrDefault(number, "type " + number);
     }
 }

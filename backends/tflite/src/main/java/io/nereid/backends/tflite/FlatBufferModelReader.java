@@ -13,19 +13,25 @@ import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** What is looked at in a file before the engine sees it. Immutable. */
-final class FlatModel {
+/**
+ * Validates a model's FlatBuffer before TensorFlow Lite reads it. TensorFlow Lite trusts the offsets and indices in a
+ * file, and a wrong one crashes the process; so every one that it follows is checked here first. Immutable.
+ *
+ * <p>Field numbers are those of TensorFlow Lite's schema.fbs. In a FlatBuffer, a table begins with the (backward)
+ * distance to its vtable, which has the 16-bit offset of each field; lists and strings begin with their 32-bit length.
+ */
+final class FlatBufferModelReader {
     private static final int CUSTOM = 32;
     private static final int MOST_OPERATORS = 1024;
 
-    /** Bytes of an element by the number of its type; 0 where it has no fixed number of whole bytes. */
+    /** Bytes of an element by its {@code TensorType} number; 0 for types without a fixed number of whole bytes. */
     private static final int[] SIZES = {4, 2, 4, 1, 8, 0, 1, 2, 8, 1, 8, 16, 8, 0, 0, 4, 2, 0, 2, 0};
 
     private static final byte[] IDENTIFIER = {'T', 'F', 'L', '3'};
 
-    private FlatModel() {}
+    private FlatBufferModelReader() {}
 
-    /** Whether a file begins as a model does: a place, and the format's letters. */
+    /** Whether a file begins with an offset and the file identifier {@code TFL3}. */
     static boolean recognises(Path file) {
         byte[] head = new byte[8];
         try (InputStream in = Files.newInputStream(file)) {
@@ -45,9 +51,10 @@ final class FlatModel {
     }
 
     /**
-     * Refuses what is no model, and models with operators that the engine does not have.
+     * Rejects files that are not TensorFlow Lite models, damaged ones, and models with custom operators that TensorFlow
+     * Lite does not have.
      *
-     * @throws ServingException INVALID_ARGUMENT
+     * @throws ServingException INVALID_ARGUMENT with the reason
      */
     static void check(String model, Path file, byte[] bytes) {
         if (bytes.length < 16 || !hasIdentifier(bytes)) {
@@ -61,7 +68,7 @@ final class FlatModel {
             throw refused(
                     model,
                     file,
-                    "it is damaged or cut short",
+                    "it is damaged or truncated",
                     "copy the file again, and compare its length and checksum with the original's");
         }
         if (custom.stream().anyMatch(name -> name.startsWith("Flex"))) {
@@ -71,13 +78,13 @@ final class FlatModel {
                     "it uses operators of TensorFlow itself (" + String.join(", ", custom) + ")",
                     "convert it without SELECT_TF_OPS, or serve the SavedModel with the tensorflow plugin");
         }
-        // The engine has this one itself.
+        // TensorFlow Lite has this custom operator built in.
         custom.removeAll(Set.of("TFLite_Detection_PostProcess"));
         if (!custom.isEmpty()) {
             throw refused(
                     model,
                     file,
-                    "it uses custom operators that the engine does not have (" + String.join(", ", custom) + ")",
+                    "it uses custom operators that TensorFlow Lite does not have (" + String.join(", ", custom) + ")",
                     "convert the model with standard operators, or export it to ONNX");
         }
     }
@@ -88,8 +95,7 @@ final class FlatModel {
     }
 
     /**
-     * Goes through everything that points at something else: the engine itself believes what stands there, and ends the
-     * process when it is wrong.
+     * Checks every offset and index in the file: operator codes, buffers, subgraphs and signatures.
      *
      * @return the names of custom operators
      */
@@ -137,7 +143,7 @@ final class FlatModel {
         return custom;
     }
 
-    /** One graph; how many tensors it has. */
+    /** Checks one subgraph and returns the number of its tensors. */
     private static int graph(ByteBuffer in, int graph, int codes, long[] buffers) {
         int[] tensors = tables(in, graph, 0);
         for (int tensor : tensors) {
@@ -165,7 +171,7 @@ final class FlatModel {
         for (int operator : tables(in, graph, 3)) {
             long code = number(in, operator, 0);
             must(code >= 0 && code < codes);
-            // An input that is left out is -1.
+            // An optional input that is left out has index -1.
             indices(in, operator, 1, tensors.length, -1);
             indices(in, operator, 2, tensors.length, 0);
             indices(in, operator, 8, tensors.length, -1);
@@ -195,7 +201,7 @@ final class FlatModel {
         return at == 0 ? 0 : in.getLong(at);
     }
 
-    /** The length of the list that a field points at, all of it inside the file. */
+    /** The length of the list that a field points to, which must lie inside the file. */
     private static int length(ByteBuffer in, int at, int each) {
         int list = Math.addExact(at, in.getInt(at));
         int length = in.getInt(list);
@@ -233,7 +239,7 @@ final class FlatModel {
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    /** Where a table's field stands; 0 when it is left out. */
+    /** The position of a table's field, from the vtable; 0 when the field is absent. */
     private static int field(ByteBuffer in, int table, int index) {
         int fields = Math.subtractExact(table, in.getInt(table));
         int at = 4 + 2 * index;

@@ -16,15 +16,18 @@ import org.jspecify.annotations.Nullable;
 import org.tensorflow.internal.c_api.TF_Buffer;
 import org.tensorflow.internal.c_api.TF_Tensor;
 
-/** Values for inputs that a request may leave out, in the engine's memory. Immutable until closed. */
-final class Defaults implements AutoCloseable {
-    private final Map<Port, TF_Tensor> values = new HashMap<>();
+/**
+ * Default values for the inputs that a request may leave out, decoded once per model into TensorFlow's memory. The
+ * tensors are owned here and fed to every run that needs them. Immutable until closed, after the last run.
+ */
+final class DefaultInputs implements AutoCloseable {
+    private final Map<TensorBinding, TF_Tensor> values = new HashMap<>();
 
-    Defaults(String model, List<SignaturePorts> signatures) {
+    DefaultInputs(String model, List<SignatureBinding> signatures) {
         boolean whole = false;
-        try (Status status = new Status()) {
-            for (SignaturePorts signature : signatures) {
-                for (Port port : signature.inputs()) {
+        try (TfStatus status = new TfStatus()) {
+            for (SignatureBinding signature : signatures) {
+                for (TensorBinding port : signature.inputs()) {
                     byte[] bytes = port.defaultValue();
                     if (bytes != null) {
                         values.put(port, value(model, port, bytes, status));
@@ -39,8 +42,8 @@ final class Defaults implements AutoCloseable {
         }
     }
 
-    private static TF_Tensor value(String model, Port port, byte[] bytes, Status status) {
-        // The call replaces what the tensor holds.
+    private static TF_Tensor value(String model, TensorBinding port, byte[] bytes, TfStatus status) {
+        // TF_TensorFromProto replaces the tensor's content, so any valid tensor will do here.
         TF_Tensor tensor = TF_AllocateTensor(1, new long[] {0}, 1, 0);
         try (BytePointer data = new BytePointer(bytes)) {
             TF_Buffer buffer = TF_NewBufferFromString(data, bytes.length);
@@ -49,7 +52,7 @@ final class Defaults implements AutoCloseable {
         }
         if (status.failed()) {
             TF_DeleteTensor(tensor);
-            throw Graph.refused(
+            throw TfGraph.refused(
                     model,
                     "the default value of input '" + port.name() + "' cannot be read: " + status.text(),
                     "export the model again");
@@ -57,7 +60,8 @@ final class Defaults implements AutoCloseable {
         return tensor;
     }
 
-    @Nullable TF_Tensor of(Port port) {
+    @Nullable
+    TF_Tensor of(TensorBinding port) {
         return values.get(port);
     }
 
