@@ -71,7 +71,7 @@ def numbers(line):
 JAVA = """
 package com.example;
 
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.transform.Payload;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backend;
 
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

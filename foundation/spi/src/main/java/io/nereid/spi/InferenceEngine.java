@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
+import io.nereid.spi.config.ModelConfig;
+
 /**
  * The inference API of the server: protocols, ensembles and backends call models through it. Implementations are
  * thread-safe and never block.

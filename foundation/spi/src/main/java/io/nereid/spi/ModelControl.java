@@ -4,7 +4,7 @@ package io.nereid.spi;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig.VersionPolicy;
+import io.nereid.spi.config.VersionPolicy;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;

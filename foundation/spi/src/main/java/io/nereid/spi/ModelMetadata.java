@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
+import io.nereid.spi.config.TensorSpec;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

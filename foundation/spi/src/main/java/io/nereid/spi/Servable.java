@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
+import io.nereid.spi.config.ModelConfig;
+
 /**
  * A loaded version that takes requests: a model with its scheduler, or an ensemble. TensorFlow Serving's word.
  * Implementations are thread-safe and never block.

@@ -17,11 +17,11 @@ import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -276,7 +276,7 @@ class EnsembleEngineTest {
             }
             float number = Float.parseFloat(content);
             return new FakeModel(
-                    config.completed("adder", "adder", 8, IN, OUT, Batching.EAGER, 1),
+                    config.completed("adder", "adder", 8, IN, OUT, DynamicBatching.EAGER, 1),
                     new ModelTraits(1, false, true),
                     (inputs, outputs) -> {
                         Tensor in = inputs.get(0);

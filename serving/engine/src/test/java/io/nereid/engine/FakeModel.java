@@ -6,9 +6,9 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.backend.ModelTraits;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -60,7 +60,7 @@ public final class FakeModel implements BackendModel {
                         maxBatch,
                         inputs,
                         outputs,
-                        maxBatch > 1 ? new Batching(List.of(), delay, false) : null,
+                        maxBatch > 1 ? new DynamicBatching(List.of(), delay, false) : null,
                         1);
     }
 

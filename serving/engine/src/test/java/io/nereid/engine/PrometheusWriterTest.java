@@ -24,9 +24,10 @@ import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
@@ -322,7 +323,7 @@ class PrometheusWriterTest {
                         8,
                         List.of(new TensorSpec("IN", DataType.INT32, Shape.of(1))),
                         List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(1))),
-                        new ModelConfig.Batching(List.of(), Duration.ZERO, false),
+                        new DynamicBatching(List.of(), Duration.ZERO, false),
                         1);
     }
 

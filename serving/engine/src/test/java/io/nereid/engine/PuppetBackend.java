@@ -9,10 +9,10 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelMetadata.Signature;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -112,7 +112,9 @@ public final class PuppetBackend implements Backend {
                 rows,
                 IN,
                 OUT,
-                config.batching() == null && rows > 1 && config.maxBatchSize() < 0 ? Batching.EAGER : config.batching(),
+                config.batching() == null && rows > 1 && config.maxBatchSize() < 0
+                        ? DynamicBatching.EAGER
+                        : config.batching(),
                 instances);
     }
 

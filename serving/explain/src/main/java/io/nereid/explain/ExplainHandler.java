@@ -22,7 +22,7 @@ import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

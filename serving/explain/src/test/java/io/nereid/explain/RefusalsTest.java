@@ -10,7 +10,7 @@ import io.nereid.explain.request.Exchange;
 import io.nereid.explain.request.ExplainSettings;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

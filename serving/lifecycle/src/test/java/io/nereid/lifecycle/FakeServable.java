@@ -3,10 +3,10 @@
 package io.nereid.lifecycle;
 
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
+import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 import java.util.Map;
 

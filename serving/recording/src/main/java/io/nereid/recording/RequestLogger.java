@@ -7,12 +7,12 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelControl.RequestLogging;
 import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -27,7 +27,7 @@ import java.util.concurrent.ThreadLocalRandom;
  * without change as {@code assets.extra/tf_serving_warmup_requests}, for load tests, and for comparisons.
  *
  * <pre>{@code
- * Recorder logger = new Recorder(engine, Clock.system());
+ * RequestLogger logger = new RequestLogger(engine, Clock.system());
  * logger.configure(models); // models with a logging_config are logged from now on
  * }</pre>
  *

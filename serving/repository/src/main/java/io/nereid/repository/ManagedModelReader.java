@@ -14,10 +14,10 @@ import io.nereid.repository.layout.StoredModel.Version;
 import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.TextFiles;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.Step;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -111,17 +111,17 @@ final class ManagedModelReader {
 
     /** Steps of an ensemble name models of their own repository. */
     private static StoredModel inRepository(String prefix, StoredModel model) {
-        Ensemble ensemble = model.config().ensemble();
+        EnsembleScheduling ensemble = model.config().ensemble();
         if (ensemble == null) {
             return model;
         }
-        List<Step> steps = ensemble.steps().stream()
-                .map(s -> new Step(prefix + "/" + s.model(), s.version(), s.inputs(), s.outputs(), s.when()))
+        List<EnsembleStep> steps = ensemble.steps().stream()
+                .map(s -> new EnsembleStep(prefix + "/" + s.model(), s.version(), s.inputs(), s.outputs(), s.when()))
                 .toList();
         return with(
                 model,
                 model.config().toBuilder()
-                        .ensemble(new Ensemble(steps, ensemble.maxInflight()))
+                        .ensemble(new EnsembleScheduling(steps, ensemble.maxInflight()))
                         .build(),
                 "");
     }

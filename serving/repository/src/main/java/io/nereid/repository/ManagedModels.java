@@ -10,8 +10,8 @@ import io.nereid.repository.layout.TrackedModel;
 import io.nereid.repository.polling.AspiredVersionsEmitter;
 import io.nereid.repository.polling.EnsembleMembership;
 import io.nereid.repository.polling.LoaderFactory;
-import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.Source;
+import io.nereid.spi.config.DynamicBatching;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -82,7 +82,7 @@ public final class ManagedModels implements Source {
             String modelFile,
             Map<String, String> parameters,
             int instances,
-            @Nullable Batching batching,
+            @Nullable DynamicBatching batching,
             int maxBatchSize,
             String config,
             List<String> expectedFiles) {

@@ -11,11 +11,12 @@ import io.nereid.base.ServingException;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -83,7 +84,7 @@ public final class Fakes {
             return config.ensemble() == null
                     ? List.of()
                     : config.ensemble().steps().stream()
-                            .map(ModelConfig.Step::model)
+                            .map(EnsembleStep::model)
                             .toList();
         }
 

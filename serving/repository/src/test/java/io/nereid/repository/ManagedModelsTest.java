@@ -9,7 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeBackend;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.ManagedModels.PlacedModel;
-import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.config.DynamicBatching;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -138,7 +138,7 @@ class ManagedModelsTest {
     @Test
     void parametersInstancesAndBatchingGoIntoTheConfiguration() {
         Fakes.write(disk.resolve("model.joblib"), "x");
-        Batching batching = new Batching(List.of(), Duration.ofMillis(5), false);
+        DynamicBatching batching = new DynamicBatching(List.of(), Duration.ofMillis(5), false);
 
         placed.place(List.of(new PlacedModel(
                 NAME,

@@ -7,11 +7,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.repository.Fakes.FakeLoader;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.SourceArbiter.Conflict;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
 import io.nereid.spi.Source.Aspired;
 import io.nereid.spi.Source.Target;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -104,7 +104,8 @@ class SourceArbiterTest {
         assertThat(manager.last("a").loadable()).containsExactly(1L);
         assertThat(gate.conflicts()).containsExactly(new Conflict("a", "the first", "the second"));
         assertThat(gate.conflicts().get(0))
-                .hasToString("model 'a' of the second is not served, because the first named a model of that name first");
+                .hasToString(
+                        "model 'a' of the second is not served, because the first named a model of that name first");
         first.put("a", 2L);
         assertThat(manager.last("a").loadable()).containsExactly(2L);
     }

@@ -3,45 +3,61 @@
 package io.nereid.scheduling;
 
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A batching rule of the user's own, asked beside the configured ones: whether one more request may join the batch that
- * is forming. One strategy serves one model; its methods are called by one thread at a time, while the model's queue is
- * locked, and so must be quick and must not call the scheduler. What they throw is logged and counts as a "no".
+ * A custom batching strategy (Triton: custom batching): decides, in addition to the configured limits, whether one more
+ * request may join the batch that is being built.
+ *
+ * <pre>{@code
+ * final class AtMostBytes implements BatchStrategy {
+ *     public Object begin() { return new long[1]; }
+ *     public boolean include(InferenceJob job, Object state) {
+ *         long[] bytes = (long[]) state;
+ *         job.request().inputs().forEach(t -> bytes[0] += t.byteLength());
+ *         return bytes[0] <= 1 << 20;
+ *     }
+ *     public void end(Object state) {}
+ * }
+ * }</pre>
+ *
+ * <p>A strategy belongs to one model. Its methods are called by one thread at a time, while the model's queue is
+ * locked; they must be quick and must not call the scheduler. An exception is logged and counts as {@code false}.
  */
 public interface BatchStrategy extends AutoCloseable {
-    /** A batch begins to form: what the strategy wants to remember about it, handed back to the other methods. */
-    @Nullable Object begin();
+    /** Called when a new batch is started. The result is passed to the other methods as the state of that batch. */
+    @Nullable
+    Object begin();
 
     /**
-     * Whether {@code job} joins. It is asked about the first job of a batch too, so that the strategy can count it, but
-     * a first job runs whatever the answer, alone if need be. After a "no" the batch goes as it is.
+     * Returns whether {@code job} may join the batch. Also called for the first job of a batch, so that the strategy
+     * can count it; that job is part of the batch whatever the result, alone after {@code false}. {@code false} closes
+     * the batch.
      *
-     * @param job not to be ended, changed or kept
+     * @param job must not be ended, changed or retained
      */
     boolean include(InferenceJob job, @Nullable Object state);
 
     /**
-     * The batch has been cut, perhaps shorter than what was included (a preferred size), or its jobs have changed and it
-     * begins anew.
+     * Called when the batch is closed, possibly with fewer jobs than were included (at a preferred size), or when the
+     * waiting jobs have changed and the batch is built again from the start.
      */
     void end(@Nullable Object state);
 
-    /** The model's scheduler has ended. */
+    /** Called when the model's scheduler has ended. */
     @Override
     default void close() {}
 
-    /** Where strategies come from: found by {@link java.util.ServiceLoader}. Implementations are thread-safe. */
+    /** Creates strategies; found by {@link java.util.ServiceLoader}. Implementations are thread-safe. */
     interface Provider {
-        /** The name by which a model's configuration asks for it. */
+        /** Returns the name by which a model's configuration selects this provider. */
         String name();
 
         /**
-         * A strategy for one model.
+         * Creates a strategy for one model.
          *
-         * @throws io.nereid.base.ServingException when the configuration asks for what it cannot do
+         * @throws io.nereid.base.ServingException when the strategy does not support the configuration
          */
         BatchStrategy open(ModelConfig config);
     }

@@ -9,8 +9,8 @@ import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,7 +26,7 @@ class BatchCloseReasonTest {
             Inline inline, @Nullable BatchStrategy strategy, int max, long delay, Integer... preferred) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(max)
-                .batching(new Batching(List.of(preferred), Duration.ofNanos(delay), false))
+                .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), false))
                 .instances(1)
                 .build();
         return Scheduler.of(config, puppet, pool, new SchedulerOptions(100, inline).withStrategy(strategy));

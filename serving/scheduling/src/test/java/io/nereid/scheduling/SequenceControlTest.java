@@ -10,8 +10,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Control.Kind;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceControl.Kind;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -78,9 +78,9 @@ class SequenceControlTest {
     @Test
     void comeInEveryTypeAndWithAnyPairOfValues() {
         stage.controls = List.of(
-                new Control("I", Kind.START, DataType.INT32, -3, 5),
-                new Control("F", Kind.READY, DataType.FP32, 0.5, 2.5),
-                new Control("B", Kind.END, DataType.BOOL, 1, 0));
+                new SequenceControl("I", Kind.START, DataType.INT32, -3, 5),
+                new SequenceControl("F", Kind.READY, DataType.FP32, 0.5, 2.5),
+                new SequenceControl("B", Kind.END, DataType.BOOL, 1, 0));
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "7 S");
         stage.submit(batcher, "7 E");
@@ -99,7 +99,7 @@ class SequenceControlTest {
     })
     void carryAnIdThatFits(DataType type, String id) {
         stage.maxBatch = 2;
-        stage.controls = List.of(new Control("ID", Kind.CORRID, type, 0, 0));
+        stage.controls = List.of(new SequenceControl("ID", Kind.CORRID, type, 0, 0));
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S".replace("1", id.matches("\\d+") ? "5" : "other"));
         stage.submit(batcher, id + " S");
@@ -114,7 +114,7 @@ class SequenceControlTest {
     @ParameterizedTest
     @CsvSource({"INT64, 9223372036854775808", "UINT32, 4294967296", "INT32, 2147483648", "INT32, 18446744073709551615"})
     void refuseAnIdThatDoesNotFit(DataType type, String id) {
-        stage.controls = List.of(new Control("ID", Kind.CORRID, type, 0, 0));
+        stage.controls = List.of(new SequenceControl("ID", Kind.CORRID, type, 0, 0));
         SequenceBatcher batcher = stage.open();
         ServingException e = stage.rejected(batcher, stage.turn(id + " S"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -125,7 +125,7 @@ class SequenceControlTest {
     @ParameterizedTest
     @CsvSource({"BYTES, 123, UINT64", "UINT64, corrid, BYTES", "INT64, corrid, BYTES", "INT32, corrid, BYTES"})
     void refuseAnIdOfTheOtherType(DataType type, String id, String given) {
-        stage.controls = List.of(new Control("CORRID", Kind.CORRID, type, 0, 0));
+        stage.controls = List.of(new SequenceControl("CORRID", Kind.CORRID, type, 0, 0));
         SequenceBatcher batcher = stage.open();
         ServingException e = stage.rejected(batcher, stage.turn(id + " S"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -146,11 +146,11 @@ class SequenceControlTest {
 
     @Test
     void cannotBeOfOtherTypes() {
-        stage.controls = List.of(control(Kind.START), new Control("ID", Kind.CORRID, DataType.FP32, 0, 0));
+        stage.controls = List.of(control(Kind.START), new SequenceControl("ID", Kind.CORRID, DataType.FP32, 0, 0));
         assertThatThrownBy(stage::open)
                 .hasMessageContaining(
                         "Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and" + " TYPE_STRING");
-        stage.controls = List.of(new Control("S", Kind.START, DataType.INT8, 0, 0));
+        stage.controls = List.of(new SequenceControl("S", Kind.START, DataType.INT8, 0, 0));
         assertThatThrownBy(stage::open).hasMessageContaining("unexpected data type for control START for m");
     }
 

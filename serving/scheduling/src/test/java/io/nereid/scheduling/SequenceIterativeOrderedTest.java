@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.spi.ModelConfig.Sequence.Oldest;
+import io.nereid.spi.config.SequenceBatching.Oldest;
 import java.time.Duration;
 import java.util.List;
 

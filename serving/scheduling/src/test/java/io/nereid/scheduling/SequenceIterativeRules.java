@@ -9,8 +9,8 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Control.Kind;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceControl.Kind;
 import io.nereid.tensor.DataType;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -171,7 +171,7 @@ abstract class SequenceIterativeRules {
 
     @Test
     void haveIdsOfTheTypeTheModelReads() {
-        stage.controls = List.of(new Control("ID", Kind.CORRID, DataType.BYTES, 0, 0));
+        stage.controls = List.of(new SequenceControl("ID", Kind.CORRID, DataType.BYTES, 0, 0));
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, stage.turn("17"));
         stage.runAll();

@@ -10,7 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
-import io.nereid.spi.ModelConfig.Sequence.Oldest;
+import io.nereid.spi.config.SequenceBatching.Oldest;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

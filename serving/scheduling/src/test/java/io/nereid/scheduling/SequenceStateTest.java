@@ -10,9 +10,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
-import io.nereid.spi.ModelConfig.InitialState;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.InitialStateConfig;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -170,7 +170,7 @@ class SequenceStateTest {
 
     @Test
     void mayShareOneBufferForReadingAndWriting() {
-        stage.states = List.of(new State("SIN", "SOUT", DataType.INT32, Shape.of(1), null, true));
+        stage.states = List.of(new SequenceStateConfig("SIN", "SOUT", DataType.INT32, Shape.of(1), null, true));
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = job -> {
             Tensor in = job.request().inputs().get(1);
@@ -187,8 +187,9 @@ class SequenceStateTest {
     @Test
     void haveABatchDimensionAndNoDimensionOfUnknownSizeAtFirst() {
         stage.maxBatch = 2;
-        stage.states =
-                List.of(state("S", -1, 3), new State("TIN", "TOUT", DataType.BYTES, Shape.of(2, -1), null, false));
+        stage.states = List.of(
+                state("S", -1, 3),
+                new SequenceStateConfig("TIN", "TOUT", DataType.BYTES, Shape.of(2, -1), null, false));
         SequenceBatcher batcher = stage.open();
         List<String> shapes = new ArrayList<>();
         stage.puppet.instead = job -> {
@@ -280,10 +281,27 @@ class SequenceStateTest {
     @Test
     void beginWithZerosOrWithAFile() {
         stage.states = List.of(
-                new State("AIN", "AOUT", DataType.INT32, Shape.of(-1), new InitialState("a", Shape.of(2), ""), false),
-                new State(
-                        "BIN", "BOUT", DataType.INT32, Shape.of(1), new InitialState("b", Shape.of(1), "b.bin"), false),
-                new State("CIN", "COUT", DataType.BYTES, Shape.of(1), new InitialState("c", Shape.of(1), "c"), false));
+                new SequenceStateConfig(
+                        "AIN",
+                        "AOUT",
+                        DataType.INT32,
+                        Shape.of(-1),
+                        new InitialStateConfig("a", Shape.of(2), ""),
+                        false),
+                new SequenceStateConfig(
+                        "BIN",
+                        "BOUT",
+                        DataType.INT32,
+                        Shape.of(1),
+                        new InitialStateConfig("b", Shape.of(1), "b.bin"),
+                        false),
+                new SequenceStateConfig(
+                        "CIN",
+                        "COUT",
+                        DataType.BYTES,
+                        Shape.of(1),
+                        new InitialStateConfig("c", Shape.of(1), "c"),
+                        false));
         stage.files = file -> file.equals("b.bin") ? new byte[] {42, 0, 0, 0, 9} : new byte[] {2, 0, 0, 0, 'h', 'i'};
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = job -> job.complete(List.of(), Map.of());
@@ -304,8 +322,8 @@ class SequenceStateTest {
         """, quoteCharacter = '"')
     void rejectABeginningThatDoesNotMatch(String name, String initial, String dims, String text) {
         String given = name.equals("''") ? "" : name;
-        stage.states = List.of(new State(
-                "SIN", "SOUT", DataType.INT32, shape(dims), new InitialState(given, shape(initial), ""), false));
+        stage.states = List.of(new SequenceStateConfig(
+                "SIN", "SOUT", DataType.INT32, shape(dims), new InitialStateConfig(given, shape(initial), ""), false));
         assertThatThrownBy(stage::open).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e).hasMessage(text);
@@ -320,13 +338,13 @@ class SequenceStateTest {
 
     @Test
     void rejectAFileThatIsTooShort() {
-        stage.states = List.of(
-                new State("SIN", "SOUT", DataType.INT32, Shape.of(2), new InitialState("s", Shape.of(2), "f"), false));
+        stage.states = List.of(new SequenceStateConfig(
+                "SIN", "SOUT", DataType.INT32, Shape.of(2), new InitialStateConfig("s", Shape.of(2), "f"), false));
         stage.files = file -> new byte[7];
         assertThatThrownBy(stage::open)
                 .hasMessage("initial_state setting expects 8 bytes, but the data provided from f only has 7 bytes.");
-        stage.states = List.of(
-                new State("SIN", "SOUT", DataType.BYTES, Shape.of(1), new InitialState("s", Shape.of(1), "f"), false));
+        stage.states = List.of(new SequenceStateConfig(
+                "SIN", "SOUT", DataType.BYTES, Shape.of(1), new InitialStateConfig("s", Shape.of(1), "f"), false));
         assertThatThrownBy(stage::open).hasMessageContaining("only has 7 bytes.");
         stage.files = InitialStateFiles.NONE;
         assertThatThrownBy(stage::open)

@@ -4,11 +4,11 @@ package io.nereid.transform;
 
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;

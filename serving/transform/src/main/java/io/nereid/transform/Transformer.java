@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

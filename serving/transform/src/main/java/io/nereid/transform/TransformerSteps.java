@@ -5,7 +5,7 @@ package io.nereid.transform;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;

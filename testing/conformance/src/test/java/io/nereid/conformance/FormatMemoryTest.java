@@ -49,9 +49,7 @@ class FormatMemoryTest {
 
     @BeforeEach
     void needsProc() {
-        assumeTrue(
-                Files.isReadable(STATUS),
-                "NOT TESTED: memory after unloading; this system does not have " + STATUS);
+        assumeTrue(Files.isReadable(STATUS), "NOT TESTED: memory after unloading; this system does not have " + STATUS);
     }
 
     private Measurements churn(String model) throws Exception {
@@ -139,9 +137,11 @@ class FormatMemoryTest {
         // rounds would take far more.
         "onnx, model.onnx, backends/onnx/src/test/resources/models/mlp.onnx, 96",
         "classifier, model.onnx, backends/onnx/src/test/resources/models/zipmap_string.onnx, 8",
-        "xgboost, model.json, backends/trees/src/test/resources/models/xgboost/reg-squarederror-gbtree-exact-missing.json, 8",
+        "xgboost, model.json,"
+                + " backends/trees/src/test/resources/models/xgboost/reg-squarederror-gbtree-exact-missing.json, 8",
         "xgboost-ubj, model.ubj, backends/trees/src/test/resources/models/xgboost/multi-softprob-gbtree-forest.ubj, 8",
-        "lightgbm, model.txt, backends/trees/src/test/resources/models/lightgbm/multiclass-gbdt-linear-missing-categorical.txt, 8",
+        "lightgbm, model.txt,"
+            + " backends/trees/src/test/resources/models/lightgbm/multiclass-gbdt-linear-missing-categorical.txt, 8",
         "sklearn, model.pkl, backends/sklearn/src/test/resources/models/1.9.1/isolation_some.pkl, 8",
         "tokenizer, tokenizer.json, backends/tokenizer/src/test/resources/tokenizer.json, 8",
     })
@@ -195,28 +195,28 @@ class FormatMemoryTest {
         Path source =
                 Files.createDirectories(directory.resolve("source/com/example")).resolve("Held.java");
         Files.writeString(source, String.format(Locale.ROOT, """
-                package com.example;
-                import io.nereid.backends.java.JavaModel;
-                import io.nereid.spi.TensorSpec;
-                import io.nereid.tensor.*;
-                import java.lang.ref.WeakReference;
-                import java.util.*;
-                public class Held implements JavaModel {
-                    private static final byte[] WEIGHTS = new byte[1 << 20];
-                    public List<TensorSpec> inputs() { return List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1))); }
-                    public List<TensorSpec> outputs() { return List.of(new TensorSpec("y", DataType.FP32, Shape.of(-1))); }
-                    @SuppressWarnings("unchecked")
-                    public void load(java.nio.file.Path version, Map<String, String> parameters) {
-                        ((List<WeakReference<ClassLoader>>) System.getProperties().get("%s"))
-                                .add(new WeakReference<>(getClass().getClassLoader()));
-                    }
-                    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
-                        Tensor y = Tensor.allocate("y", DataType.FP32, inputs.get(0).shape());
-                        while (y.buffer().get(0) != WEIGHTS[0]) y.buffer().put(0, WEIGHTS[0]);
-                        return List.of(y);
-                    }
+            package com.example;
+            import io.nereid.backends.java.JavaModel;
+            import io.nereid.spi.config.TensorSpec;
+            import io.nereid.tensor.*;
+            import java.lang.ref.WeakReference;
+            import java.util.*;
+            public class Held implements JavaModel {
+                private static final byte[] WEIGHTS = new byte[1 << 20];
+                public List<TensorSpec> inputs() { return List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1))); }
+                public List<TensorSpec> outputs() { return List.of(new TensorSpec("y", DataType.FP32, Shape.of(-1))); }
+                @SuppressWarnings("unchecked")
+                public void load(java.nio.file.Path version, Map<String, String> parameters) {
+                    ((List<WeakReference<ClassLoader>>) System.getProperties().get("%s"))
+                            .add(new WeakReference<>(getClass().getClassLoader()));
                 }
-                """, FormatChurn.LOADERS));
+                public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+                    Tensor y = Tensor.allocate("y", DataType.FP32, inputs.get(0).shape());
+                    while (y.buffer().get(0) != WEIGHTS[0]) y.buffer().put(0, WEIGHTS[0]);
+                    return List.of(y);
+                }
+            }
+            """, FormatChurn.LOADERS));
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         Path classes = Files.createDirectories(directory.resolve("classes"));
         assertThat(compiler.run(

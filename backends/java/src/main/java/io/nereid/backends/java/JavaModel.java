@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.java;
 
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
 /**
- * A model written in Java. Its jar lies as {@code model.jar} in a version's directory and names the class in
- * {@code META-INF/services/io.nereid.backends.java.JavaModel}, or the configuration names it:
- * {@code parameters { key: "class" value: { string_value: "com.example.Doubler" } }}. A configuration is otherwise not
- * needed.
+ * A model written in Java. Its jar is {@code model.jar} in the version directory. The class is named in the file
+ * {@code META-INF/services/io.nereid.backends.java.JavaModel} of the jar, or in the configuration:
+ * {@code parameters { key: "class" value: { string_value: "com.example.Doubler" } }}. The configuration is optional
+ * otherwise.
  *
  * <pre>{@code
  * public final class Doubler implements JavaModel {
@@ -27,45 +27,48 @@ import java.util.Map;
  * }
  * }</pre>
  *
- * <p>The class needs a public constructor without arguments. It sees the JDK, its own jar, and of the server only the
- * packages {@code io.nereid.base}, {@code tensor}, {@code spi}, {@code backend} and this interface. {@link #run} is called
- * by as many threads at once as the configuration has instances, one unless it says otherwise; everything else by one.
+ * <p>The class needs a public constructor without arguments. Its class loader contains the JDK, the jar, and of the
+ * server only the packages {@code io.nereid.base}, {@code tensor}, {@code spi}, {@code backend} and this interface.
+ *
+ * <p>{@link #run} is called concurrently by as many threads as the configuration has instances, by default one. All
+ * other methods are called by one thread at a time.
  */
 public interface JavaModel {
-    /** What it takes; shapes without the batch dimension when {@link #maxBatchSize} is positive. */
+    /** Returns the inputs; shapes do not have the batch dimension if {@link #maxBatchSize} is positive. */
     List<TensorSpec> inputs();
 
-    /** What it gives; shapes likewise. */
+    /** Returns the outputs; shapes as for {@link #inputs}. */
     List<TensorSpec> outputs();
 
-    /** The most rows in one run, or 0 when tensors have no batch dimension. A configuration overrides it. */
+    /** Returns the maximum batch size, or 0 if tensors have no batch dimension. The configuration takes precedence. */
     default int maxBatchSize() {
         return 0;
     }
 
     /**
-     * Gets ready to run.
+     * Loads the model, for instance reads its files.
      *
-     * @param versionDirectory where the version's files lie
-     * @param parameters of the configuration
-     * @throws Exception what makes loading fail; its message is shown
+     * @param versionDirectory the directory with the version's files
+     * @param parameters the parameters of the configuration
+     * @throws Exception if the load fails; clients see its message
      */
     default void load(Path versionDirectory, Map<String, String> parameters) throws Exception {}
 
     /**
-     * Computes.
+     * Runs the model on a batch.
      *
-     * @param inputs in the order of {@link #inputs}, optional ones left out; lent for the length of the call
-     * @param outputs names of the wanted outputs, at least one
-     * @return the wanted outputs in that order, each with its name; the caller closes them
-     * @throws Exception a {@link io.nereid.base.ServingException} reaches the client as it is, anything else as INTERNAL
+     * @param inputs in the order of {@link #inputs}, without absent optional ones; valid only during the call
+     * @param outputs names of the requested outputs, at least one
+     * @return the requested outputs in that order, each with its name; the caller closes them
+     * @throws Exception a {@link io.nereid.base.ServingException} is returned to the client, any other as INTERNAL
      */
     List<Tensor> run(List<Tensor> inputs, List<String> outputs) throws Exception;
 
     /**
-     * Frees what the model holds; also follows a failed {@link #load}. No run is under way, and none follows.
+     * Releases the resources of the model. Also called after a failed {@link #load}. No run is in progress, and none
+     * follows.
      *
-     * @throws Exception what goes to the server's log
+     * @throws Exception written to the server's log
      */
     default void close() throws Exception {}
 }

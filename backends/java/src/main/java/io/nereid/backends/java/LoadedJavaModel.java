@@ -6,7 +6,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Adapts a {@link JavaModel} to the backend API. Thread-safe. Closes the model and then its class loader. */

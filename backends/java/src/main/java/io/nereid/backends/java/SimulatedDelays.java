@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;

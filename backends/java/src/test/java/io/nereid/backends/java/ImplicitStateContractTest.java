@@ -5,10 +5,10 @@ package io.nereid.backends.java;
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.plugin.ImplicitStateBackend;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.State;
 import io.nereid.spi.ServableId;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceStateConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -36,13 +36,13 @@ class ImplicitStateContractTest extends BackendContract {
 
     @Override
     protected ModelConfig config(String name) {
-        List<State> states = name.equals("broken")
+        List<SequenceStateConfig> states = name.equals("broken")
                 ? List.of()
-                : List.of(new State("STATE", "NEXT", DataType.INT32, Shape.of(1), null, false));
+                : List.of(new SequenceStateConfig("STATE", "NEXT", DataType.INT32, Shape.of(1), null, false));
         return ModelConfig.builder(name)
                 .maxBatchSize(2)
-                .sequence(new Sequence(
-                        new Sequence.Direct(Duration.ZERO, 0), Duration.ofSeconds(1), List.of(), states, false))
+                .sequence(new SequenceBatching(
+                        new SequenceBatching.Direct(Duration.ZERO, 0), Duration.ofSeconds(1), List.of(), states, false))
                 .build();
     }
 

@@ -27,7 +27,7 @@ public final class Jars {
     public static final String DOUBLER = """
         package com.example;
         import io.nereid.backends.java.JavaModel;
-        import io.nereid.spi.TensorSpec;
+        import io.nereid.spi.config.TensorSpec;
         import io.nereid.tensor.*;
         import java.nio.FloatBuffer;
         import java.util.List;

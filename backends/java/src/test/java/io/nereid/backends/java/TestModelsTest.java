@@ -24,12 +24,12 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.State;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -271,13 +271,18 @@ class TestModelsTest {
     }
 
     private static ModelConfig sequence(DataType corrid, String... controls) {
-        List<Control> list = java.util.stream.Stream.of(controls)
-                .map(name -> new Control(
-                        name, Control.Kind.valueOf(name), name.equals("CORRID") ? corrid : DataType.INT32, 0, 1))
+        List<SequenceControl> list = java.util.stream.Stream.of(controls)
+                .map(name -> new SequenceControl(
+                        name,
+                        SequenceControl.Kind.valueOf(name),
+                        name.equals("CORRID") ? corrid : DataType.INT32,
+                        0,
+                        1))
                 .toList();
         return OPEN.toBuilder()
                 .maxBatchSize(4)
-                .sequence(new Sequence(new Sequence.Direct(Duration.ZERO, 0), Duration.ZERO, list, List.of(), false))
+                .sequence(new SequenceBatching(
+                        new SequenceBatching.Direct(Duration.ZERO, 0), Duration.ZERO, list, List.of(), false))
                 .build();
     }
 
@@ -376,11 +381,12 @@ class TestModelsTest {
 
     @Test
     void implicitStateAddsWhatItIsFed() {
-        State state = new State("INPUT_STATE", "OUTPUT_STATE", DataType.FP32, Shape.of(2), null, false);
+        SequenceStateConfig state =
+                new SequenceStateConfig("INPUT_STATE", "OUTPUT_STATE", DataType.FP32, Shape.of(2), null, false);
         ModelConfig config = OPEN.toBuilder()
                 .maxBatchSize(4)
-                .sequence(new Sequence(
-                        new Sequence.Direct(Duration.ZERO, 0), Duration.ZERO, List.of(), List.of(state), false))
+                .sequence(new SequenceBatching(
+                        new SequenceBatching.Direct(Duration.ZERO, 0), Duration.ZERO, List.of(), List.of(state), false))
                 .build();
         try (BackendModel model = load(new ImplicitStateBackend(), config);
                 ModelInstance invocation = model.newInvocation();

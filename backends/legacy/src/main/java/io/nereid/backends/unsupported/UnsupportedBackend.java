@@ -8,7 +8,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;

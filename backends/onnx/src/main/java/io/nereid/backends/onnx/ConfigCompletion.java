@@ -4,9 +4,10 @@ package io.nereid.backends.onnx;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
@@ -60,9 +61,9 @@ final class ConfigCompletion {
         if (batched) {
             checkBatchable();
         }
-        Batching batching = config.batching();
+        DynamicBatching batching = config.batching();
         if (batching == null && config.sequence() == null && derived && fill && maxBatchSize > 1) {
-            batching = Batching.EAGER;
+            batching = DynamicBatching.EAGER;
         }
         ModelConfig complete = config.completed(
                 config.platform().isEmpty() ? OnnxBackend.PLATFORM : config.platform(),
@@ -117,7 +118,7 @@ final class ConfigCompletion {
             return inGraphOrder(config.outputs(), outputs);
         }
         Set<String> states = new HashSet<>();
-        ModelConfig.Sequence sequence = config.sequence();
+        SequenceBatching sequence = config.sequence();
         if (sequence != null) {
             sequence.states().forEach(state -> states.add(state.outputName()));
         }
@@ -226,7 +227,7 @@ final class ConfigCompletion {
         }
         known(complete.fetches(), outputs, "output");
         Set<String> states = new HashSet<>();
-        ModelConfig.Sequence sequence = complete.sequence();
+        SequenceBatching sequence = complete.sequence();
         if (sequence != null) {
             sequence.states().forEach(state -> states.add(state.outputName()));
         }

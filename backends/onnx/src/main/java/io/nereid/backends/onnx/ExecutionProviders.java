@@ -8,9 +8,9 @@ import ai.onnxruntime.OrtSession.SessionOptions;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Accelerator;
-import io.nereid.spi.ModelConfig.InstanceGroup;
+import io.nereid.spi.config.ExecutionAccelerator;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,7 +36,7 @@ record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path
     static ExecutionProviders of(ModelLocation source, ModelConfig config, Set<OrtProvider> providers) {
         int gpu = gpu(config, providers.contains(OrtProvider.CUDA));
         boolean openVino = false;
-        for (Accelerator accelerator : config.optimization().cpuAccelerators()) {
+        for (ExecutionAccelerator accelerator : config.optimization().cpuAccelerators()) {
             if (!accelerator.name().equals("openvino")) {
                 throw unknown(config, accelerator, "openvino");
             }
@@ -46,7 +46,7 @@ record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path
             openVino = true;
         }
         boolean tensorRt = false;
-        for (Accelerator accelerator : config.optimization().gpuAccelerators()) {
+        for (ExecutionAccelerator accelerator : config.optimization().gpuAccelerators()) {
             switch (accelerator.name()) {
                 case "tensorrt" -> {
                     if (!providers.contains(OrtProvider.TENSOR_RT)) {
@@ -81,7 +81,7 @@ record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path
         return gpu;
     }
 
-    private static ServingException unknown(ModelConfig config, Accelerator accelerator, String known) {
+    private static ServingException unknown(ModelConfig config, ExecutionAccelerator accelerator, String known) {
         return ServingException.invalidArgument(
                 "unknown Execution Accelerator '" + accelerator.name() + "' is requested for model '" + config.name()
                         + "' (known: " + known + ")",

@@ -16,17 +16,17 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.Fixtures.Answer;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Accelerator;
-import io.nereid.spi.ModelConfig.BatchInput;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.InitialState;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.Optimization;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.BatchInput;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ExecutionAccelerator;
+import io.nereid.spi.config.InitialStateConfig;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.OptimizationPolicy;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -49,7 +49,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What the server feeds beside the client's inputs, and what else a configuration says. */
 class OnnxConfigTest {
-    private static final Sequence.Direct DIRECT = new Sequence.Direct(Duration.ZERO, 0);
+    private static final SequenceBatching.Direct DIRECT = new SequenceBatching.Direct(Duration.ZERO, 0);
 
     @TempDir
     Path root;
@@ -99,16 +99,20 @@ class OnnxConfigTest {
         return values;
     }
 
-    private static Sequence controls(String... names) {
-        List<Control> controls = java.util.stream.Stream.of(names)
-                .map(n -> new Control(
-                        n, Control.Kind.valueOf(n), n.equals("CORRID") ? DataType.UINT64 : DataType.INT32, 0, 1))
+    private static SequenceBatching controls(String... names) {
+        List<SequenceControl> controls = java.util.stream.Stream.of(names)
+                .map(n -> new SequenceControl(
+                        n,
+                        SequenceControl.Kind.valueOf(n),
+                        n.equals("CORRID") ? DataType.UINT64 : DataType.INT32,
+                        0,
+                        1))
                 .toList();
-        return new Sequence(DIRECT, Duration.ofSeconds(1), controls, List.of(), false);
+        return new SequenceBatching(DIRECT, Duration.ofSeconds(1), controls, List.of(), false);
     }
 
-    private static Sequence states(State... states) {
-        return new Sequence(DIRECT, Duration.ofSeconds(1), List.of(), List.of(states), false);
+    private static SequenceBatching states(SequenceStateConfig... states) {
+        return new SequenceBatching(DIRECT, Duration.ofSeconds(1), List.of(), List.of(states), false);
     }
 
     @Test
@@ -146,10 +150,11 @@ class OnnxConfigTest {
                 () -> load(
                         "controls",
                         open.inputs(List.of())
-                                .sequence(new Sequence(
+                                .sequence(new SequenceBatching(
                                         DIRECT,
                                         Duration.ZERO,
-                                        List.of(new Control("START", Control.Kind.START, DataType.FP32, 0, 1)),
+                                        List.of(new SequenceControl(
+                                                "START", SequenceControl.Kind.START, DataType.FP32, 0, 1)),
                                         List.of(),
                                         false))),
                 "configuration expects datatype TYPE_FP32 for input 'START', model provides TYPE_INT32");
@@ -157,7 +162,8 @@ class OnnxConfigTest {
 
     @Test
     void statesAreFedAndFetchedButNotShown() {
-        State state = new State("INPUT_STATE", "OUTPUT_STATE", DataType.INT32, Shape.of(1), null, false);
+        SequenceStateConfig state =
+                new SequenceStateConfig("INPUT_STATE", "OUTPUT_STATE", DataType.INT32, Shape.of(1), null, false);
         try (BackendModel model =
                         load("state_sum", ModelConfig.builder("state_sum").sequence(states(state)));
                 ModelInstance invocation = model.newInvocation()) {
@@ -169,7 +175,8 @@ class OnnxConfigTest {
                     List.of("OUTPUT", "OUTPUT_STATE"));
             assertThat(ints(answers.get(1))).containsExactly(7);
         }
-        State absent = new State("INPUT_STATE", "NEXT", DataType.INT32, Shape.of(1), null, false);
+        SequenceStateConfig absent =
+                new SequenceStateConfig("INPUT_STATE", "NEXT", DataType.INT32, Shape.of(1), null, false);
         assertRefused(
                 () -> load("state_sum", ModelConfig.builder("state_sum").sequence(states(absent))),
                 "configuration has output 'NEXT' which the model does not have");
@@ -181,8 +188,8 @@ class OnnxConfigTest {
                 .maxBatchSize(0)
                 .inputs(List.of(spec("input", DataType.FP32, 1, width), spec("sr", DataType.INT64, 1)))
                 .outputs(List.of(spec("output", DataType.FP32, -1, 1)))
-                .sequence(states(new State(
-                        "state", "stateN", DataType.FP32, shape, new InitialState("silence", shape, ""), false)));
+                .sequence(states(new SequenceStateConfig(
+                        "state", "stateN", DataType.FP32, shape, new InitialStateConfig("silence", shape, ""), false)));
     }
 
     @Test
@@ -319,7 +326,7 @@ class OnnxConfigTest {
 
     @Test
     void aSchedulerThatIsChosenStays() {
-        Batching chosen = new Batching(List.of(2), Duration.ofMillis(1), true);
+        DynamicBatching chosen = new DynamicBatching(List.of(2), Duration.ofMillis(1), true);
         try (BackendModel model = load("relu", ModelConfig.builder("relu").batching(chosen))) {
             assertThat(model.config().batching()).isEqualTo(chosen);
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
@@ -359,8 +366,9 @@ class OnnxConfigTest {
         "false, magic, unknown Execution Accelerator 'magic' is requested"
     })
     void acceleratorsThatAreNotThereAreRefused(boolean cpu, String name, String text) {
-        List<Accelerator> one = List.of(new Accelerator(name, Map.of()));
-        Optimization wish = cpu ? new Optimization(0, one, List.of()) : new Optimization(0, List.of(), one);
+        List<ExecutionAccelerator> one = List.of(new ExecutionAccelerator(name, Map.of()));
+        OptimizationPolicy wish =
+                cpu ? new OptimizationPolicy(0, one, List.of()) : new OptimizationPolicy(0, List.of(), one);
         assertRefused(() -> load("relu", ModelConfig.builder("relu").optimization(wish)), text);
     }
 

@@ -14,10 +14,10 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.io.InputStream;
@@ -117,7 +117,7 @@ class OnnxLoadTest {
             assertThat(c.backend()).isEqualTo("onnxruntime");
             assertThat(c.platform()).isEqualTo("onnxruntime_onnx");
             assertThat(c.maxBatchSize()).isEqualTo(4);
-            assertThat(c.batching()).isEqualTo(Batching.EAGER);
+            assertThat(c.batching()).isEqualTo(DynamicBatching.EAGER);
             assertThat(c.instances()).isEqualTo(2);
             assertThat(c.inputs()).containsExactly(fp32("INPUT0", 16), fp32("INPUT1", 16));
             assertThat(c.outputs()).containsExactly(fp32("OUTPUT0", 16), fp32("OUTPUT1", 16));
@@ -260,7 +260,7 @@ class OnnxLoadTest {
         "text, unable to load model",
         "pointer, git lfs pull",
         "truncated, copy it again",
-        "external_data_missing, which is not there",
+        "external_data_missing, which does not exist",
         "external_data_escape, outside the model's directory",
         "custom_domain, Frobnicate",
         "future_opset, older opset",

@@ -13,7 +13,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.Fixtures.Answer;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

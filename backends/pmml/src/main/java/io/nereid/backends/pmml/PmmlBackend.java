@@ -7,7 +7,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -66,8 +66,7 @@ public final class PmmlBackend implements Backend {
         Path file = directory.resolve(name).normalize();
         if (!file.startsWith(directory)) {
             throw ServingException.invalidArgument(
-                    "model file '" + name + "' is outside the version directory",
-                    "name a file inside " + directory);
+                    "model file '" + name + "' is outside the version directory", "name a file inside " + directory);
         }
         if (!Files.isRegularFile(file)) {
             throw ServingException.invalidArgument(

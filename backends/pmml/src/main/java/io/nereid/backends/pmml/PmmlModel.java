@@ -6,7 +6,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;

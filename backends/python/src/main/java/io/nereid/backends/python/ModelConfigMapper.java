@@ -3,10 +3,10 @@
 package io.nereid.backends.python;
 
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
@@ -48,7 +48,7 @@ final class ModelConfigMapper {
         Map<String, Object> parameters = new TreeMap<>();
         config.parameters().forEach((k, v) -> parameters.put(k, Map.of("string_value", v)));
         tree.put("parameters", parameters);
-        Batching batching = config.batching();
+        DynamicBatching batching = config.batching();
         if (batching == null) {
             tree.remove("dynamic_batching");
         } else {
@@ -105,7 +105,7 @@ final class ModelConfigMapper {
         builder.inputs(specs(config, tree, "input", config.inputs()));
         builder.outputs(specs(config, tree, "output", config.outputs()));
         if (config.batching() == null && config.sequence() == null && tree.containsKey("dynamic_batching")) {
-            builder.batching(Batching.EAGER);
+            builder.batching(DynamicBatching.EAGER);
         }
         if (FrameCodec.yes(FrameCodec.map(tree.get("model_transaction_policy")), "decoupled")) {
             builder.decoupled(true);

@@ -7,7 +7,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,16 +16,16 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What {@code --backend-config python,KEY=VALUE} says. Immutable.
+ * The backend's settings: {@code --backend-config python,KEY=VALUE}. Immutable.
  *
  * @param python the interpreter of models without an environment of their own
- * @param initialBytes size of the first file of shared memory of each side of a worker
- * @param growthBytes size of the further ones
- * @param prefix beginning of their names, which are seen for a moment only
- * @param directories where they are made; the first with enough room is taken
+ * @param initialBytes size of the first shared-memory file that server and worker each create
+ * @param growthBytes size of the further files
+ * @param prefix prefix of the files' names, which exist only until both sides have mapped the file
+ * @param directories directories for the files; the first with enough free space is used
  * @param connectTimeout how long an interpreter may take to start
  * @param loadTimeout how long importing and initialising a model may take
- * @param finalizeTimeout how long a model may take to end
+ * @param finalizeTimeout how long a model's {@code finalize} may take
  */
 record PythonSettings(
         String python,
@@ -43,7 +43,7 @@ record PythonSettings(
     private static final String CONNECT = "stub-timeout-seconds";
     private static final String LOAD = "initialize-timeout-seconds";
     private static final String FINALIZE = "finalize-timeout-seconds";
-    /** Said of all backends at once; a Python model names its batch size itself. */
+    /** A setting for all backends, which is accepted and not used: a Python model sets its batch size itself. */
     private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
 
     private static final List<String> KEYS =
@@ -53,7 +53,7 @@ record PythonSettings(
     private static final String MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
     private static final int MEBIBYTE = 1 << 20;
 
-    /** @throws ServingException INVALID_ARGUMENT for a setting that is unknown or wrong */
+    /** @throws ServingException INVALID_ARGUMENT for an unknown setting or an invalid value */
     static PythonSettings read(BackendContext context) {
         Map<String, String> given = context.settings();
         for (String key : given.keySet()) {
@@ -91,16 +91,16 @@ record PythonSettings(
                 return (int) value;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Rejected below.
         }
         throw ServingException.invalidArgument("setting '" + key + "' of the python backend is '" + text
                 + "' (expected: a whole number from " + least + " to " + most + ")");
     }
 
     /**
-     * The interpreter of a model.
+     * The interpreter of a model: the one of its {@code EXECUTION_ENV_PATH}, else the backend's.
      *
-     * @throws ServingException INVALID_ARGUMENT for an environment that is none
+     * @throws ServingException INVALID_ARGUMENT when the path is not a virtual or conda environment
      */
     String interpreter(ModelLocation source, ModelConfig config) {
         String text = config.parameters().getOrDefault(ENVIRONMENT, "").strip();
@@ -125,7 +125,7 @@ record PythonSettings(
                         ? "does not exist"
                         : path.getFileName().toString().matches(".*\\.(tar|tgz|zip|tar\\..*)")
                                 ? "is an archive, which is not unpacked here"
-                                : "is no directory");
+                                : "is not a directory");
     }
 
     private static ServingException environment(ModelLocation source, Path path, String problem) {

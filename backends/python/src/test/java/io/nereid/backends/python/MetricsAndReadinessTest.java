@@ -11,7 +11,7 @@ import io.nereid.backend.ModelMetric;
 import io.nereid.backend.ModelMetric.Kind;
 import io.nereid.backend.ModelMetric.Sample;
 import io.nereid.base.Clock;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.RecordingModelRequest;
 import java.nio.charset.StandardCharsets;
@@ -115,7 +115,7 @@ class MetricsAndReadinessTest {
         assertThat(said(first, "count nan")).contains("cannot become nan");
         assertThat(said(first, "again")).isEqualTo("done");
         assertThat(said(first, "eval pb_utils.MetricFamily('asked_total', 'other', 0)"))
-                .contains("'asked_total' is there already");
+                .contains("'asked_total' exists already");
         assertThat(said(first, "eval pb_utils.MetricFamily('nv_inference_count', '', 0)"))
                 .contains("'nv_inference_count'");
         assertThat(said(first, "eval pb_utils.MetricFamily('a b', '', 0)")).contains("'a b'");

@@ -13,7 +13,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.Sequence;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -202,7 +202,7 @@ class MoodyModelTest {
         }
         ServingException e = failure("crash");
         assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
-        assertThat(e.getMessage()).contains("ended (signal 9) before it had answered");
+        assertThat(e.getMessage()).contains("ended (signal 9) before it responded");
         try (RecordingModelRequest request = mood("pid")) {
             assertThat(said(request)).isNotEqualTo(before);
         }

@@ -14,12 +14,12 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -401,7 +401,7 @@ class NumpyModelTest {
             assertThat(all).hasSize(50 * 40).startsWith(values).endsWith(values);
             try (RecordingModelRequest r = ask(invocation, tensor(DataType.FP32, values, 10), asking("ask", "other"))) {
                 assertThat(r.failure()).isNotNull();
-                assertThat(r.failure().getMessage()).contains("several instead of one answer");
+                assertThat(r.failure().getMessage()).contains("several responses instead of one");
             }
         }
     }

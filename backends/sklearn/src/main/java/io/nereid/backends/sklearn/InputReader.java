@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.base.ServingException;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

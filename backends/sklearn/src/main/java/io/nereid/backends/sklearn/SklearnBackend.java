@@ -11,7 +11,7 @@ import io.nereid.backends.sklearn.pickle.MemoryLimit;
 import io.nereid.backends.sklearn.pickle.ModelFile;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

@@ -6,8 +6,9 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
@@ -59,7 +60,7 @@ final class SklearnConfig {
                 inputs,
                 outputs,
                 config.batching() == null && rows > 0 && context.autoComplete() && config.maxBatchSize() < 0
-                        ? ModelConfig.Batching.EAGER
+                        ? DynamicBatching.EAGER
                         : config.batching(),
                 config.instances() > 0 ? config.instances() : Math.max(1, context.cores()));
         complete = named(complete, columns);

@@ -9,7 +9,7 @@ import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;

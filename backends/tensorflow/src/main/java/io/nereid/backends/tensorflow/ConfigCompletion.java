@@ -4,9 +4,10 @@ package io.nereid.backends.tensorflow;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
@@ -54,9 +55,9 @@ final class ConfigCompletion {
         if (batched) {
             checkBatchable();
         }
-        Batching batching = config.batching();
+        DynamicBatching batching = config.batching();
         if (batching == null && config.sequence() == null && derived && fill && maxBatchSize > 1) {
-            batching = Batching.EAGER;
+            batching = DynamicBatching.EAGER;
         }
         ModelConfig complete = config.completed(
                 platform,
@@ -105,7 +106,7 @@ final class ConfigCompletion {
 
     private Set<String> states() {
         Set<String> states = new HashSet<>();
-        ModelConfig.Sequence sequence = config.sequence();
+        SequenceBatching sequence = config.sequence();
         if (sequence != null) {
             sequence.states().forEach(state -> states.add(state.outputName()));
         }

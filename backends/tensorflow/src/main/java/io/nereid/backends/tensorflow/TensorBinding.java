@@ -3,7 +3,7 @@
 package io.nereid.backends.tensorflow;
 
 import io.nereid.base.ServingException;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.List;

@@ -10,7 +10,7 @@ import io.nereid.backends.tensorflow.SavedModelFile.MetaGraph;
 import io.nereid.backends.tensorflow.SavedModelFile.TensorFacts;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Shape;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -4,9 +4,9 @@ package io.nereid.backends.tflite;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
@@ -55,9 +55,9 @@ final class ConfigCompletion {
         if (batched) {
             checkBatchable();
         }
-        Batching batching = config.batching();
+        DynamicBatching batching = config.batching();
         if (batching == null && config.sequence() == null && derived && fill && maxBatchSize > 1) {
-            batching = Batching.EAGER;
+            batching = DynamicBatching.EAGER;
         }
         Set<String> others = new HashSet<>();
         config.feeds().forEach(spec -> others.add(spec.name()));

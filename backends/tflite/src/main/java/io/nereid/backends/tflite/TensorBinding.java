@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tflite;
 
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.List;

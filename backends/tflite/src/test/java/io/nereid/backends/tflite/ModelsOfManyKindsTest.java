@@ -13,8 +13,8 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -205,9 +205,9 @@ class ModelsOfManyKindsTest {
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage())
-                                .contains("'several' refused the input: ")
+                                .contains("'several' rejected the input: ")
                                 .doesNotContain("\n");
-                        assertThat(e.getMessage()).doesNotContain("does not say why");
+                        assertThat(e.getMessage()).doesNotContain("reports no reason");
                     });
             assertThat(ask(run, "scores", floats("rows", Shape.of(1, 4), 1, 0, 0, 0))
                             .values())

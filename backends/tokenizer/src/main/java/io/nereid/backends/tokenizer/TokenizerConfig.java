@@ -4,13 +4,13 @@ package io.nereid.backends.tokenizer;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.List;
 
-/** Checks a tokenizer's configuration and fills in what it leaves open. Stateless. */
+/** Auto-completion: checks a tokenizer's model configuration and fills in what it leaves out. Stateless. */
 final class TokenizerConfig {
     static final String IDS = "input_ids";
     static final String MASK = "attention_mask";
@@ -21,7 +21,7 @@ final class TokenizerConfig {
 
     private TokenizerConfig() {}
 
-    /** @throws ServingException INVALID_ARGUMENT for tensors that a tokenizer does not take or give */
+    /** @throws ServingException INVALID_ARGUMENT for inputs or outputs that a tokenizer does not have */
     static ModelConfig complete(ModelConfig config, BackendContext context) {
         List<TensorSpec> inputs = config.inputs().isEmpty()
                 ? List.of(new TensorSpec("TEXT", DataType.BYTES, Shape.of(1)))
@@ -74,7 +74,7 @@ final class TokenizerConfig {
                 return rows;
             }
         } catch (NumberFormatException e) {
-            // Refused below.
+            // Rejected below.
         }
         throw ServingException.invalidArgument(
                 "setting 'default-max-batch-size' is '" + text + "' (expected: a whole number >= 0)");

@@ -5,7 +5,7 @@ package io.nereid.backends.tokenizer;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /** A loaded tokenizer, which all its instances share. Thread-safe. */
 final class TokenizerModel implements BackendModel {

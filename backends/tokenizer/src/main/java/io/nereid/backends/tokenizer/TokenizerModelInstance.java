@@ -5,7 +5,7 @@ package io.nereid.backends.tokenizer;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backends.tokenizer.NativeTokenizer.Tokens;
 import io.nereid.base.ServingException;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

@@ -4,7 +4,7 @@ package io.nereid.backends.tokenizer;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;

@@ -10,7 +10,7 @@ import io.nereid.backends.trees.format.TreeFile;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
 import java.nio.file.Files;

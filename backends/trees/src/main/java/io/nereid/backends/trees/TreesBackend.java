@@ -8,7 +8,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.backends.trees.format.TreeFile;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

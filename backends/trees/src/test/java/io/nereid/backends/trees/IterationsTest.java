@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backends.trees.References.Expected;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;

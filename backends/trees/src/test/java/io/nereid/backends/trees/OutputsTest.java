@@ -11,8 +11,8 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backends.trees.References.Expected;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -215,7 +215,8 @@ class OutputsTest {
                 "BYTES[1]");
         config.outputs(List.of());
         rejected(REGRESSION, config.inputs(List.of(spec("x", DataType.FP32, 7))).build(), "FP32[7]");
-        rejected(REGRESSION, config.inputs(List.of(spec("x", DataType.BYTES, 6))).build(), "BYTES[6]");
+        rejected(
+                REGRESSION, config.inputs(List.of(spec("x", DataType.BYTES, 6))).build(), "BYTES[6]");
         rejected(
                 REGRESSION,
                 config.inputs(List.of(spec("x", DataType.FP32, 3), spec("y", DataType.FP32, 3)))

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backends.trees.References.Expected;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.nio.file.Path;

@@ -7,7 +7,7 @@ import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.TensorReader;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;

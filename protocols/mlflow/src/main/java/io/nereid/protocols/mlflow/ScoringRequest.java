@@ -8,7 +8,7 @@ import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.TensorReader;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

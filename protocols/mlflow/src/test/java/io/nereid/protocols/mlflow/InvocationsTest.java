@@ -5,7 +5,7 @@ package io.nereid.protocols.mlflow;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.transport.api.HttpRoute;

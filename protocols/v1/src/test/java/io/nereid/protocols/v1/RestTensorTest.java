@@ -10,7 +10,7 @@ import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

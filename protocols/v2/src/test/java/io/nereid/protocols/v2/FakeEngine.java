@@ -8,7 +8,6 @@ import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
@@ -16,7 +15,9 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -180,7 +181,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
                         8,
                         found.metadata().inputs(),
                         found.metadata().outputs(),
-                        ModelConfig.Batching.EAGER,
+                        DynamicBatching.EAGER,
                         2);
     }
 

@@ -15,7 +15,7 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferInputTensor;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;

@@ -5,10 +5,10 @@ package io.nereid.engine.ensemble;
 import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableState;
+import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 
 /** Gives an ensemble access to the models that it is composed of. Implementations are thread-safe and never block. */

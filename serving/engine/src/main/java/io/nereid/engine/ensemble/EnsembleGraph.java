@@ -4,9 +4,11 @@ package io.nereid.engine.ensemble;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -104,8 +106,8 @@ final class EnsembleGraph {
      * @throws ServingException INVALID_ARGUMENT for steps that depend on each other, a tensor that no step writes, or
      *     a step that reads outputs of different decoupled models
      */
-    static EnsembleGraph compile(ModelConfig config, Function<ModelConfig.Step, ModelConfig> member) {
-        ModelConfig.Ensemble ensemble = config.ensemble();
+    static EnsembleGraph compile(ModelConfig config, Function<EnsembleStep, ModelConfig> member) {
+        EnsembleScheduling ensemble = config.ensemble();
         if (ensemble == null) {
             throw ServingException.invalidArgument(
                     "ensemble scheduling must be set for ensemble " + config.name() + " whose platform is ensemble");
@@ -284,11 +286,11 @@ final class EnsembleGraph {
     /** Numbers tensors and assigns scopes. Confined to the loading thread. */
     private static final class Compiler {
         private final ModelConfig config;
-        private final List<ModelConfig.Step> written;
+        private final List<EnsembleStep> written;
         private final List<ModelConfig> members = new ArrayList<>();
         private final Map<String, Integer> numbers = new LinkedHashMap<>();
 
-        Compiler(ModelConfig config, ModelConfig.Ensemble ensemble, Function<ModelConfig.Step, ModelConfig> member) {
+        Compiler(ModelConfig config, EnsembleScheduling ensemble, Function<EnsembleStep, ModelConfig> member) {
             this.config = config;
             this.written = ensemble.steps();
             written.forEach(step -> members.add(member.apply(step)));
@@ -299,7 +301,7 @@ final class EnsembleGraph {
             for (TensorSpec spec : config.inputs()) {
                 inputs.add(port(spec, spec.name(), config.batched()));
             }
-            for (ModelConfig.Step step : written) {
+            for (EnsembleStep step : written) {
                 step.inputs().values().forEach(this::number);
                 if (!step.when().isEmpty()) {
                     number(step.when());
@@ -395,7 +397,7 @@ final class EnsembleGraph {
                 }
                 scope = Math.max(scope, scopes[t]);
             }
-            ModelConfig.Step step = written.get(index);
+            EnsembleStep step = written.get(index);
             ModelConfig member = members.get(index);
             return new Step(
                     index,
@@ -424,7 +426,7 @@ final class EnsembleGraph {
                     spec.name(), number(tensor), spec.optional(), spec.shape().rank() + (batched ? 1 : 0));
         }
 
-        private int[] reads(ModelConfig.Step step) {
+        private int[] reads(EnsembleStep step) {
             List<String> names = new ArrayList<>(step.inputs().values());
             if (!step.when().isEmpty()) {
                 names.add(step.when());

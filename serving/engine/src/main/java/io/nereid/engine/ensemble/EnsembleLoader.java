@@ -5,10 +5,12 @@ package io.nereid.engine.ensemble;
 import io.nereid.base.ServingException;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.spi.Loader;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -63,13 +65,10 @@ public final class EnsembleLoader implements Loader {
 
     @Override
     public List<String> dependencies() {
-        ModelConfig.Ensemble ensemble = config.ensemble();
+        EnsembleScheduling ensemble = config.ensemble();
         return ensemble == null
                 ? List.of()
-                : ensemble.steps().stream()
-                        .map(ModelConfig.Step::model)
-                        .distinct()
-                        .toList();
+                : ensemble.steps().stream().map(EnsembleStep::model).distinct().toList();
     }
 
     @Override
@@ -102,11 +101,11 @@ public final class EnsembleLoader implements Loader {
      */
     private ModelConfig complete(EnsembleGraph graph, EnsembleValidator checks) {
         Map<String, List<String>> labels = new HashMap<>(config.labels());
-        ModelConfig.Ensemble ensemble = config.ensemble();
+        EnsembleScheduling ensemble = config.ensemble();
         for (TensorSpec output : config.outputs()) {
             EnsembleGraph.Step producer = graph.producer(output.name());
             if (producer != null && ensemble != null && !labels.containsKey(output.name())) {
-                ModelConfig.Step step = ensemble.steps().get(producer.index());
+                EnsembleStep step = ensemble.steps().get(producer.index());
                 step.outputs().forEach((name, tensor) -> {
                     List<String> inherited = checks.member(step).labels().get(name);
                     if (tensor.equals(output.name()) && inherited != null) {

@@ -6,8 +6,8 @@ import io.nereid.base.Clock;
 import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
+import io.nereid.spi.config.ModelConfig;
 
 /**
  * A loaded ensemble. It has neither a queue nor memory of its own: the steps of a request wait and run in the

@@ -5,11 +5,13 @@ package io.nereid.engine.ensemble;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.request.RequestValidator;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.HashMap;
@@ -44,7 +46,7 @@ final class EnsembleValidator {
      *
      * @throws ServingException FAILED_PRECONDITION when no version, or not the required one, is loaded
      */
-    ModelConfig member(ModelConfig.Step step) {
+    ModelConfig member(EnsembleStep step) {
         try {
             return members.config(new ModelRef(step.model(), step.version(), null));
         } catch (ServingException e) {
@@ -58,7 +60,7 @@ final class EnsembleValidator {
      * @throws ServingException INVALID_ARGUMENT, or FAILED_PRECONDITION as {@link #member}
      */
     void check() {
-        ModelConfig.Ensemble scheduling = ensemble.ensemble();
+        EnsembleScheduling scheduling = ensemble.ensemble();
         if (scheduling == null) {
             throw ServingException.invalidArgument(
                     "ensemble scheduling must be set for ensemble " + ensemble.name() + " whose platform is ensemble");
@@ -69,10 +71,10 @@ final class EnsembleValidator {
         for (TensorSpec spec : ensemble.outputs()) {
             use(spec.name(), ensemble, spec);
         }
-        for (ModelConfig.Step step : scheduling.steps()) {
+        for (EnsembleStep step : scheduling.steps()) {
             check(step, member(step));
         }
-        for (ModelConfig.Step step : scheduling.steps()) {
+        for (EnsembleStep step : scheduling.steps()) {
             Use when = tensors.get(step.when());
             if (when != null && when.dataType() != DataType.BOOL) {
                 throw ServingException.invalidArgument("in ensemble " + ensemble.name() + ", ensemble tensor "
@@ -82,7 +84,7 @@ final class EnsembleValidator {
         }
     }
 
-    private void check(ModelConfig.Step step, ModelConfig member) {
+    private void check(EnsembleStep step, ModelConfig member) {
         int most = member.maxBatchSize();
         if (most > 0 && ensemble.maxBatchSize() > most) {
             throw ServingException.invalidArgument(
@@ -106,7 +108,7 @@ final class EnsembleValidator {
         }
     }
 
-    private TensorSpec port(String kind, List<TensorSpec> specs, String name, String tensor, ModelConfig.Step step) {
+    private TensorSpec port(String kind, List<TensorSpec> specs, String name, String tensor, EnsembleStep step) {
         TensorSpec spec = RequestValidator.find(specs, name);
         if (spec == null) {
             throw ServingException.invalidArgument(
@@ -155,7 +157,7 @@ final class EnsembleValidator {
         return "TYPE_" + (type == DataType.BYTES ? "STRING" : type.name());
     }
 
-    private ServingException missing(ModelConfig.Step step) {
+    private ServingException missing(EnsembleStep step) {
         List<ServableState> states = members.states(step.model());
         boolean any = states.stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
         if (any && step.version() >= 0) {

@@ -14,8 +14,9 @@ import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -33,7 +34,7 @@ import org.slf4j.LoggerFactory;
  * batch is gathered into one slab per input, and its outputs are returned as slices of the run's output. Thread-safe
  * across instances: each has its own {@link ModelInstance}, and the scheduler runs one batch at a time on it.
  *
- * <p>Applies the batch part of {@link ModelConfig.Fit}: adds rows up to the next allowed size, as copies of a row
+ * <p>Applies the batch part of {@link BatchSizePolicy}: adds rows up to the next allowed size, as copies of a row
  * whose results are discarded, and pads inputs of different shapes. Outputs of padded inputs are returned as the model
  * computed them. A single job of an allowed size is not padded. Requests that are split do not share a padded batch,
  * so that all pieces of a response have the same shape.
@@ -89,7 +90,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.statistics = statistics;
         this.clock = clock;
         // a model that takes requests forms its own batch tensors, so there is nothing to pad
-        this.plan = new IoMapping(config, model.traits().requests() ? ModelConfig.Fit.NONE : config.fit());
+        this.plan = new IoMapping(config, model.traits().requests() ? BatchSizePolicy.NONE : config.fit());
         this.gather = new InputGatherer(config, plan, model.traits().alignment());
         this.split = new OutputSplitter(id.model(), plan);
         this.decoupled = config.decoupled();

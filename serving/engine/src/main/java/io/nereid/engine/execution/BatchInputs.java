@@ -4,7 +4,7 @@ package io.nereid.engine.execution;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig.BatchInput;
+import io.nereid.spi.config.BatchInput;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

@@ -5,7 +5,7 @@ package io.nereid.engine.execution;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;

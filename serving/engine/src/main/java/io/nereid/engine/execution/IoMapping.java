@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.execution;
 
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.BatchOutput;
-import io.nereid.spi.ModelConfig.Fit;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.BatchOutput;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -74,15 +74,16 @@ public final class IoMapping {
     }
 
     /** Creates a mapping with other padding settings than the configuration's. */
-    IoMapping(ModelConfig config, Fit fit) {
+    IoMapping(ModelConfig config, BatchSizePolicy fit) {
         this.batched = config.batched();
-        this.allowed = fit == Fit.NONE || !batched || fit.allowedSizes().isEmpty()
-                ? ANY
-                : fit.allowedSizes().stream()
-                        .mapToInt(Integer::intValue)
-                        .sorted()
-                        .toArray();
-        this.pads = fit != Fit.NONE && batched && fit.padVariableLength();
+        this.allowed =
+                fit == BatchSizePolicy.NONE || !batched || fit.allowedSizes().isEmpty()
+                        ? ANY
+                        : fit.allowedSizes().stream()
+                                .mapToInt(Integer::intValue)
+                                .sorted()
+                                .toArray();
+        this.pads = fit != BatchSizePolicy.NONE && batched && fit.padVariableLength();
         this.inputs = config.inputs().stream()
                 .map(s -> new Input(s, s.ragged() && batched, (s.shape().isDynamic() || s.unchecked()) && !s.ragged()))
                 .toArray(Input[]::new);

@@ -6,9 +6,9 @@ import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelConfig.Fit;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -28,19 +28,19 @@ public final class RequestValidator {
                 + " max_batch_size.";
 
     private final ModelMetadata metadata;
-    private final Fit fit;
+    private final BatchSizePolicy fit;
     private final int maxRows;
     private final int required;
 
     RequestValidator(ModelMetadata metadata) {
-        this(metadata, Fit.NONE);
+        this(metadata, BatchSizePolicy.NONE);
     }
 
     /**
      * Creates a validator for a model whose large requests may be split, so that a request may exceed the batch size
      * of a run.
      */
-    public RequestValidator(ModelMetadata metadata, Fit fit) {
+    public RequestValidator(ModelMetadata metadata, BatchSizePolicy fit) {
         this.fit = fit;
         this.maxRows = Math.max(metadata.maxBatchSize(), fit.maxRequestRows());
         this.metadata = metadata;
@@ -86,7 +86,7 @@ public final class RequestValidator {
             }
         }
         if (rows > maxRows) {
-            if (!fit.equals(Fit.NONE)) {
+            if (!fit.equals(BatchSizePolicy.NONE)) {
                 throw ServingException.invalidArgument(
                         "Task size " + rows + " is larger than maximum input batch size " + maxRows,
                         "split the request, or raise max_batch_size in the batching parameters");

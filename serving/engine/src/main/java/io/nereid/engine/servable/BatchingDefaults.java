@@ -8,9 +8,9 @@ import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.repository.tfserving.BatchingParameters;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Fit;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -82,13 +82,13 @@ public final class BatchingDefaults {
                 || config.decoupled()) {
             return model;
         }
-        Batching batching = null;
+        DynamicBatching batching = null;
         if (parameters != null) {
             batching = parameters.batching(config.maxBatchSize());
             if (model.traits().requests()) {
                 // the model gets single requests, not rows: they can neither be padded nor split
                 batching = batching.withFit(
-                        new Fit(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
+                        new BatchSizePolicy(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
             }
         }
         return new ForwardingModel(model, config.toBuilder().batching(batching).build());

@@ -7,7 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URL;

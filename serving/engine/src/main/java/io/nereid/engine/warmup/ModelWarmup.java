@@ -8,11 +8,11 @@ import io.nereid.engine.request.RequestValidator;
 import io.nereid.engine.servable.ModelServable;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Warmup;
-import io.nereid.spi.ModelConfig.WarmupInput;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.config.WarmupInput;
+import io.nereid.spi.config.WarmupSample;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -58,14 +58,14 @@ public final class ModelWarmup {
      * @throws ServingException INVALID_ARGUMENT when a sample is invalid or fails
      */
     public void run() {
-        for (Warmup sample : servable.config().warmups()) {
+        for (WarmupSample sample : servable.config().warmups()) {
             if (sample.batchSize() > 0) {
                 run(sample);
             }
         }
     }
 
-    private void run(Warmup sample) {
+    private void run(WarmupSample sample) {
         ModelConfig config = servable.config();
         if (config.batched() && sample.batchSize() > config.maxBatchSize()) {
             throw failure(
@@ -90,7 +90,7 @@ public final class ModelWarmup {
      * Returns the inputs in the model's order. Inputs that the server adds to requests of a sequence (controls,
      * states) are zero unless the sample defines them.
      */
-    private List<Tensor> complete(List<Tensor> inputs, Warmup sample) {
+    private List<Tensor> complete(List<Tensor> inputs, WarmupSample sample) {
         ModelConfig config = servable.config();
         List<Tensor> given = new ArrayList<>();
         List<Tensor> added = new ArrayList<>();
@@ -145,7 +145,7 @@ public final class ModelWarmup {
                 clock.nanos());
     }
 
-    private void run(Warmup sample, List<Tensor> inputs, int instance) {
+    private void run(WarmupSample sample, List<Tensor> inputs, int instance) {
         List<InferenceJob> jobs = new ArrayList<>();
         List<WarmupJob> waiting = new ArrayList<>();
         for (int row = 0; row < (servable.config().batched() ? sample.batchSize() : 1); row++) {
@@ -171,7 +171,7 @@ public final class ModelWarmup {
         }
     }
 
-    private static ServingException failure(Warmup sample, String reason) {
+    private static ServingException failure(WarmupSample sample, String reason) {
         return ServingException.invalidArgument("failed to run warmup sample '" + sample.name() + "': " + reason);
     }
 

@@ -11,9 +11,9 @@ import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.servable.ModelServable;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.PredictionLog;
 import io.nereid.tfdata.TfRecordFile;
@@ -187,7 +187,7 @@ public final class SavedModelWarmup {
 
     /** The batch sizes to warm up: the allowed sizes, or the powers of two where every size is allowed. */
     private static List<Integer> sizes(ModelConfig config) {
-        Batching batching = config.batching();
+        DynamicBatching batching = config.batching();
         if (!config.batched() || batching == null) {
             return List.of();
         }

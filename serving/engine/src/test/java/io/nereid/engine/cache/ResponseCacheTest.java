@@ -13,9 +13,10 @@ import io.nereid.engine.request.PuppetJob;
 import io.nereid.engine.request.PuppetMembers.Ledger;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -354,7 +355,7 @@ class ResponseCacheTest {
     void anEnsemblesAnswersInAStoreOutsideAreFoundByTheSameLoadOnly() {
         FakeStore store = new FakeStore();
         ModelConfig ensemble = CONFIG.toBuilder()
-                .ensemble(new ModelConfig.Ensemble(List.of(), 0))
+                .ensemble(new EnsembleScheduling(List.of(), 0))
                 .build();
         try (ResponseCache cache = ResponseCache.remote(store, Clock.system())) {
             VersionResponseCache load = Objects.requireNonNull(cache.of(ID, ensemble, "f", misses::add));

@@ -16,11 +16,11 @@ import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceRequest.Sequence;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.Step;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 class EnsembleExecutionTest {
     private final Ledger ledger = new Ledger();
     private final PuppetMembers members = new PuppetMembers();
-    private final List<Step> steps = new ArrayList<>();
+    private final List<EnsembleStep> steps = new ArrayList<>();
     private List<TensorSpec> inputs = List.of(int32("X"));
     private List<TensorSpec> outputs = List.of(int32("Y"));
     private int maxBatch;
@@ -443,7 +443,7 @@ class EnsembleExecutionTest {
                             .map(EnsembleExecutionTest::int32)
                             .toList());
         }
-        steps.add(new Step(model, -1, in, out, when));
+        steps.add(new EnsembleStep(model, -1, in, out, when));
     }
 
     private EnsembleGraph graph() {
@@ -451,7 +451,7 @@ class EnsembleExecutionTest {
                 .maxBatchSize(maxBatch)
                 .inputs(inputs)
                 .outputs(outputs)
-                .ensemble(new Ensemble(steps, maxInflight))
+                .ensemble(new EnsembleScheduling(steps, maxInflight))
                 .build();
         return EnsembleGraph.compile(config, s -> members.config(new ModelRef(s.model(), s.version(), null)));
     }

@@ -12,13 +12,13 @@ import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.request.PuppetMembers;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.scheduling.execution.DeviceExecutor;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.Step;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.nio.file.Path;
@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 
 class EnsembleLoaderTest {
     private final PuppetMembers members = new PuppetMembers();
-    private final List<Step> steps = new ArrayList<>();
+    private final List<EnsembleStep> steps = new ArrayList<>();
     private final DeviceExecutor pool = new DeviceExecutor("device", 1, Clock.system());
     private final ServableFactory servables =
             new ServableFactory(pool, EngineOptions.of(Path.of("models")), Clock.system());
@@ -169,7 +169,7 @@ class EnsembleLoaderTest {
     @Test
     void aConditionIsBoolean() {
         member("a", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
-        steps.add(new Step("a", -1, Map.of("in", "X"), Map.of("out", "Y"), "X"));
+        steps.add(new EnsembleStep("a", -1, Map.of("in", "X"), Map.of("out", "Y"), "X"));
         assertThat(refusal())
                 .isEqualTo("in ensemble e, ensemble tensor X decides whether model a runs, but is TYPE_FP32 (expected:"
                         + " TYPE_BOOL)");
@@ -192,7 +192,7 @@ class EnsembleLoaderTest {
     @Test
     void aVersionThatIsNotLoadedIsNamed() {
         member("a", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
-        steps.add(new Step("a", 3, Map.of("in", "X"), Map.of("out", "Y"), ""));
+        steps.add(new EnsembleStep("a", 3, Map.of("in", "X"), Map.of("out", "Y"), ""));
         members.states.put("a", List.of(state(1, Phase.AVAILABLE, null)));
         assertThat(refusal()).isEqualTo("ensemble 'e' depends on 'a' whose required version 3 is not loaded.");
     }
@@ -216,7 +216,7 @@ class EnsembleLoaderTest {
     }
 
     private void step(String model, Map<String, String> in, Map<String, String> out) {
-        steps.add(new Step(model, -1, in, out, ""));
+        steps.add(new EnsembleStep(model, -1, in, out, ""));
     }
 
     private EnsembleLoader loader() {
@@ -225,7 +225,7 @@ class EnsembleLoaderTest {
                 .maxBatchSize(maxBatch)
                 .inputs(inputs)
                 .outputs(outputs)
-                .ensemble(new Ensemble(steps, 0))
+                .ensemble(new EnsembleScheduling(steps, 0))
                 .build();
         return new EnsembleLoader(new ServableId("e", 1), config, "f", members, servables);
     }

@@ -15,11 +15,11 @@ import io.nereid.engine.request.PuppetMembers.Started;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.Step;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -139,7 +139,7 @@ class EnsembleSimulationTest {
                     given.put("x" + i, random.nextInt(100));
                 }
             }
-            List<Step> steps = new ArrayList<>();
+            List<EnsembleStep> steps = new ArrayList<>();
             List<TensorSpec> out = new ArrayList<>();
             for (int s = 0; s < count; s++) {
                 Map<String, String> reads = new TreeMap<>();
@@ -167,7 +167,7 @@ class EnsembleSimulationTest {
                                 .outputs(gives)
                                 .decoupled(many)
                                 .build());
-                steps.add(new Step("m" + s, -1, reads, writes, when));
+                steps.add(new EnsembleStep("m" + s, -1, reads, writes, when));
                 for (String t : writes.values()) {
                     if (s == count - 1 || random.nextInt(3) == 0) {
                         out.add(new TensorSpec(t, DataType.BOOL, Shape.of(-1)));
@@ -179,7 +179,7 @@ class EnsembleSimulationTest {
                     .maxBatchSize(0)
                     .inputs(in)
                     .outputs(out)
-                    .ensemble(new Ensemble(steps, random.nextInt(3)))
+                    .ensemble(new EnsembleScheduling(steps, random.nextInt(3)))
                     .build();
             EnsembleGraph compiled = null;
             try {
@@ -319,8 +319,8 @@ class EnsembleSimulationTest {
                     : wanted.stream().map(RequestedOutput::name).toList();
             Map<String, Integer> root = new HashMap<>();
             config.inputs().forEach(s -> root.put(s.name(), given.getOrDefault(s.name(), ABSENT)));
-            List<Step> needed = needed(names);
-            for (Step s : needed) {
+            List<EnsembleStep> needed = needed(names);
+            for (EnsembleStep s : needed) {
                 decoupled +=
                         Objects.requireNonNull(members.configs.get(s.model())).decoupled() ? 1 : 0;
             }
@@ -329,12 +329,12 @@ class EnsembleSimulationTest {
             return settled && !failing ? answers : null;
         }
 
-        private List<Step> needed(List<String> names) {
-            List<Step> all = Objects.requireNonNull(config.ensemble()).steps();
+        private List<EnsembleStep> needed(List<String> names) {
+            List<EnsembleStep> all = Objects.requireNonNull(config.ensemble()).steps();
             Set<String> tensors = new HashSet<>(names);
-            List<Step> needed = new ArrayList<>();
+            List<EnsembleStep> needed = new ArrayList<>();
             for (int round = 0; round <= all.size(); round++) {
-                for (Step s : all) {
+                for (EnsembleStep s : all) {
                     if (!needed.contains(s) && s.outputs().values().stream().anyMatch(tensors::contains)) {
                         needed.add(s);
                         tensors.addAll(s.inputs().values());
@@ -349,15 +349,15 @@ class EnsembleSimulationTest {
         private boolean scope(
                 Map<String, Integer> tensors,
                 @Nullable String opener,
-                List<Step> needed,
+                List<EnsembleStep> needed,
                 List<String> names,
                 List<Map<String, Integer>> answers) {
-            List<Step> left = new ArrayList<>(needed);
-            List<Step> openers = new ArrayList<>();
+            List<EnsembleStep> left = new ArrayList<>(needed);
+            List<EnsembleStep> openers = new ArrayList<>();
             boolean more = true;
             while (more) {
                 more = false;
-                for (Step s : List.copyOf(left)) {
+                for (EnsembleStep s : List.copyOf(left)) {
                     if (!tensors.keySet().containsAll(s.inputs().values())
                             || (!s.when().isEmpty() && !tensors.containsKey(s.when()))
                             || s.outputs().values().stream().anyMatch(tensors::containsKey)) {
@@ -398,7 +398,7 @@ class EnsembleSimulationTest {
                     answers.add(answer);
                 }
             }
-            for (Step s : openers) {
+            for (EnsembleStep s : openers) {
                 int outcome = outcome(s, tensors);
                 if (outcome != 0) {
                     fine &= outcome == LEFT_OUT;
@@ -430,7 +430,7 @@ class EnsembleSimulationTest {
         }
 
         /** Whether a decoupled step belongs to the scope that {@code opener} opens. */
-        private boolean reachesScope(Step step, @Nullable String opener) {
+        private boolean reachesScope(EnsembleStep step, @Nullable String opener) {
             for (EnsembleGraph.Step s : Objects.requireNonNull(graph).steps) {
                 if (s.model().model().equals(step.model())) {
                     return s.scope() == (opener == null ? 0 : scopeOf(opener));
@@ -439,7 +439,7 @@ class EnsembleSimulationTest {
             return false;
         }
 
-        private Map<String, Integer> inputs(Step s, Map<String, Integer> tensors) {
+        private Map<String, Integer> inputs(EnsembleStep s, Map<String, Integer> tensors) {
             Map<String, Integer> in = new TreeMap<>();
             s.inputs().forEach((name, t) -> {
                 int v = Objects.requireNonNull(tensors.get(t));
@@ -450,7 +450,7 @@ class EnsembleSimulationTest {
             return in;
         }
 
-        private Map<String, Integer> step(Step s, Map<String, Integer> tensors, int at) {
+        private Map<String, Integer> step(EnsembleStep s, Map<String, Integer> tensors, int at) {
             int outcome = outcome(s, tensors);
             int key = outcome == 0 ? key(s.model(), inputs(s, tensors)) : 0;
             failing |= outcome == 0 && fails(key);
@@ -459,7 +459,7 @@ class EnsembleSimulationTest {
             return out;
         }
 
-        private int outcome(Step s, Map<String, Integer> tensors) {
+        private int outcome(EnsembleStep s, Map<String, Integer> tensors) {
             List<String> reads = new ArrayList<>(s.inputs().values());
             if (!s.when().isEmpty()) {
                 reads.add(s.when());

@@ -17,16 +17,16 @@ import io.nereid.engine.FakeModel;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.BatchInput;
-import io.nereid.spi.ModelConfig.BatchInput.Kind;
-import io.nereid.spi.ModelConfig.BatchOutput;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.Sequence.Direct;
-import io.nereid.spi.ModelConfig.State;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.BatchInput;
+import io.nereid.spi.config.BatchInput.Kind;
+import io.nereid.spi.config.BatchOutput;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceBatching.Direct;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -221,11 +221,11 @@ class BatchExecutionTest {
                         List.of(spec("in", Shape.of(2), Shape.of(2, 1))),
                         List.of(new TensorSpec("out", DataType.INT32, Shape.of(2))))
                 .toBuilder()
-                .sequence(new Sequence(
+                .sequence(new SequenceBatching(
                         new Direct(Duration.ZERO, 0),
                         Duration.ofSeconds(1),
-                        List.of(new Control("START", Control.Kind.START, DataType.INT32, 0, 1)),
-                        List.of(new State("s_in", "s_out", DataType.INT32, Shape.of(-1), null, false)),
+                        List.of(new SequenceControl("START", SequenceControl.Kind.START, DataType.INT32, 0, 1)),
+                        List.of(new SequenceStateConfig("s_in", "s_out", DataType.INT32, Shape.of(-1), null, false)),
                         false))
                 .build();
         BatchExecution execution = execution(config, (in, out) -> {

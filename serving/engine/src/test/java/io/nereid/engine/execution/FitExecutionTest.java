@@ -18,15 +18,15 @@ import io.nereid.engine.request.RequestValidator;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.BatchInput;
-import io.nereid.spi.ModelConfig.BatchInput.Kind;
-import io.nereid.spi.ModelConfig.BatchOutput;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Fit;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.BatchInput;
+import io.nereid.spi.config.BatchInput.Kind;
+import io.nereid.spi.config.BatchOutput;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -41,7 +41,7 @@ import org.junit.jupiter.api.Test;
 /** Padding of batches to an allowed size, and of requests with different shapes. */
 class FitExecutionTest {
     private static final ServableId ID = new ServableId("m", 1);
-    private static final Fit PADDED = new Fit(List.of(), true, 0, 0);
+    private static final BatchSizePolicy PADDED = new BatchSizePolicy(List.of(), true, 0, 0);
 
     private final CountedTensors tensors = new CountedTensors();
     private final ModelStatistics statistics = new ModelStatistics(ID);
@@ -53,21 +53,21 @@ class FitExecutionTest {
         tensors.assertAllFreed();
     }
 
-    private static Fit allowed(Integer... sizes) {
-        return new Fit(List.of(sizes), false, 0, 0);
+    private static BatchSizePolicy allowed(Integer... sizes) {
+        return new BatchSizePolicy(List.of(sizes), false, 0, 0);
     }
 
-    private static ModelConfig config(Fit fit, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+    private static ModelConfig config(BatchSizePolicy fit, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         return ModelConfig.builder("m")
                 .maxBatchSize(8)
                 .inputs(inputs)
                 .outputs(outputs)
-                .batching(Batching.EAGER.withFit(fit))
+                .batching(DynamicBatching.EAGER.withFit(fit))
                 .instances(1)
                 .build();
     }
 
-    private static ModelConfig model(Fit fit, long... dims) {
+    private static ModelConfig model(BatchSizePolicy fit, long... dims) {
         return config(fit, List.of(spec("in", Shape.of(dims))), List.of(spec("out", Shape.of(dims))));
     }
 
@@ -144,7 +144,7 @@ class FitExecutionTest {
     @Test
     void aSingletonOfAnAllowedSizePassesItsTensorsThemselves() {
         List<Tensor> seen = new ArrayList<>();
-        BatchExecution execution = execution(model(new Fit(List.of(1, 8), true, 0, 0), 1), (in, out) -> {
+        BatchExecution execution = execution(model(new BatchSizePolicy(List.of(1, 8), true, 0, 0), 1), (in, out) -> {
             seen.addAll(in);
             return FakeModel.identity(in, out);
         });
@@ -293,7 +293,7 @@ class FitExecutionTest {
 
     @Test
     void batchingWithPaddingAndAllowedSizes() {
-        BatchExecution execution = execution(model(new Fit(List.of(4), true, 0, 0), -1));
+        BatchExecution execution = execution(model(new BatchSizePolicy(List.of(4), true, 0, 0), -1));
         FakeJob a = job(Shape.of(1, 3), 1, 2, 3);
         FakeJob b = job(Shape.of(2, 2), 4, 5, 6, 7);
         run(execution, a, b);
@@ -369,7 +369,7 @@ class FitExecutionTest {
     @Test
     void textsArePaddedWithTheirFirstOrWithEmptyOnes() {
         ModelConfig config = config(
-                new Fit(List.of(8), true, 0, 0),
+                new BatchSizePolicy(List.of(8), true, 0, 0),
                 List.of(new TensorSpec("in", DataType.BYTES, Shape.of(-1))),
                 List.of(new TensorSpec("out", DataType.BYTES, Shape.of(-1))));
         BatchExecution execution = execution(config);
@@ -417,7 +417,7 @@ class FitExecutionTest {
 
     @Test
     void oneRequestsBadInputDoesNotSpoilTheOthersOfAPaddedBatch() {
-        BatchExecution execution = execution(model(new Fit(List.of(2, 4), true, 0, 0), -1), (in, out) -> {
+        BatchExecution execution = execution(model(new BatchSizePolicy(List.of(2, 4), true, 0, 0), -1), (in, out) -> {
             for (int v : ints(in.get(0))) {
                 if (v < 0) {
                     throw ServingException.invalidArgument("negative");
@@ -435,7 +435,7 @@ class FitExecutionTest {
     @Test
     void aModelThatTakesRequestsGetsThemAsTheyAre() {
         List<String> seen = new ArrayList<>();
-        ModelConfig config = model(new Fit(List.of(8), true, 0, 0), -1);
+        ModelConfig config = model(new BatchSizePolicy(List.of(8), true, 0, 0), -1);
         FakeModel model = new FakeModel(
                 config,
                 requests -> requests.forEach(r -> {
@@ -456,7 +456,7 @@ class FitExecutionTest {
 
     // validation before the queue
 
-    private static RequestValidator checks(Fit fit) {
+    private static RequestValidator checks(BatchSizePolicy fit) {
         return new RequestValidator(
                 new ModelMetadata(
                         ID,
@@ -468,7 +468,7 @@ class FitExecutionTest {
                 fit);
     }
 
-    private int rows(Fit fit, int rows, int others) {
+    private int rows(BatchSizePolicy fit, int rows, int others) {
         List<Tensor> inputs = List.of(
                 tensors.ints("in", Shape.of(rows, 1), new int[rows]),
                 tensors.ints("other", Shape.of(others, 1), new int[others]));
@@ -481,12 +481,12 @@ class FitExecutionTest {
 
     @Test
     void requestsMayHaveAsManyRowsAsTheyMayBeCutInto() {
-        assertThat(rows(new Fit(List.of(), false, 10, 0), 10, 10)).isEqualTo(10);
-        assertThatThrownBy(() -> rows(new Fit(List.of(), false, 10, 0), 11, 11))
+        assertThat(rows(new BatchSizePolicy(List.of(), false, 10, 0), 10, 10)).isEqualTo(10);
+        assertThatThrownBy(() -> rows(new BatchSizePolicy(List.of(), false, 10, 0), 11, 11))
                 .hasMessageStartingWith("Task size 11 is larger than maximum input batch size 10");
         assertThatThrownBy(() -> rows(allowed(4), 5, 5))
                 .hasMessageStartingWith("Task size 5 is larger than maximum input batch size 4");
-        assertThatThrownBy(() -> rows(Fit.NONE, 5, 5)).hasMessageContaining("batch-size must be <= 4");
+        assertThatThrownBy(() -> rows(BatchSizePolicy.NONE, 5, 5)).hasMessageContaining("batch-size must be <= 4");
     }
 
     @Test

@@ -24,18 +24,18 @@ import io.nereid.engine.servable.ServableFactory;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.execution.DeviceExecutor;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.ModelConfig.VersionPolicy;
-import io.nereid.spi.ModelConfig.Warmup;
-import io.nereid.spi.ModelConfig.WarmupInput;
-import io.nereid.spi.ModelConfig.WarmupInput.Data;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.config.WarmupInput;
+import io.nereid.spi.config.WarmupInput.Data;
+import io.nereid.spi.config.WarmupSample;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -95,9 +95,9 @@ class ModelLoaderTest {
         Files.write(directory.resolve("warmup/data"), new byte[] {9, 0, 0, 0});
         ModelLoader loader = loader(config(2, 4)
                 .warmups(List.of(
-                        new Warmup("zeros", 1, 0, Map.of("IN", input(Data.ZERO, ""))),
-                        new Warmup("skipped", 0, 5, Map.of("IN", input(Data.ZERO, ""))),
-                        new Warmup("file", 3, 2, Map.of("IN", input(Data.FILE, "data")))))
+                        new WarmupSample("zeros", 1, 0, Map.of("IN", input(Data.ZERO, ""))),
+                        new WarmupSample("skipped", 0, 5, Map.of("IN", input(Data.ZERO, ""))),
+                        new WarmupSample("file", 3, 2, Map.of("IN", input(Data.FILE, "data")))))
                 .build());
         ModelServable servable = (ModelServable) loader.load();
         loader.warm();
@@ -125,7 +125,7 @@ class ModelLoaderTest {
                         new TensorSpec("TEXT", DataType.BYTES, Shape.of(2))))
                 .outputs(List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(2))))
                 .instances(1)
-                .warmups(List.of(new Warmup(
+                .warmups(List.of(new WarmupSample(
                         "r",
                         1,
                         2,
@@ -143,13 +143,13 @@ class ModelLoaderTest {
 
     @Test
     void aModelWithSequencesIsWarmedWithZeroControlsAndStatesUnlessTheSampleDefinesThem() throws Exception {
-        Sequence sequence = new Sequence(
-                new Sequence.Direct(Duration.ZERO, 0),
+        SequenceBatching sequence = new SequenceBatching(
+                new SequenceBatching.Direct(Duration.ZERO, 0),
                 Duration.ofSeconds(1),
                 List.of(
-                        new Control("START", Control.Kind.START, DataType.INT32, 0, 1),
-                        new Control("READY", Control.Kind.READY, DataType.INT32, 0, 1)),
-                List.of(new State("S_IN", "S_OUT", DataType.INT32, Shape.of(-1), null, false)),
+                        new SequenceControl("START", SequenceControl.Kind.START, DataType.INT32, 0, 1),
+                        new SequenceControl("READY", SequenceControl.Kind.READY, DataType.INT32, 0, 1)),
+                List.of(new SequenceStateConfig("S_IN", "S_OUT", DataType.INT32, Shape.of(-1), null, false)),
                 false);
         Files.createDirectories(directory.resolve("warmup"));
         Files.write(directory.resolve("warmup/one"), new byte[] {1, 0, 0, 0});
@@ -159,7 +159,7 @@ class ModelLoaderTest {
         ModelLoader loader = loader(config(1, 2)
                 .batching(null)
                 .sequence(sequence)
-                .warmups(List.of(new Warmup("s", 1, 1, inputs)))
+                .warmups(List.of(new WarmupSample("s", 1, 1, inputs)))
                 .build());
         loader.load();
         loader.warm();
@@ -172,7 +172,7 @@ class ModelLoaderTest {
         List<ModelRequest> answered = new ArrayList<>();
         ModelConfig config = config(1, 4)
                 .decoupled(true)
-                .warmups(List.of(new Warmup("w", 2, 1, Map.of("IN", input(Data.ZERO, "")))))
+                .warmups(List.of(new WarmupSample("w", 2, 1, Map.of("IN", input(Data.ZERO, "")))))
                 .build();
         ModelLoader loader = loader(config, new FakeModel(config, requests -> {
             answered.addAll(requests);
@@ -187,28 +187,29 @@ class ModelLoaderTest {
     @Test
     void aSampleThatCannotBeRunFailsTheLoadWithItsName() throws Exception {
         failsToWarm(
-                new Warmup("open", 1, 1, Map.of("IN", new WarmupInput(DataType.INT32, Shape.of(-1), Data.ZERO, ""))),
+                new WarmupSample(
+                        "open", 1, 1, Map.of("IN", new WarmupInput(DataType.INT32, Shape.of(-1), Data.ZERO, ""))),
                 "warmup setting expects all variable-size dimensions are specified for input 'IN'");
-        failsToWarm(new Warmup("none", 1, 1, Map.of()), "model_warmup 'none' must specify 'inputs'");
+        failsToWarm(new WarmupSample("none", 1, 1, Map.of()), "model_warmup 'none' must specify 'inputs'");
         failsToWarm(
-                new Warmup("other", 1, 1, Map.of("IN", input(Data.ZERO, ""), "IM", input(Data.ZERO, ""))),
+                new WarmupSample("other", 1, 1, Map.of("IN", input(Data.ZERO, ""), "IM", input(Data.ZERO, ""))),
                 "failed to run warmup sample 'other': unexpected inference input 'IM' for model 'm'");
         failsToWarm(
-                new Warmup("large", 5, 1, Map.of("IN", input(Data.ZERO, ""))),
+                new WarmupSample("large", 5, 1, Map.of("IN", input(Data.ZERO, ""))),
                 "model_warmup 'large' has batch_size 5 (expected: <= 4)");
-        failsToWarm(new Warmup("absent", 1, 1, Map.of("IN", input(Data.FILE, "absent"))), "absent");
+        failsToWarm(new WarmupSample("absent", 1, 1, Map.of("IN", input(Data.FILE, "absent"))), "absent");
         Files.createDirectories(directory.resolve("warmup"));
         Files.write(directory.resolve("warmup/short"), new byte[3]);
         failsToWarm(
-                new Warmup("short", 1, 1, Map.of("IN", input(Data.FILE, "short"))),
+                new WarmupSample("short", 1, 1, Map.of("IN", input(Data.FILE, "short"))),
                 "warmup setting expects 4 bytes, but the data provided from short only has 3 bytes");
         Files.write(directory.resolve("warmup/bad"), new byte[] {-1, -1, -1, -1});
         failsToWarm(
-                new Warmup("bad", 2, 1, Map.of("IN", input(Data.FILE, "bad"))),
+                new WarmupSample("bad", 2, 1, Map.of("IN", input(Data.FILE, "bad"))),
                 "failed to run warmup sample 'bad': negative");
     }
 
-    private void failsToWarm(Warmup sample, String text) {
+    private void failsToWarm(WarmupSample sample, String text) {
         ModelLoader loader = loader(config(1, 4).warmups(List.of(sample)).build());
         assertThatThrownBy(() -> {
                     loader.load();
@@ -349,7 +350,7 @@ class ModelLoaderTest {
     private void jar(Path jar, String name, int providers) throws IOException {
         String source = "public class " + name + " implements io.nereid.scheduling.BatchStrategy.Provider {"
                 + " public String name() { return \"" + name + "\"; }"
-                + " public io.nereid.scheduling.BatchStrategy open(io.nereid.spi.ModelConfig c) {"
+                + " public io.nereid.scheduling.BatchStrategy open(io.nereid.spi.config.ModelConfig c) {"
                 + "  return new io.nereid.scheduling.BatchStrategy() {"
                 + "   public Object begin() { return new int[1]; }"
                 + "   public boolean include(io.nereid.spi.InferenceJob j, Object s) { return ++((int[]) s)[0] <= 2; }"
@@ -392,7 +393,7 @@ class ModelLoaderTest {
                 .platform("fake")
                 .backend("fake")
                 .maxBatchSize(maxBatch)
-                .batching(new Batching(List.of(), Duration.ZERO, false))
+                .batching(new DynamicBatching(List.of(), Duration.ZERO, false))
                 .inputs(List.of(new TensorSpec("IN", DataType.INT32, Shape.of(1))))
                 .outputs(List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(1))))
                 .instances(instances);

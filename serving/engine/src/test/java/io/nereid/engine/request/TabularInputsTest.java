@@ -5,9 +5,9 @@ package io.nereid.engine.request;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

@@ -17,11 +17,11 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Fit;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -53,7 +53,7 @@ class FitServingTest {
         assertThat(wrong).isEmpty();
     }
 
-    private ModelServable servable(int maxBatch, int instances, Batching batching, ModelStatistics statistics) {
+    private ModelServable servable(int maxBatch, int instances, DynamicBatching batching, ModelStatistics statistics) {
         List<TensorSpec> inputs = List.of(
                 new TensorSpec("a", DataType.INT32, Shape.of(-1, -1)),
                 new TensorSpec("b", DataType.BYTES, Shape.of(-1)));
@@ -67,7 +67,7 @@ class FitServingTest {
                 .batching(batching)
                 .instances(instances)
                 .build();
-        Fit fit = batching.fit();
+        BatchSizePolicy fit = batching.fit();
         FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
             int rows = (int) in.get(0).shape().dim(0);
             runs.add(rows);
@@ -193,8 +193,8 @@ class FitServingTest {
             }
             allowed.add(maxBatch);
         }
-        Fit fit = new Fit(List.copyOf(allowed), pads, cuts ? maxBatch * 3 : 0, 0);
-        Batching batching = new Batching(
+        BatchSizePolicy fit = new BatchSizePolicy(List.copyOf(allowed), pads, cuts ? maxBatch * 3 : 0, 0);
+        DynamicBatching batching = new DynamicBatching(
                         List.of(),
                         random.nextBoolean() ? Duration.ZERO : Duration.ofNanos(100_000),
                         random.nextBoolean())
@@ -246,7 +246,7 @@ class FitServingTest {
     void aRequestOfSeveralBatchesIsAnsweredOnceAndCountsOnce() throws Exception {
         CountedTensors tensors = new CountedTensors();
         ModelStatistics statistics = new ModelStatistics(ID);
-        Batching batching = Batching.EAGER.withFit(new Fit(List.of(4), false, 11, 10));
+        DynamicBatching batching = DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(4), false, 11, 10));
         ModelServable servable = servable(4, 1, batching, statistics);
         Client client = new Client(servable, Clock.system());
         Sent s = new Sent(3, 10, 2, 1, 2, false);
@@ -286,7 +286,7 @@ class FitServingTest {
                 .maxBatchSize(2)
                 .inputs(io)
                 .outputs(List.of(new TensorSpec("o", DataType.INT32, Shape.of(1))))
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 0, 1)))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 0, 1)))
                 .instances(1)
                 .build();
         FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.explain.FunctionEngine;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;

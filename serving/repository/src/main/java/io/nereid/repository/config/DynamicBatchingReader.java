@@ -5,8 +5,8 @@ package io.nereid.repository.config;
 import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Queue;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.QueuePolicy;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,10 +22,10 @@ final class DynamicBatchingReader {
         this.scope = scope;
     }
 
-    Batching batching(TypedMessage b, int maxBatchSize) {
+    DynamicBatching batching(TypedMessage b, int maxBatchSize) {
         long levels = b.number("priority_levels");
         long defaultLevel = b.number("default_priority_level");
-        Map<Long, Queue> queues = new LinkedHashMap<>();
+        Map<Long, QueuePolicy> queues = new LinkedHashMap<>();
         for (Value v : b.all("priority_queue_policy")) {
             long level = level(v.entry().key());
             if (levels > 0 && (level < 1 || level > levels)) {
@@ -49,7 +49,7 @@ final class DynamicBatchingReader {
         if (b.flag("preserve_ordering")) {
             ordering(b, levels);
         }
-        return new Batching(
+        return new DynamicBatching(
                 preferred(b, maxBatchSize, "dynamic batching preferred size"),
                 ConfigReadContext.micros(b.number("max_queue_delay_microseconds")),
                 b.flag("preserve_ordering"),
@@ -109,15 +109,17 @@ final class DynamicBatchingReader {
     }
 
     /** Reads the queue policy. Fields that a given policy leaves out have Triton's defaults. */
-    Queue queue(@Nullable Value given) {
-        return given == null ? Queue.DEFAULT : policy(given.message());
+    QueuePolicy queue(@Nullable Value given) {
+        return given == null ? QueuePolicy.DEFAULT : policy(given.message());
     }
 
-    private static Queue policy(TypedMessage q) {
-        return new Queue(
+    private static QueuePolicy policy(TypedMessage q) {
+        return new QueuePolicy(
                 (int) Math.min(q.number("max_queue_size"), Integer.MAX_VALUE),
                 ConfigReadContext.micros(q.number("default_timeout_microseconds")),
                 q.flag("allow_timeout_override"),
-                q.text("timeout_action").equals("DELAY") ? Queue.TimeoutAction.DELAY : Queue.TimeoutAction.REJECT);
+                q.text("timeout_action").equals("DELAY")
+                        ? QueuePolicy.TimeoutAction.DELAY
+                        : QueuePolicy.TimeoutAction.REJECT);
     }
 }

@@ -6,7 +6,7 @@ import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
-import io.nereid.spi.ModelConfig.Step;
+import io.nereid.spi.config.EnsembleStep;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -50,7 +50,7 @@ final class EnsembleDagValidator {
         }
     }
 
-    EnsembleDagValidator(ConfigReadContext scope, TypedMessage config, List<Step> steps) {
+    EnsembleDagValidator(ConfigReadContext scope, TypedMessage config, List<EnsembleStep> steps) {
         this.scope = scope;
         this.config = config;
         List<Value> given = config.message("ensemble_scheduling").all("step");
@@ -59,7 +59,7 @@ final class EnsembleDagValidator {
         }
     }
 
-    private void link(Step step, SourcePosition at) {
+    private void link(EnsembleStep step, SourcePosition at) {
         Node node = new Node();
         for (String name : step.outputs().values()) {
             Tensor tensor = tensor(name, at);

@@ -6,8 +6,8 @@ import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Entry;
 import io.nereid.repository.schema.TypedMessage.Value;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.Step;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -27,7 +27,7 @@ final class EnsembleSchedulingReader {
     }
 
     /** Reads the steps; {@code c} is the whole configuration. */
-    Ensemble read(TypedMessage c) {
+    EnsembleScheduling read(TypedMessage c) {
         if ((!c.text("platform").isEmpty() && !c.text("platform").equals("ensemble"))
                 || (c.text("platform").isEmpty() && !c.text("backend").isEmpty())) {
             scope.error(
@@ -48,15 +48,15 @@ final class EnsembleSchedulingReader {
                     "write step [ { model_name: … input_map { … } output_map { … } } ]");
         }
         boolean linked = !given.isEmpty() && e.faulty().isEmpty();
-        List<Step> steps = new ArrayList<>();
+        List<EnsembleStep> steps = new ArrayList<>();
         Map<String, Integer> writers = new HashMap<>();
         for (Value v : given) {
-            Step step = step(v, steps.size(), writers);
+            EnsembleStep step = step(v, steps.size(), writers);
             linked &= !step.inputs().isEmpty() && !step.outputs().isEmpty();
             steps.add(step);
         }
-        Ensemble ensemble =
-                new Ensemble(List.copyOf(steps), (int) Math.min(e.number("max_inflight_requests"), Integer.MAX_VALUE));
+        EnsembleScheduling ensemble = new EnsembleScheduling(
+                List.copyOf(steps), (int) Math.min(e.number("max_inflight_requests"), Integer.MAX_VALUE));
         if (linked) {
             new EnsembleDagValidator(scope, c, steps).check();
         }
@@ -69,7 +69,7 @@ final class EnsembleSchedulingReader {
         }
     }
 
-    private Step step(Value v, int index, Map<String, Integer> writers) {
+    private EnsembleStep step(Value v, int index, Map<String, Integer> writers) {
         TypedMessage s = v.message();
         for (String field : List.of("model_name", "input_map", "output_map")) {
             if (s.has(field)
@@ -113,7 +113,7 @@ final class EnsembleSchedulingReader {
                         "rename one of them");
             }
         }
-        return new Step(
+        return new EnsembleStep(
                 s.text("model_name"),
                 version == 0 ? -1 : version,
                 Collections.unmodifiableMap(inputs),

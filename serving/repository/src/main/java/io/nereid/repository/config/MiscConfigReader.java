@@ -5,8 +5,8 @@ package io.nereid.repository.config;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
-import io.nereid.spi.ModelConfig.Accelerator;
-import io.nereid.spi.ModelConfig.Optimization;
+import io.nereid.spi.config.ExecutionAccelerator;
+import io.nereid.spi.config.OptimizationPolicy;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -50,22 +50,22 @@ final class MiscConfigReader {
         return List.copyOf(files);
     }
 
-    Optimization optimization(TypedMessage o) {
+    OptimizationPolicy optimization(TypedMessage o) {
         TypedMessage accelerators = o.message("execution_accelerators");
-        return new Optimization(
+        return new OptimizationPolicy(
                 (int) o.message("graph").number("level"),
                 accelerators(accelerators.all("cpu_execution_accelerator")),
                 accelerators(accelerators.all("gpu_execution_accelerator")));
     }
 
-    private List<Accelerator> accelerators(List<Value> given) {
-        List<Accelerator> read = new ArrayList<>();
+    private List<ExecutionAccelerator> accelerators(List<Value> given) {
+        List<ExecutionAccelerator> read = new ArrayList<>();
         for (Value v : given) {
             TypedMessage a = v.message();
             if (a.text("name").isEmpty() && !a.faulty().contains("name")) {
                 scope.error(v.at(), "execution accelerator must specify 'name'" + scope.forModel(), null);
             }
-            read.add(new Accelerator(a.text("name"), texts(a.all("parameters"))));
+            read.add(new ExecutionAccelerator(a.text("name"), texts(a.all("parameters"))));
         }
         return List.copyOf(read);
     }

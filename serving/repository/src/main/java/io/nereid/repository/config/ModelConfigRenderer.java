@@ -2,21 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository.config;
 
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Accelerator;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.InitialState;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.ModelConfig.Step;
-import io.nereid.spi.ModelConfig.VersionPolicy;
-import io.nereid.spi.ModelConfig.Warmup;
-import io.nereid.spi.ModelConfig.WarmupInput;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
+import io.nereid.spi.config.ExecutionAccelerator;
+import io.nereid.spi.config.InitialStateConfig;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.config.WarmupInput;
+import io.nereid.spi.config.WarmupSample;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.time.Duration;
@@ -29,7 +29,7 @@ import java.util.function.Function;
 /** Converts a configuration record to Triton's {@code ModelConfig} message, without default values. Immutable. */
 final class ModelConfigRenderer {
     /** The default sequence strategy; shown only if it was given. */
-    private static final Sequence.Direct PLAIN = new Sequence.Direct(Duration.ZERO, 0);
+    private static final SequenceBatching.Direct PLAIN = new SequenceBatching.Direct(Duration.ZERO, 0);
 
     private final ModelConfig c;
 
@@ -76,9 +76,9 @@ final class ModelConfigRenderer {
                                 "BATCH_SCATTER_WITH_INPUT_SHAPE",
                                 "source_input",
                                 List.of(b.source()))));
-        Batching batching = c.batching();
-        Sequence sequence = c.sequence();
-        Ensemble ensemble = c.ensemble();
+        DynamicBatching batching = c.batching();
+        SequenceBatching sequence = c.sequence();
+        EnsembleScheduling ensemble = c.ensemble();
         if (ensemble != null) {
             t.put("ensemble_scheduling", ensemble(ensemble));
         } else if (sequence != null) {
@@ -138,13 +138,13 @@ final class ModelConfigRenderer {
         return t;
     }
 
-    private Map<String, Object> batching(Batching b) {
+    private Map<String, Object> batching(DynamicBatching b) {
         Map<String, Object> t = message(
                 "preferred_batch_size", preferred(b.preferredSizes()),
                 "max_queue_delay_microseconds", micros(b.maxQueueDelay()),
                 "preserve_ordering", b.preserveOrdering(),
                 "priority_levels", b.priorityLevels());
-        if (!c.queue().equals(Queue.DEFAULT)) {
+        if (!c.queue().equals(QueuePolicy.DEFAULT)) {
             t.put("default_queue_policy", queue(c.queue()));
         }
         if (b.priorityLevels() > 0) {
@@ -156,7 +156,7 @@ final class ModelConfigRenderer {
         return t;
     }
 
-    private static Map<String, Object> queue(Queue q) {
+    private static Map<String, Object> queue(QueuePolicy q) {
         return message(
                 "timeout_action", q.onTimeout().name(),
                 "default_timeout_microseconds", micros(q.defaultTimeout()),
@@ -172,9 +172,9 @@ final class ModelConfigRenderer {
         return list(sizes, Integer::longValue);
     }
 
-    private Map<String, Object> sequence(Sequence s) {
+    private Map<String, Object> sequence(SequenceBatching s) {
         Map<String, Object> t = message();
-        if (s.strategy() instanceof Sequence.Oldest o) {
+        if (s.strategy() instanceof SequenceBatching.Oldest o) {
             t.put(
                     "oldest",
                     message(
@@ -182,7 +182,7 @@ final class ModelConfigRenderer {
                             "preferred_batch_size", preferred(o.preferredSizes()),
                             "max_queue_delay_microseconds", micros(o.maxQueueDelay()),
                             "preserve_ordering", o.preserveOrdering()));
-        } else if (s.strategy() instanceof Sequence.Direct d && !d.equals(PLAIN)) {
+        } else if (s.strategy() instanceof SequenceBatching.Direct d && !d.equals(PLAIN)) {
             t.put(
                     "direct",
                     message(
@@ -196,9 +196,9 @@ final class ModelConfigRenderer {
         return t;
     }
 
-    private static Map<String, Object> control(Control control) {
+    private static Map<String, Object> control(SequenceControl control) {
         Map<String, Object> t = message("kind", "CONTROL_SEQUENCE_" + control.kind());
-        if (control.kind() == Control.Kind.CORRID) {
+        if (control.kind() == SequenceControl.Kind.CORRID) {
             t.put("data_type", type(control.dataType()));
         } else if (control.dataType() == DataType.BOOL) {
             t.put("bool_false_true", List.of(control.no() != 0, control.yes() != 0));
@@ -210,14 +210,14 @@ final class ModelConfigRenderer {
         return message("name", control.name(), "control", List.of(t));
     }
 
-    private static Map<String, Object> state(State s) {
+    private static Map<String, Object> state(SequenceStateConfig s) {
         Map<String, Object> t = message(
                 "input_name", s.inputName(),
                 "output_name", s.outputName(),
                 "data_type", type(s.dataType()),
                 "dims", dims(s.shape()),
                 "use_same_buffer_for_input_output", s.sameBuffer());
-        InitialState initial = s.initial();
+        InitialStateConfig initial = s.initial();
         if (initial != null) {
             Map<String, Object> i =
                     message("data_type", type(s.dataType()), "dims", dims(initial.shape()), "name", initial.name());
@@ -231,12 +231,12 @@ final class ModelConfigRenderer {
         return t;
     }
 
-    private static Map<String, Object> ensemble(Ensemble e) {
+    private static Map<String, Object> ensemble(EnsembleScheduling e) {
         return message(
                 "step", list(e.steps(), ModelConfigRenderer::step), "max_inflight_requests", (long) e.maxInflight());
     }
 
-    private static Map<String, Object> step(Step s) {
+    private static Map<String, Object> step(EnsembleStep s) {
         Map<String, Object> t = message(
                 "model_name", s.model(),
                 "model_version", s.version(),
@@ -279,7 +279,7 @@ final class ModelConfigRenderer {
         return t;
     }
 
-    private static Map<String, Object> warmup(Warmup w) {
+    private static Map<String, Object> warmup(WarmupSample w) {
         Map<String, Object> inputs = new LinkedHashMap<>();
         w.inputs().forEach((name, input) -> inputs.put(name, warmupInput(input)));
         return message(
@@ -311,7 +311,7 @@ final class ModelConfigRenderer {
         return t;
     }
 
-    private static Map<String, Object> accelerator(Accelerator a) {
+    private static Map<String, Object> accelerator(ExecutionAccelerator a) {
         return message("name", a.name(), "parameters", a.parameters());
     }
 

@@ -8,9 +8,9 @@ import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.problem.TextFiles;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
-import io.nereid.spi.ModelConfig.Warmup;
-import io.nereid.spi.ModelConfig.WarmupInput;
-import io.nereid.spi.ModelConfig.WarmupInput.Data;
+import io.nereid.spi.config.WarmupInput;
+import io.nereid.spi.config.WarmupInput.Data;
+import io.nereid.spi.config.WarmupSample;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
@@ -33,8 +33,8 @@ final class ModelWarmupReader {
         this.scope = scope;
     }
 
-    List<Warmup> read(List<Value> given, int maxBatchSize) {
-        List<Warmup> warmups = new ArrayList<>();
+    List<WarmupSample> read(List<Value> given, int maxBatchSize) {
+        List<WarmupSample> warmups = new ArrayList<>();
         for (Value v : given) {
             TypedMessage w = v.message();
             String who = "model_warmup " + ProblemCollector.quote(w.text("name")) + " ";
@@ -68,7 +68,7 @@ final class ModelWarmupReader {
             if (w.lacks("inputs")) {
                 scope.error(v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
             }
-            warmups.add(new Warmup(
+            warmups.add(new WarmupSample(
                     w.text("name"),
                     (int) Math.min(batchSize, Integer.MAX_VALUE),
                     (int) Math.min(count, MAX_COUNT),

@@ -6,9 +6,9 @@ import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.Sequence.Strategy;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceBatching.Strategy;
+import io.nereid.spi.config.SequenceControl;
 import io.nereid.tensor.DataType;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -29,10 +29,10 @@ final class SequenceBatchingReader {
         this.scope = scope;
     }
 
-    Sequence read(TypedMessage s, int maxBatchSize) {
+    SequenceBatching read(TypedMessage s, int maxBatchSize) {
         long idle = s.number("max_sequence_idle_microseconds");
         Duration maxIdle = ConfigReadContext.micros(idle == 0 ? DEFAULT_IDLE_MICROSECONDS : idle);
-        return new Sequence(
+        return new SequenceBatching(
                 s.has("oldest") ? oldest(s.message("oldest"), maxBatchSize) : direct(s.message("direct")),
                 maxIdle,
                 controls(s.all("control_input")),
@@ -50,7 +50,8 @@ final class SequenceBatchingReader {
                     "leave it out for no minimum");
             utilization = 0;
         }
-        return new Sequence.Direct(ConfigReadContext.micros(d.number("max_queue_delay_microseconds")), utilization);
+        return new SequenceBatching.Direct(
+                ConfigReadContext.micros(d.number("max_queue_delay_microseconds")), utilization);
     }
 
     private Strategy oldest(TypedMessage o, int maxBatchSize) {
@@ -61,17 +62,17 @@ final class SequenceBatchingReader {
                     "sequence batching max_candidate_sequences must be non-negative value",
                     "use 0 for as many as the batch has rows");
         }
-        return new Sequence.Oldest(
+        return new SequenceBatching.Oldest(
                 (int) Math.max(0, candidates),
                 new DynamicBatchingReader(scope).preferred(o, maxBatchSize, "sequence batching preferred batch size"),
                 ConfigReadContext.micros(o.number("max_queue_delay_microseconds")),
                 o.flag("preserve_ordering"));
     }
 
-    private List<Control> controls(List<Value> given) {
-        List<Control> controls = new ArrayList<>();
+    private List<SequenceControl> controls(List<Value> given) {
+        List<SequenceControl> controls = new ArrayList<>();
         Set<String> names = new HashSet<>();
-        Set<Control.Kind> kinds = EnumSet.noneOf(Control.Kind.class);
+        Set<SequenceControl.Kind> kinds = EnumSet.noneOf(SequenceControl.Kind.class);
         for (Value v : given) {
             TypedMessage input = v.message();
             String name = input.text("name");
@@ -92,7 +93,7 @@ final class SequenceBatchingReader {
                         "write control [ { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } ]");
             }
             for (Value c : inner) {
-                Control control = control(name, c.message(), c.at());
+                SequenceControl control = control(name, c.message(), c.at());
                 if (!kinds.add(control.kind())) {
                     error(
                             c.at(),
@@ -105,12 +106,12 @@ final class SequenceBatchingReader {
         return List.copyOf(controls);
     }
 
-    private Control control(String name, TypedMessage c, SourcePosition at) {
+    private SequenceControl control(String name, TypedMessage c, SourcePosition at) {
         String kindName = c.text("kind").isEmpty() ? "CONTROL_SEQUENCE_START" : c.text("kind");
-        Control.Kind kind = Control.Kind.valueOf(kindName.substring("CONTROL_SEQUENCE_".length()));
+        SequenceControl.Kind kind = SequenceControl.Kind.valueOf(kindName.substring("CONTROL_SEQUENCE_".length()));
         List<String> pairs = PAIRS.stream().filter(c::has).toList();
         boolean wrong = PAIRS.stream().anyMatch(c.faulty()::contains);
-        if (kind == Control.Kind.CORRID) {
+        if (kind == SequenceControl.Kind.CORRID) {
             return correlationId(name, c, at, pairs);
         }
         if (TensorConfigReader.typeOf(c.text("data_type")) != null) {
@@ -130,7 +131,7 @@ final class SequenceBatchingReader {
                                         + " 'fp32_false_true' and 'bool_false_true' for " + kindName,
                         pairs.isEmpty() ? "write int32_false_true: [ 0, 1 ]" : "remove all but one");
             }
-            return new Control(name, kind, DataType.INT32, 0, 1);
+            return new SequenceControl(name, kind, DataType.INT32, 0, 1);
         }
         String pair = pairs.get(0);
         List<Value> values = c.all(pair);
@@ -141,14 +142,14 @@ final class SequenceBatchingReader {
                         "sequence batching control '" + pair + "' must have exactly 2 entries for " + kindName,
                         "the value for false, then the value for true");
             }
-            return new Control(name, kind, DataType.INT32, 0, 1);
+            return new SequenceControl(name, kind, DataType.INT32, 0, 1);
         }
         DataType type = switch (pair) {
             case "int32_false_true" -> DataType.INT32;
             case "fp32_false_true" -> DataType.FP32;
             default -> DataType.BOOL;
         };
-        return new Control(
+        return new SequenceControl(
                 name,
                 kind,
                 type,
@@ -156,7 +157,7 @@ final class SequenceBatchingReader {
                 number(values.get(1).value()));
     }
 
-    private Control correlationId(String name, TypedMessage c, SourcePosition at, List<String> pairs) {
+    private SequenceControl correlationId(String name, TypedMessage c, SourcePosition at, List<String> pairs) {
         if (!pairs.isEmpty()) {
             error(
                     c.place(pairs.get(0)),
@@ -176,7 +177,7 @@ final class SequenceBatchingReader {
             }
             type = DataType.UINT64;
         }
-        return new Control(name, Control.Kind.CORRID, type, 0, 0);
+        return new SequenceControl(name, SequenceControl.Kind.CORRID, type, 0, 0);
     }
 
     private static boolean allowed(DataType type) {

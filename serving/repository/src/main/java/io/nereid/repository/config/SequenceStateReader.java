@@ -8,8 +8,8 @@ import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.problem.TextFiles;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
-import io.nereid.spi.ModelConfig.InitialState;
-import io.nereid.spi.ModelConfig.State;
+import io.nereid.spi.config.InitialStateConfig;
+import io.nereid.spi.config.SequenceStateConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
@@ -29,8 +29,8 @@ final class SequenceStateReader {
         this.scope = scope;
     }
 
-    List<State> read(List<Value> given) {
-        List<State> states = new ArrayList<>();
+    List<SequenceStateConfig> read(List<Value> given) {
+        List<SequenceStateConfig> states = new ArrayList<>();
         Set<String> inputs = new HashSet<>();
         Set<String> outputs = new HashSet<>();
         for (Value v : given) {
@@ -49,7 +49,7 @@ final class SequenceStateReader {
                         "rename or remove it");
                 continue;
             }
-            State state = state(s, v.at());
+            SequenceStateConfig state = state(s, v.at());
             if (state != null && named) {
                 states.add(state);
             }
@@ -67,7 +67,7 @@ final class SequenceStateReader {
         return false;
     }
 
-    private @Nullable State state(TypedMessage s, SourcePosition at) {
+    private @Nullable SequenceStateConfig state(TypedMessage s, SourcePosition at) {
         String input = s.text("input_name");
         DataType type = TensorConfigReader.typeOf(s.text("data_type"));
         if (type == null && !s.faulty().contains("data_type")) {
@@ -111,12 +111,13 @@ final class SequenceStateReader {
                             + "' must contain exactly one or zero element. Found '" + initial.size() + "' elements.",
                     "remove all but one");
         }
-        InitialState first = initial.isEmpty() ? null : initial(initial.get(0), s, input, sizes, type);
-        return new State(
+        InitialStateConfig first = initial.isEmpty() ? null : initial(initial.get(0), s, input, sizes, type);
+        return new SequenceStateConfig(
                 input, s.text("output_name"), type, Shape.of(sizes), first, s.flag("use_same_buffer_for_input_output"));
     }
 
-    private @Nullable InitialState initial(Value v, TypedMessage state, String input, long[] dims, DataType type) {
+    private @Nullable InitialStateConfig initial(
+            Value v, TypedMessage state, String input, long[] dims, DataType type) {
         TypedMessage i = v.message();
         if (!i.text("data_type").equals(state.text("data_type")) && !i.faulty().contains("data_type")) {
             scope.error(
@@ -145,7 +146,7 @@ final class SequenceStateReader {
                 size(file, i, shape, type);
             }
         }
-        return new InitialState(i.text("name"), shape, i.text("data_file"));
+        return new InitialStateConfig(i.text("name"), shape, i.text("data_file"));
     }
 
     private @Nullable Shape shape(TypedMessage i, SourcePosition at, String input, long[] dims) {

@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.base.NameSuggestions;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.SourcePosition;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;

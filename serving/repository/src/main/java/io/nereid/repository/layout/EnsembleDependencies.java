@@ -4,8 +4,8 @@ package io.nereid.repository.layout;
 
 import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.Problem.Severity;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.Step;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -90,10 +90,10 @@ public final class EnsembleDependencies {
     }
 
     private static Set<String> parts(@Nullable StoredModel model) {
-        Ensemble ensemble = model == null ? null : model.config().ensemble();
+        EnsembleScheduling ensemble = model == null ? null : model.config().ensemble();
         Set<String> parts = new TreeSet<>();
         if (ensemble != null) {
-            for (Step step : ensemble.steps()) {
+            for (EnsembleStep step : ensemble.steps()) {
                 if (!step.model().isEmpty()) {
                     parts.add(step.model());
                 }

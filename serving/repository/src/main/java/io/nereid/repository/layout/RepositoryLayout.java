@@ -13,7 +13,7 @@ import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.problem.TextFiles;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;

@@ -10,7 +10,7 @@ import io.nereid.repository.layout.StoredModel.Version;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.problem.TextFiles;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;

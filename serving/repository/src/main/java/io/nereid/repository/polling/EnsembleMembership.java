@@ -3,8 +3,8 @@
 package io.nereid.repository.polling;
 
 import io.nereid.repository.layout.StoredModel;
-import io.nereid.spi.ModelConfig.Ensemble;
-import io.nereid.spi.ModelConfig.Step;
+import io.nereid.spi.config.EnsembleScheduling;
+import io.nereid.spi.config.EnsembleStep;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -21,13 +21,16 @@ public final class EnsembleMembership {
     private final Map<String, List<String>> members = new HashMap<>();
 
     public void note(StoredModel model) {
-        Ensemble ensemble = model.config().ensemble();
+        EnsembleScheduling ensemble = model.config().ensemble();
         if (ensemble == null) {
             members.remove(model.entry().name());
         } else {
             members.put(
                     model.entry().name(),
-                    ensemble.steps().stream().map(Step::model).distinct().toList());
+                    ensemble.steps().stream()
+                            .map(EnsembleStep::model)
+                            .distinct()
+                            .toList());
         }
     }
 

@@ -7,7 +7,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.Loader;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /** Creates the loader of one stored version. Implementations must be thread-safe, fast, and free of I/O. */
 @FunctionalInterface

@@ -7,8 +7,8 @@ import io.nereid.repository.config.ConfigReadContext;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
 import io.nereid.repository.tfserving.TfServingTextFiles.Read;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Fit;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -140,7 +140,7 @@ public record BatchingParameters(
     }
 
     /** The padding and splitting settings for executions of up to {@link #maxExecutionBatchSize} rows. */
-    public Fit fit() {
+    public BatchSizePolicy fit() {
         return fit(maxExecutionBatchSize);
     }
 
@@ -149,13 +149,13 @@ public record BatchingParameters(
      *
      * @param maxRows the model's {@code max_batch_size}, at least 1
      */
-    public Fit fit(int maxRows) {
+    public BatchSizePolicy fit(int maxRows) {
         int largest = Math.min(maxRows, maxExecutionBatchSize);
         TreeSet<Integer> sizes = new TreeSet<>();
         for (int size : allowedBatchSizes) {
             sizes.add(Math.min(size, largest));
         }
-        return new Fit(
+        return new BatchSizePolicy(
                 List.copyOf(sizes),
                 padVariableLengthInputs,
                 enableLargeBatchSplitting ? maxBatchSize : 0,
@@ -163,12 +163,13 @@ public record BatchingParameters(
     }
 
     /** The batcher's settings for executions of up to {@link #maxExecutionBatchSize} rows. */
-    public Batching batching() {
+    public DynamicBatching batching() {
         return batching(maxExecutionBatchSize);
     }
 
     /** As {@link #batching()}, for a model with a smaller maximum. */
-    public Batching batching(int maxRows) {
-        return new Batching(List.of(), ConfigReadContext.micros(batchTimeoutMicros), false).withFit(fit(maxRows));
+    public DynamicBatching batching(int maxRows) {
+        return new DynamicBatching(List.of(), ConfigReadContext.micros(batchTimeoutMicros), false)
+                .withFit(fit(maxRows));
     }
 }

@@ -7,10 +7,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
 import io.nereid.repository.problem.ProblemCollector;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.nio.file.Path;
@@ -51,7 +51,7 @@ class ModelConfigDocumentTest {
                 .maxBatchSize(4)
                 .inputs(List.of(new TensorSpec("a", DataType.FP32, Shape.of(3, 224, 224))))
                 .outputs(List.of(new TensorSpec("b", DataType.BYTES, Shape.of(1))))
-                .batching(Batching.EAGER)
+                .batching(DynamicBatching.EAGER)
                 .build();
         Map<String, Object> document = ModelConfigDocument.of(config);
         assertThat(at(document, "input", 0, "format")).isEqualTo("FORMAT_NCHW");

@@ -7,13 +7,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.repository.Fakes;
 import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.ProblemCollector;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.VersionPolicy;
-import io.nereid.spi.ModelConfig.Warmup;
-import io.nereid.spi.ModelConfig.WarmupInput;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.config.WarmupInput;
+import io.nereid.spi.config.WarmupSample;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
@@ -106,13 +106,13 @@ class ModelConfigReaderTest {
                         new TensorSpec("b", DataType.BYTES, Shape.of(1, 2), true));
         assertThat(c.outputs()).containsExactly(new TensorSpec("c", DataType.INT64, Shape.of(4)));
         assertThat(c.versionPolicy()).isEqualTo(new VersionPolicy(VersionPolicy.Kind.LATEST, 3, List.of()));
-        assertThat(c.batching()).isEqualTo(new Batching(List.of(2, 4), Duration.ofNanos(100_000), true));
-        assertThat(c.queue()).isEqualTo(new Queue(16, Duration.ofMillis(5), true));
+        assertThat(c.batching()).isEqualTo(new DynamicBatching(List.of(2, 4), Duration.ofNanos(100_000), true));
+        assertThat(c.queue()).isEqualTo(new QueuePolicy(16, Duration.ofMillis(5), true));
         assertThat(c.instances()).isEqualTo(3);
         assertThat(c.parameters()).isEqualTo(Map.of("k", "vw", "l", "1"));
         assertThat(c.labels()).isEqualTo(Map.of("c", List.of("cat", "dog")));
         assertThat(c.warmups())
-                .containsExactly(new Warmup(
+                .containsExactly(new WarmupSample(
                         "w",
                         2,
                         3,

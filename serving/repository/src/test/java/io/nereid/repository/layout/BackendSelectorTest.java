@@ -13,7 +13,7 @@ import io.nereid.repository.Fakes.FakeBackend;
 import io.nereid.repository.layout.BackendSelector.Choice;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.SourcePosition;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

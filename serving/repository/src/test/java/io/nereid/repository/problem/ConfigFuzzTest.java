@@ -9,7 +9,7 @@ import io.nereid.repository.Fakes;
 import io.nereid.repository.PrettyJson;
 import io.nereid.repository.config.ModelConfigDocument;
 import io.nereid.repository.config.ModelConfigReader;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;

@@ -10,7 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes;
 import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.repository.problem.ConfigFuzzTest;
-import io.nereid.spi.ModelConfig.Fit;
+import io.nereid.spi.config.BatchSizePolicy;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
@@ -75,7 +75,7 @@ class TfServingTextFilesTest {
     @Test
     void batchingParametersBecomeTheBatchersSettings() {
         BatchingParameters p = batching(BATCHING);
-        assertThat(p.fit()).isEqualTo(new Fit(List.of(32, 64, 128), true, 0, 1_000_000));
+        assertThat(p.fit()).isEqualTo(new BatchSizePolicy(List.of(32, 64, 128), true, 0, 1_000_000));
         assertThat(p.batching().maxQueueDelay()).isEqualTo(Duration.ofNanos(1_500_000));
         assertThat(p.batching().fit()).isEqualTo(p.fit());
         assertThat(p.fit(50).allowedSizes()).containsExactly(32, 50);
@@ -86,7 +86,7 @@ class TfServingTextFilesTest {
     void splitRequestsMayBeLargerThanARun() {
         BatchingParameters p = batching("max_batch_size { value: 100 } enable_large_batch_splitting { value: true }"
                 + " max_execution_batch_size { value: 40 } allowed_batch_sizes: [ 20, 100 ]");
-        assertThat(p.fit()).isEqualTo(new Fit(List.of(20, 40), false, 100, 10));
+        assertThat(p.fit()).isEqualTo(new BatchSizePolicy(List.of(20, 40), false, 100, 10));
         assertThat(batching("max_batch_size { value: 100 } enable_large_batch_splitting { value: true }"
                                 + " max_execution_batch_size { value: 40 } allowed_batch_sizes: [ 20, 40 ]")
                         .fit()

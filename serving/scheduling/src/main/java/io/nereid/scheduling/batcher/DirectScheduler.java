@@ -8,7 +8,7 @@ import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.queue.BatchBuilder;
 import io.nereid.scheduling.queue.RequestQueue;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.concurrent.CompletionStage;
 
 /**

@@ -13,8 +13,8 @@ import io.nereid.scheduling.execution.RateLimiter.Member;
 import io.nereid.scheduling.execution.RunTimeEstimator;
 import io.nereid.scheduling.queue.QueueErrors;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Sequence.Direct;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching.Direct;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
@@ -31,7 +31,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Guarded by the batcher's lock, except for methods that state otherwise.
  */
-final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.Ready {
+final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.ReadyQueue {
     private static final Logger LOG = LoggerFactory.getLogger(DirectSequenceBatch.class);
 
     private static final BitSet NONE_BUSY = new BitSet();

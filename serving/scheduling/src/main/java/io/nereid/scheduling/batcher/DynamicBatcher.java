@@ -8,8 +8,9 @@ import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.queue.BatchBuilder;
 import io.nereid.scheduling.queue.RequestQueue;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
 import java.util.concurrent.CompletionStage;
 
 /**
@@ -18,7 +19,7 @@ import java.util.concurrent.CompletionStage;
  * maximum queue delay. Without a queue delay, a free instance takes what is queued at that moment. While all instances
  * are busy, batches grow.
  *
- * <p>Of {@link ModelConfig.Fit} it implements the part that concerns the queue: it splits requests that are larger than
+ * <p>Of {@link BatchSizePolicy} it implements the part that concerns the queue: it splits requests that are larger than
  * the maximum batch size, and limits the number of enqueued batches. A request that fits into one batch is never split.
  *
  * <p>Thread-safe: one short lock, which is not held while a job runs or ends.
@@ -31,7 +32,7 @@ public final class DynamicBatcher implements Scheduler {
      * {@code pool} provides threads, timer and clock and must outlive the batcher.
      */
     public DynamicBatcher(ModelConfig config, BatchRunner runner, DeviceExecutor pool, SchedulerOptions options) {
-        Batching batching = config.batching() == null ? Batching.EAGER : config.batching();
+        DynamicBatching batching = config.batching() == null ? DynamicBatching.EAGER : config.batching();
         queue = new RequestQueue(
                 config,
                 BatchBuilder.of(config, batching, runner, options.strategy()),

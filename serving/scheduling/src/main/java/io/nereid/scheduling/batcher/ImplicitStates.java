@@ -6,10 +6,10 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.InitialState;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.InitialStateConfig;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -24,8 +24,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The implicit states of a model (Triton: implicit state management): tensors that the model outputs for one request of
  * a sequence and gets as inputs of the next. This class adds them to requests and takes them out of responses; the
- * values of a sequence are in its {@link ActiveSequence}. The initial values are created once and shared by all sequences.
- * Thread-safe: immutable until closed.
+ * values of a sequence are in its {@link ActiveSequence}. The initial values are created once and shared by all
+ * sequences. Thread-safe: immutable until closed.
  */
 final class ImplicitStates implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ImplicitStates.class);
@@ -38,12 +38,12 @@ final class ImplicitStates implements AutoCloseable {
     /**
      * @throws ServingException INVALID_ARGUMENT for a state with an invalid initial value
      */
-    ImplicitStates(ModelConfig config, List<State> configured, InitialStateFiles files) {
+    ImplicitStates(ModelConfig config, List<SequenceStateConfig> configured, InitialStateFiles files) {
         this.model = config.name();
         this.declared = config.outputs().stream().map(TensorSpec::name).toList();
         Set<String> seen = new HashSet<>();
         try {
-            for (State state : configured) {
+            for (SequenceStateConfig state : configured) {
                 boolean newInput = seen.add("in " + state.inputName());
                 boolean newOutput = seen.add("out " + state.outputName());
                 if (!newInput || !newOutput) {
@@ -185,7 +185,7 @@ final class ImplicitStates implements AutoCloseable {
         return false;
     }
 
-    private static Tensor initial(ModelConfig config, State state, InitialStateFiles files) {
+    private static Tensor initial(ModelConfig config, SequenceStateConfig state, InitialStateFiles files) {
         Shape dims = state.initial() == null ? resolved(state.shape()) : checked(state, state.initial());
         Shape shape = config.batched() ? dims.prepend(1) : dims;
         DataType type = state.dataType();
@@ -217,7 +217,7 @@ final class ImplicitStates implements AutoCloseable {
         return Shape.of(dims);
     }
 
-    private static Shape checked(State state, InitialState initial) {
+    private static Shape checked(SequenceStateConfig state, InitialStateConfig initial) {
         String name = state.inputName();
         if (initial.name().isEmpty()) {
             throw ServingException.invalidArgument(
@@ -266,5 +266,5 @@ final class ImplicitStates implements AutoCloseable {
         states.clear();
     }
 
-    private record Carried(State state, Shape shape, Tensor initial) {}
+    private record Carried(SequenceStateConfig state, Shape shape, Tensor initial) {}
 }

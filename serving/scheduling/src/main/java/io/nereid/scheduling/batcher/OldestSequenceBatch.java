@@ -10,10 +10,10 @@ import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.queue.BatchBuilder;
 import io.nereid.scheduling.queue.RequestQueue;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.Sequence.Oldest;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.SequenceBatching.Oldest;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -43,17 +43,17 @@ final class OldestSequenceBatch extends SequenceBatch {
         super(batcher, instance, places);
         // A rescheduled request is recognized by its job, which the decorator of ordered responses would hide.
         boolean ordered = oldest.preserveOrdering() && !batcher.iterative;
-        Batching settings = new Batching(oldest.preferredSizes(), oldest.maxQueueDelay(), ordered);
+        DynamicBatching settings = new DynamicBatching(oldest.preferredSizes(), oldest.maxQueueDelay(), ordered);
         ModelConfig own = config.toBuilder()
                 .sequence(null)
-                .queue(new Queue(0, Duration.ZERO, false))
+                .queue(new QueuePolicy(0, Duration.ZERO, false))
                 .batching(settings)
                 .build();
         SchedulerOptions unlimited =
                 new SchedulerOptions(Integer.MAX_VALUE, options.inline(), null, options.limiter(), 0, 0);
         BatchRunner renumbered = new Renumbered(runner, batcher);
-        BatchBuilder forming = BatchBuilder.of(own, settings, renumbered, null);
-        inner = new RequestQueue(own, forming, ordered, renumbered, pool, unlimited);
+        BatchBuilder builder = BatchBuilder.of(own, settings, renumbered, null);
+        inner = new RequestQueue(own, builder, ordered, renumbered, pool, unlimited);
     }
 
     @Override

@@ -8,7 +8,7 @@ import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.concurrent.CompletionStage;
 
 /**

@@ -10,8 +10,8 @@ import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.queue.QueueErrors;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Sequence;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
 import io.nereid.tensor.DataType;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicLong;
@@ -32,8 +32,8 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p><b>What the runner sees.</b> The requests in its jobs contain the control inputs and the implicit states in
  * addition to the client's inputs, and request the outputs of the states, which are kept for the next request of the
- * sequence. With the direct strategy a batch has a row for each slot up to the last one with a request; {@link
- * #isFiller} identifies rows without a request.
+ * sequence. With the direct strategy a batch has a row for each slot up to the last one with a request;
+ * {@link #isFiller} identifies rows without a request.
  *
  * <p>Thread-safe: one short lock; no method blocks.
  */
@@ -58,7 +58,7 @@ public final class SequenceBatcher implements Scheduler {
             DeviceExecutor pool,
             SchedulerOptions options,
             InitialStateFiles initialStates) {
-        Sequence sequence = config.sequence();
+        SequenceBatching sequence = config.sequence();
         if (sequence == null) {
             throw new IllegalArgumentException("model '" + config.name() + "' has no sequence batching");
         }

@@ -10,21 +10,21 @@ import io.nereid.scheduling.batcher.SequenceJob.Place;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.queue.QueueErrors;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Sequence;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state of a sequence batcher and the lock that guards it. Three classes share the work: the {@link SequenceRegistry}
- * knows the active sequences and their queues, {@link SequenceSlots} assigns them to slots of instances, and the {@link SequenceTimeouts}
- * holds all timeouts.
+ * The state of a sequence batcher and the lock that guards it. Three classes share the work: the
+ * {@link SequenceRegistry} knows the active sequences and their queues, {@link SequenceSlots} assigns them to slots of
+ * instances, and the {@link SequenceTimeouts} holds all timeouts.
  *
  * <p>Thread-safe: one short lock for all of it, since most events concern a sequence, its slot and its timeout
- * together. The lock is never held while a job runs or ends: what must be done outside it is collected in an {@link
- * DeferredActions} under the lock and executed after it is released. Every change passes through {@link #changed}, which
- * afterwards also sets the timer and detects the end of a closed batcher.
+ * together. The lock is never held while a job runs or ends: what must be done outside it is collected in an
+ * {@link DeferredActions} under the lock and executed after it is released. Every change passes through
+ * {@link #changed}, which afterwards also sets the timer and detects the end of a closed batcher.
  */
 final class SequenceBatcherCore {
     static final long NEVER = SequenceTimeouts.NEVER;
@@ -50,7 +50,7 @@ final class SequenceBatcherCore {
 
     SequenceBatcherCore(
             ModelConfig config,
-            Sequence sequence,
+            SequenceBatching sequence,
             BatchRunner runner,
             DeviceExecutor pool,
             SchedulerOptions options,
@@ -243,7 +243,7 @@ final class SequenceBatcherCore {
 
     int instances() {
         synchronized (lock) {
-            return slots.wanted();
+            return slots.desired();
         }
     }
 

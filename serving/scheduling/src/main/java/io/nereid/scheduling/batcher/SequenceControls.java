@@ -3,8 +3,8 @@
 package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Control;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceControl;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -27,17 +27,17 @@ final class SequenceControls implements AutoCloseable {
     private final String model;
     private final Shape shape;
     private final List<Made> controls = new ArrayList<>();
-    private @Nullable Control corrid;
+    private @Nullable SequenceControl corrid;
 
     /**
      * @throws ServingException INVALID_ARGUMENT for a control with a data type that Triton does not allow
      */
-    SequenceControls(ModelConfig config, List<Control> wanted) {
+    SequenceControls(ModelConfig config, List<SequenceControl> configured) {
         this.model = config.name();
         this.shape = config.batched() ? Shape.of(1, 1) : Shape.of(1);
         try {
-            for (Control control : wanted) {
-                if (control.kind() == Control.Kind.CORRID) {
+            for (SequenceControl control : configured) {
+                if (control.kind() == SequenceControl.Kind.CORRID) {
                     corrid = control;
                     Tensor none = idTensor(control, control.dataType() == DataType.BYTES ? "" : 0L);
                     controls.add(new Made(control.kind(), none, none));
@@ -64,7 +64,7 @@ final class SequenceControls implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT if its type is different or its value is out of range
      */
     void checkId(Object id) {
-        Control control = corrid;
+        SequenceControl control = corrid;
         if (control == null) {
             return;
         }
@@ -105,7 +105,7 @@ final class SequenceControls implements AutoCloseable {
                 case READY -> true;
                 case CORRID -> false;
             };
-            Tensor t = made.kind == Control.Kind.CORRID && id != null ? id : yes ? made.yes : made.no;
+            Tensor t = made.kind == SequenceControl.Kind.CORRID && id != null ? id : yes ? made.yes : made.no;
             inputs.add(t.retain());
         }
     }
@@ -133,7 +133,7 @@ final class SequenceControls implements AutoCloseable {
         controls.clear();
     }
 
-    private Tensor value(Control control, double value) {
+    private Tensor value(SequenceControl control, double value) {
         DataType type = control.dataType();
         byte[] bytes = switch (type) {
             case INT32 -> littleEndian(4).putInt((int) value).array();
@@ -144,7 +144,7 @@ final class SequenceControls implements AutoCloseable {
         return over(control, bytes);
     }
 
-    private Tensor idTensor(Control control, Object id) {
+    private Tensor idTensor(SequenceControl control, Object id) {
         long n = id instanceof Long l ? l : 0;
         byte[] bytes = switch (control.dataType()) {
             case UINT64, INT64 -> littleEndian(8).putLong(n).array();
@@ -161,7 +161,7 @@ final class SequenceControls implements AutoCloseable {
         return over(control, bytes);
     }
 
-    private Tensor over(Control control, byte[] bytes) {
+    private Tensor over(SequenceControl control, byte[] bytes) {
         return Tensor.over(
                 control.name(),
                 control.dataType(),
@@ -171,7 +171,7 @@ final class SequenceControls implements AutoCloseable {
                 bytes.length);
     }
 
-    private ServingException unexpected(Control control, String allowed) {
+    private ServingException unexpected(SequenceControl control, String allowed) {
         return ServingException.invalidArgument("unexpected data type for control " + control.kind() + " for " + model
                 + ": " + control.dataType() + ". Allowed data types are " + allowed);
     }
@@ -180,5 +180,5 @@ final class SequenceControls implements AutoCloseable {
         return ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    private record Made(Control.Kind kind, Tensor no, Tensor yes) {}
+    private record Made(SequenceControl.Kind kind, Tensor no, Tensor yes) {}
 }

@@ -5,11 +5,11 @@ package io.nereid.scheduling.batcher;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.Sequence.Direct;
-import io.nereid.spi.ModelConfig.Sequence.Oldest;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceBatching.Direct;
+import io.nereid.spi.config.SequenceBatching.Oldest;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class SequenceSlots {
     private final SequenceBatcherCore batcher;
     private final ModelConfig config;
-    private final Sequence settings;
+    private final SequenceBatching settings;
     private final BatchRunner runner;
     private final DeviceExecutor pool;
     private final SchedulerOptions options;
@@ -37,13 +37,13 @@ final class SequenceSlots {
     private final PriorityQueue<SequenceSlot> free = new PriorityQueue<>();
     private final Set<Integer> opening = new HashSet<>();
     private final LinkedHashSet<ActiveSequence> backlog = new LinkedHashSet<>();
-    private int wanted;
+    private int desired;
     private long pastBatches;
 
     SequenceSlots(
             SequenceBatcherCore batcher,
             ModelConfig config,
-            Sequence settings,
+            SequenceBatching settings,
             BatchRunner runner,
             DeviceExecutor pool,
             SchedulerOptions options) {
@@ -149,7 +149,7 @@ final class SequenceSlots {
 
     /** Changes the number of instances; a removed one that is not retired yet is used again. */
     void resize(int count, DeferredActions out, long now) {
-        wanted = count;
+        desired = count;
         for (int i = 0; i < count; i++) {
             SequenceBatch batch = byInstance.get(i);
             if (batch == null) {
@@ -194,7 +194,7 @@ final class SequenceSlots {
     void opened(SequenceBatch batch, DeferredActions out, long now) {
         opening.remove(batch.instance);
         byInstance.put(batch.instance, batch);
-        if (batch.instance >= wanted) {
+        if (batch.instance >= desired) {
             batch.removed = true;
             settled(batch, out);
             return;
@@ -206,7 +206,7 @@ final class SequenceSlots {
 
     void notOpened(int instance) {
         opening.remove(instance);
-        wanted = Math.min(wanted, instance);
+        desired = Math.min(desired, instance);
     }
 
     /** Called when nothing runs on an instance: retires it if it was removed and its last sequence has ended. */
@@ -224,7 +224,7 @@ final class SequenceSlots {
     void retired(SequenceBatch batch, DeferredActions out, long now) {
         pastBatches += batch.batches();
         byInstance.remove(batch.instance);
-        if (batch.instance < wanted) {
+        if (batch.instance < desired) {
             add(batch.instance, out);
         }
     }
@@ -272,8 +272,8 @@ final class SequenceSlots {
                 .toArray(CompletableFuture<?>[]::new));
     }
 
-    int wanted() {
-        return wanted;
+    int desired() {
+        return desired;
     }
 
     int queued() {

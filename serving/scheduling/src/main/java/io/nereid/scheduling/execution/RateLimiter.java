@@ -3,8 +3,8 @@
 package io.nereid.scheduling.execution;
 
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.InstanceGroup;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
@@ -64,7 +64,7 @@ public final class RateLimiter {
     private void countDemands() {
         resources.forgetDemands();
         for (Member member : members) {
-            for (Ticket t : member.tickets.subList(0, member.wanted)) {
+            for (Ticket t : member.tickets.subList(0, member.desired)) {
                 resources.demand(t.needs);
             }
         }
@@ -198,7 +198,7 @@ public final class RateLimiter {
         private final ModelConfig config;
         private final Runnable onGrant;
         private final List<Ticket> tickets = new ArrayList<>();
-        private int wanted;
+        private int desired;
 
         private Member(ModelConfig config, Runnable onGrant) {
             this.config = config;
@@ -212,7 +212,7 @@ public final class RateLimiter {
         public int acquire(BitSet busy, int below) {
             synchronized (RateLimiter.this) {
                 List<Ticket> idle = new ArrayList<>();
-                for (int i = busy.nextClearBit(0); i < Math.min(below, wanted); i = busy.nextClearBit(i + 1)) {
+                for (int i = busy.nextClearBit(0); i < Math.min(below, desired); i = busy.nextClearBit(i + 1)) {
                     Ticket t = tickets.get(i);
                     switch (t.state) {
                         case GRANTED -> {
@@ -265,7 +265,7 @@ public final class RateLimiter {
             synchronized (RateLimiter.this) {
                 Ticket t = tickets.get(instance);
                 free(t);
-                if ((again || t.again) && instance < wanted) {
+                if ((again || t.again) && instance < desired) {
                     stage(t);
                 }
                 t.again = false;
@@ -305,7 +305,7 @@ public final class RateLimiter {
                 }
                 resources.check(more.stream().map(t -> t.needs).toList());
                 tickets.addAll(more);
-                wanted = count;
+                desired = count;
                 if (!members.contains(this)) {
                     members.add(this);
                 }
@@ -327,7 +327,7 @@ public final class RateLimiter {
         public void leave() {
             synchronized (RateLimiter.this) {
                 drop(0);
-                wanted = 0;
+                desired = 0;
                 members.remove(this);
                 countDemands();
             }

@@ -4,7 +4,7 @@ package io.nereid.scheduling.execution;
 
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.execution.RateLimiter.Total;
-import io.nereid.spi.ModelConfig.InstanceGroup.Resource;
+import io.nereid.spi.config.InstanceGroup.Resource;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;

@@ -6,8 +6,9 @@ import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -60,7 +61,7 @@ public final class BatchBuilder {
             long delayNanos,
             @Nullable BatchRunner joins,
             @Nullable BatchStrategy strategy,
-            ModelConfig.Fit fit) {
+            BatchSizePolicy fit) {
         this.maxRows = maxRows;
         this.largestPreferred = preferred.isEmpty() ? maxRows : preferred.length() - 1;
         this.preferred = preferred;
@@ -75,14 +76,14 @@ public final class BatchBuilder {
 
     /** Creates a builder that runs every job alone and without delay. */
     public static BatchBuilder single() {
-        return new BatchBuilder(1, new BitSet(), 0, null, null, ModelConfig.Fit.NONE);
+        return new BatchBuilder(1, new BitSet(), 0, null, null, BatchSizePolicy.NONE);
     }
 
     /**
      * Creates a builder with the settings of a batcher; every job runs alone when the model does not support batches.
      */
     public static BatchBuilder of(
-            ModelConfig config, Batching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
+            ModelConfig config, DynamicBatching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
         int maxBatchSize = config.maxBatchSize();
         if (maxBatchSize <= 1) {
             return new BatchBuilder(1, new BitSet(), 0, null, null, config.fit());

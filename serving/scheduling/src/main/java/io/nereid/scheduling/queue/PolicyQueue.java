@@ -3,8 +3,8 @@
 package io.nereid.scheduling.queue;
 
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.Queue.TimeoutAction;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.QueuePolicy.TimeoutAction;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -30,7 +30,7 @@ final class PolicyQueue {
     @Nullable
     PolicyQueue next;
 
-    PolicyQueue(long priority, Queue policy) {
+    PolicyQueue(long priority, QueuePolicy policy) {
         this.priority = priority;
         this.maxSize = policy.maxSize();
         this.defaultTimeout = nanos(policy.defaultTimeout());
@@ -67,8 +67,8 @@ final class PolicyQueue {
     }
 
     /**
-     * Returns the time until which a job that arrives now may wait; {@link QueuedJob#NEVER} for no limit. The timeout of
-     * the request overrides the default only if the policy allows that, and only to a shorter one.
+     * Returns the time until which a job that arrives now may wait; {@link QueuedJob#NEVER} for no limit. The timeout
+     * of the request overrides the default only if the policy allows that, and only to a shorter one.
      */
     long timeout(InferenceJob job, long now) {
         long timeout = defaultTimeout;

@@ -3,9 +3,9 @@
 package io.nereid.scheduling.queue;
 
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Queue;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,8 +23,8 @@ final class PriorityLevelQueue {
 
     private final long levels;
     private final long defaultLevel;
-    private final Queue defaultPolicy;
-    private final Map<Long, Queue> policies;
+    private final QueuePolicy defaultPolicy;
+    private final Map<Long, QueuePolicy> policies;
     private final PolicyQueue usual;
     private final Map<Long, PolicyQueue> others = new HashMap<>();
     private final TimeoutHeap expiries = new TimeoutHeap();
@@ -33,7 +33,7 @@ final class PriorityLevelQueue {
     private long rows;
 
     PriorityLevelQueue(ModelConfig config) {
-        Batching batching = config.batching() == null ? Batching.EAGER : config.batching();
+        DynamicBatching batching = config.batching() == null ? DynamicBatching.EAGER : config.batching();
         this.levels = batching.priorityLevels();
         this.defaultLevel = levels == 0 ? 0 : batching.defaultPriority();
         this.defaultPolicy = config.queue();

@@ -15,7 +15,7 @@ import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.execution.RateLimiter.Member;
 import io.nereid.scheduling.execution.RunTimeEstimator;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -30,28 +30,28 @@ import org.slf4j.LoggerFactory;
  *
  * <p><b>Permits.</b> A permit is the right to run one batch. There are at most as many permits as instances.
  * {@code claimed} counts the permits in use; {@code running} of them have a run in progress. The other permits are
- * <em>enlisted</em>: each stands for one entry of this queue in the line of the {@link DeviceExecutor}. When a pool thread
- * reaches that entry, it closes a batch and runs it.
+ * <em>enlisted</em>: each stands for one entry of this queue in the line of the {@link DeviceExecutor}. When a pool
+ * thread reaches that entry, it closes a batch and runs it.
  *
  * <p><b>When a permit is claimed.</b> {@link #claim} adds a permit if a batch is ready that the enlisted permits will
  * not take. It is evaluated under the lock after every change that can make a batch ready: after a job is queued, after
- * a batch is closed, after a run, when the timer fires, after a change of the number of instances, and at {@link
- * #close}. Therefore no ready batch waits while an instance is free. The batch itself is closed late, by the pool
- * thread, so that jobs that arrive in the meantime still join it.
+ * a batch is closed, after a run, when the timer fires, after a change of the number of instances, and at
+ * {@link #close}. Therefore no ready batch waits while an instance is free. The batch itself is closed late, by the
+ * pool thread, so that jobs that arrive in the meantime still join it.
  *
  * <p><b>Rate limiter.</b> The permit alone is not sufficient: the limiter must grant an instance too. When it does not,
- * the permit is given back and the queue is {@code blocked}: it claims no permit until the limiter calls {@link
- * #granted}.
+ * the permit is given back and the queue is {@code blocked}: it claims no permit until the limiter calls
+ * {@link #granted}.
  *
- * <p><b>Timer.</b> One {@link QueueTimer} covers the earliest of two events: the next job times out, or the queue delay of
- * the batch at the head ends.
+ * <p><b>Timer.</b> One {@link QueueTimer} covers the earliest of two events: the next job times out, or the queue delay
+ * of the batch at the head ends.
  *
  * <p>Thread-safe. All mutable state is guarded by one short lock. The lock is never held while a job runs or ends,
  * while the pool or the limiter's callbacks are called, or while tensors are copied. Methods therefore collect what is
  * to be done in local variables and do it after the lock is released.
  */
 @SuppressWarnings("NonAtomicVolatileUpdate") // volatile for readers; written under the lock only
-public final class RequestQueue implements DeviceExecutor.Ready {
+public final class RequestQueue implements DeviceExecutor.ReadyQueue {
     private static final Logger LOG = LoggerFactory.getLogger(RequestQueue.class);
     private static final long NEVER = QueuedJob.NEVER;
 
@@ -73,7 +73,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
 
     private final Object lock = new Object();
     private final PriorityLevelQueue levels;
-    private final BatchBuilder forming;
+    private final BatchBuilder builder;
     private final InstanceAllocator instances;
     private final RunTimeEstimator runTimes = new RunTimeEstimator();
     private final QueueTimer timer;
@@ -91,7 +91,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
 
     public RequestQueue(
             ModelConfig config,
-            BatchBuilder forming,
+            BatchBuilder builder,
             boolean ordered,
             BatchRunner runner,
             DeviceExecutor pool,
@@ -102,11 +102,11 @@ public final class RequestQueue implements DeviceExecutor.Ready {
         this.maxRows = config.fit().maxRequestRows();
         this.cutAbove = maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.inline = options.inline();
-        this.mayInline = inline != Inline.NEVER && limiter == null && forming.trivialAlone();
+        this.mayInline = inline != Inline.NEVER && limiter == null && builder.trivialAlone();
         this.tiny = inline == Inline.ALWAYS;
         this.completions = ordered ? new OrderedJob.CompletionQueue() : null;
         this.levels = new PriorityLevelQueue(config);
-        this.forming = forming;
+        this.builder = builder;
         this.runner = runner;
         this.pool = pool;
         this.clock = pool.clock();
@@ -185,13 +185,13 @@ public final class RequestQueue implements DeviceExecutor.Ready {
                 error = QueueErrors.full(job, model, level.size());
             } else if (queued >= maxQueued && !level.limited()) {
                 error = QueueErrors.full(job, model, queued);
-            } else if (!forming.admits(levels, entry)) {
-                error = QueueErrors.enqueued(job, forming.batches(), forming.maxBatches());
+            } else if (!builder.admits(levels, entry)) {
+                error = QueueErrors.enqueued(job, builder.batches(), builder.maxBatches());
             } else {
                 enter(decorated);
                 levels.append(level, entry, now);
                 queued = levels.size();
-                forming.arrived(levels, entry);
+                builder.arrived(levels, entry);
                 held = queued >= held ? 0 : held;
                 enlist = claim(now);
                 armTimer(now);
@@ -219,7 +219,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
      */
     private int takeInline(InferenceJob decorated) {
         synchronized (lock) {
-            if (closed || queued > 0 || held > 0 || claimed >= instances.wanted()) {
+            if (closed || queued > 0 || held > 0 || claimed >= instances.desired()) {
                 return -1;
             }
             int slot = take();
@@ -232,7 +232,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
     }
 
     private int take() {
-        int slot = running < instances.wanted() ? instances.take() : -1;
+        int slot = running < instances.desired() ? instances.take() : -1;
         if (slot >= 0) {
             running = running + 1;
             batches = batches + 1;
@@ -261,8 +261,8 @@ public final class RequestQueue implements DeviceExecutor.Ready {
             boolean ready = ready(now);
             slot = ready ? take() : -1;
             if (slot >= 0) {
-                int count = forming.cut(levels);
-                cut = forming.why(now);
+                int count = builder.cut(levels);
+                cut = builder.why(now);
                 jobs = take(count);
                 // More may be ready than this batch takes: have another thread come for it.
                 enlist = claim(now);
@@ -302,22 +302,22 @@ public final class RequestQueue implements DeviceExecutor.Ready {
 
     /** Returns whether the batch at the head may be closed now. After {@link #close} queue delays do not apply. */
     private boolean ready(long now) {
-        return !levels.isEmpty() && held == 0 && (closed || forming.ready(levels, now));
+        return !levels.isEmpty() && held == 0 && (closed || builder.ready(levels, now));
     }
 
     /** Removes the jobs of a closed batch; the last one may be a split job of which only some rows are taken. */
     private List<InferenceJob> take(int count) {
         List<InferenceJob> jobs;
         if (count == 1) {
-            jobs = List.of(takeHead(forming.part()));
+            jobs = List.of(takeHead(builder.part()));
         } else {
             jobs = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
-                jobs.add(takeHead(i == count - 1 ? forming.part() : 0));
+                jobs.add(takeHead(i == count - 1 ? builder.part() : 0));
             }
         }
         queued = levels.size();
-        forming.reset();
+        builder.reset();
         return jobs;
     }
 
@@ -409,11 +409,11 @@ public final class RequestQueue implements DeviceExecutor.Ready {
      * enlisted permits can take.
      */
     private boolean claim(long now) {
-        if (claimed >= instances.wanted() || blocked || held > 0 || levels.isEmpty()) {
+        if (claimed >= instances.desired() || blocked || held > 0 || levels.isEmpty()) {
             return false;
         }
         int coming = claimed - running;
-        boolean worth = coming == 0 ? closed || forming.ready(levels, now) : forming.exceeds(levels, coming);
+        boolean worth = coming == 0 ? closed || builder.ready(levels, now) : builder.exceeds(levels, coming);
         if (worth) {
             claimed++;
         }
@@ -437,7 +437,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
                 rest.add(e);
             }
             queued = 0;
-            forming.reset();
+            builder.reset();
             empty = endsNow();
         }
         for (QueuedJob e : rest) {
@@ -466,7 +466,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
             }
             levels.remove(entry, QueuedJob.State.CANCELLED);
             queued = levels.size();
-            forming.reset();
+            builder.reset();
             empty = endsNow();
         }
         entry.fail(QueueErrors.cancelled(entry.job));
@@ -484,7 +484,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
             }
             levels.remove(entry, QueuedJob.State.TAKEN);
             queued = levels.size();
-            forming.reset();
+            builder.reset();
             empty = endsNow();
         }
         if (empty) {
@@ -523,7 +523,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
         List<QueuedJob> late = new ArrayList<>();
         levels.expire(now, late);
         queued = levels.size();
-        forming.reset();
+        builder.reset();
         return late;
     }
 
@@ -543,13 +543,13 @@ public final class RequestQueue implements DeviceExecutor.Ready {
             return;
         }
         long at = levels.nextExpiry();
-        if (forming.delays()
+        if (builder.delays()
                 && !blocked
                 && held == 0
                 && !closed
-                && claimed < instances.wanted()
+                && claimed < instances.desired()
                 && claimed == running) {
-            long due = forming.due(levels);
+            long due = builder.due(levels);
             // A batch that is already due waits for an instance; the end of a run will take it.
             at = due - now > 0 ? QueuedJob.earlier(at, due) : at;
         }
@@ -558,7 +558,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
 
     public int instances() {
         synchronized (lock) {
-            return instances.wanted();
+            return instances.desired();
         }
     }
 
@@ -629,7 +629,7 @@ public final class RequestQueue implements DeviceExecutor.Ready {
             return false;
         }
         finished = true;
-        forming.reset();
+        builder.reset();
         return true;
     }
 

@@ -17,9 +17,9 @@ import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.scheduling.execution.RunTimeEstimator;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Queue;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,18 +36,18 @@ public class SchedulerTest {
     static ModelConfig config(int maxBatch, int instances, int maxQueue) {
         return ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
-                .queue(new Queue(maxQueue, Duration.ZERO, true))
+                .queue(new QueuePolicy(maxQueue, Duration.ZERO, true))
                 .instances(instances)
                 .build();
     }
 
-    public static ModelConfig config(int maxBatch, int instances, Batching batching) {
+    public static ModelConfig config(int maxBatch, int instances, DynamicBatching batching) {
         ModelConfig c = config(maxBatch, instances, 0);
         return c.completed("", "", maxBatch, List.of(), List.of(), batching, instances);
     }
 
     private DynamicBatcher batcher(int maxBatch, long delay, Integer... preferred) {
-        Batching batching = new Batching(List.of(preferred), Duration.ofNanos(delay), false);
+        DynamicBatching batching = new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), false);
         return new DynamicBatcher(config(maxBatch, 1, batching), puppet, pool, QUEUED);
     }
 
@@ -170,7 +170,7 @@ public class SchedulerTest {
 
     @Test
     void callsASecondThreadForWhatACutLeaves() {
-        DynamicBatcher batcher = new DynamicBatcher(config(8, 2, Batching.EAGER), puppet, pool, QUEUED);
+        DynamicBatcher batcher = new DynamicBatcher(config(8, 2, DynamicBatching.EAGER), puppet, pool, QUEUED);
         puppet.during = () -> {
             assertThat(pool.runNext()).isTrue();
             assertThat(puppet.ran).hasSize(2);
@@ -358,7 +358,7 @@ public class SchedulerTest {
 
     @Test
     void letsResponsesLeaveInTheOrderOfTheRequests() {
-        Batching batching = new Batching(List.of(), Duration.ZERO, true);
+        DynamicBatching batching = new DynamicBatching(List.of(), Duration.ZERO, true);
         DynamicBatcher batcher = new DynamicBatcher(config(1, 2, batching), puppet, pool, QUEUED);
         List<Integer> left = new ArrayList<>();
         FakeJob[] jobs = jobs(1, 3);
@@ -379,7 +379,7 @@ public class SchedulerTest {
 
     @Test
     void doesNotHoldOrderedResponsesBackForAJobThatWasDropped() {
-        Batching batching = new Batching(List.of(), Duration.ZERO, true);
+        DynamicBatching batching = new DynamicBatching(List.of(), Duration.ZERO, true);
         DynamicBatcher batcher = new DynamicBatcher(config(1, 2, batching), puppet, pool, QUEUED);
         List<FakeJob> jobs = submit(batcher, jobs(1, 3));
         jobs.get(0).cancel();

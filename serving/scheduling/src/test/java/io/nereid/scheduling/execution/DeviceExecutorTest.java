@@ -15,7 +15,7 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

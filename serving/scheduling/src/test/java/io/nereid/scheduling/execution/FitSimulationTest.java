@@ -17,8 +17,8 @@ import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.batcher.SchedulerTest;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Fit;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
@@ -55,8 +55,8 @@ class FitSimulationTest {
         int maxEnqueued = random.nextBoolean() ? 0 : 1 + random.nextInt(8);
         boolean ordered = random.nextBoolean();
         List<Integer> preferred = random.nextInt(3) > 0 ? List.of() : List.of(1 + random.nextInt(maxBatch));
-        Batching batching = new Batching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered)
-                .withFit(new Fit(List.of(), false, maxRequest, maxEnqueued));
+        DynamicBatching batching = new DynamicBatching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered)
+                .withFit(new BatchSizePolicy(List.of(), false, maxRequest, maxEnqueued));
         Doubling runner = new Doubling(maxBatch);
         Inline inline = Inline.values()[random.nextInt(3)];
         Scheduler batcher = Scheduler.of(
@@ -152,9 +152,9 @@ class FitSimulationTest {
         Random random = new Random(seed);
         int maxBatch = 1 + random.nextInt(8);
         int maxRequest = maxBatch * 4;
-        Batching batching = new Batching(
+        DynamicBatching batching = new DynamicBatching(
                         List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), seed % 3 == 0)
-                .withFit(new Fit(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
+                .withFit(new BatchSizePolicy(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
         Doubling runner = new Doubling(maxBatch);
         Scheduler batcher = Scheduler.of(
                 SchedulerTest.config(maxBatch, 3, batching), runner, pool, new SchedulerOptions(500, Inline.NEVER));

@@ -16,11 +16,11 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Fit;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.Queue.TimeoutAction;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.QueuePolicy.TimeoutAction;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -49,21 +49,22 @@ class FitTest {
         assertThat(ledger.open()).as("inputs that were not freed").isZero();
     }
 
-    private Scheduler batcher(int maxBatch, long delay, boolean ordered, Fit fit, Inline inline, Integer... preferred) {
+    private Scheduler batcher(
+            int maxBatch, long delay, boolean ordered, BatchSizePolicy fit, Inline inline, Integer... preferred) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
-                .batching(new Batching(List.of(preferred), Duration.ofNanos(delay), ordered).withFit(fit))
+                .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), ordered).withFit(fit))
                 .instances(1)
                 .build();
         return Scheduler.of(config, runner, pool, new SchedulerOptions(1_000, inline));
     }
 
     private Scheduler splitting(int maxBatch, int maxRequest) {
-        return batcher(maxBatch, 0, false, new Fit(List.of(), false, maxRequest, 0), Inline.NEVER);
+        return batcher(maxBatch, 0, false, new BatchSizePolicy(List.of(), false, maxRequest, 0), Inline.NEVER);
     }
 
     private Scheduler bounded(int maxBatch, int maxEnqueued) {
-        return batcher(maxBatch, 0, false, new Fit(List.of(), false, 0, maxEnqueued), Inline.NEVER);
+        return batcher(maxBatch, 0, false, new BatchSizePolicy(List.of(), false, 0, maxEnqueued), Inline.NEVER);
     }
 
     private FakeJob job(int number, int rows, int columns) {
@@ -180,7 +181,7 @@ class FitTest {
 
     @Test
     void piecesAreAsLargeAsTheLargestPreferredSize() {
-        Scheduler s = batcher(8, 100, false, new Fit(List.of(), false, 100, 0), Inline.NEVER, 2, 4);
+        Scheduler s = batcher(8, 100, false, new BatchSizePolicy(List.of(), false, 100, 0), Inline.NEVER, 2, 4);
         FakeJob a = job(1, 3, 1);
         FakeJob big = job(2, 10, 1);
         s.submit(a);
@@ -254,7 +255,7 @@ class FitTest {
     void piecesRunOnSeveralInstancesAtOnce() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(2)
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(3)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -311,7 +312,7 @@ class FitTest {
         };
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(2)
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, broken, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -369,7 +370,7 @@ class FitTest {
         };
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, listening, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -388,7 +389,7 @@ class FitTest {
 
     @Test
     void orderedResponsesWaitForTheWholeOfALargeRequest() {
-        Scheduler s = batcher(4, 0, true, new Fit(List.of(), false, 100, 0), Inline.NEVER);
+        Scheduler s = batcher(4, 0, true, new BatchSizePolicy(List.of(), false, 100, 0), Inline.NEVER);
         List<Integer> left = new ArrayList<>();
         FakeJob big = job(1, 6, 1);
         FakeJob small = job(2, 2, 1);
@@ -407,7 +408,7 @@ class FitTest {
 
     @Test
     void aTinyModelAlsoRunsLargeRequestsInPieces() {
-        Scheduler s = batcher(4, 0, false, new Fit(List.of(), false, 100, 0), Inline.ALWAYS);
+        Scheduler s = batcher(4, 0, false, new BatchSizePolicy(List.of(), false, 100, 0), Inline.ALWAYS);
         FakeJob big = job(1, 6, 1);
         s.submit(big);
         runAll();
@@ -430,8 +431,8 @@ class FitTest {
     void aMoreUrgentRequestGoesBetweenThePiecesOfALargeOne() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(new Batching(List.of(), Duration.ZERO, false, 2, 2, Map.of())
-                        .withFit(new Fit(List.of(), false, 100, 0)))
+                .batching(new DynamicBatching(List.of(), Duration.ZERO, false, 2, 2, Map.of())
+                        .withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -449,8 +450,8 @@ class FitTest {
     void aLargeRequestThatWaitedTooLongGoesBehindOthersWithItsRest() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .queue(new Queue(0, Duration.ofNanos(100), true, TimeoutAction.DELAY))
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .queue(new QueuePolicy(0, Duration.ofNanos(100), true, TimeoutAction.DELAY))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -471,8 +472,8 @@ class FitTest {
     void aLargeRequestThatMayNotWaitLongerIsRejectedOnceWithItsRest() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .queue(new Queue(0, Duration.ofNanos(100), true))
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .queue(new QueuePolicy(0, Duration.ofNanos(100), true))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -487,7 +488,7 @@ class FitTest {
 
     @Test
     void theRestOfALargeRequestWaitsNoLongerThanTheRequestItself() {
-        Scheduler s = batcher(4, 100, false, new Fit(List.of(), false, 100, 0), Inline.NEVER);
+        Scheduler s = batcher(4, 100, false, new BatchSizePolicy(List.of(), false, 100, 0), Inline.NEVER);
         FakeJob big = job(1, 5, 1);
         s.submit(big);
         runner.during = () -> time.spend(60);
@@ -508,7 +509,7 @@ class FitTest {
         RateLimiter limiter = new RateLimiter(List.of());
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
@@ -599,7 +600,7 @@ class FitTest {
 
     @Test
     void aLargeRequestCountsAllBatchesItFills() {
-        Scheduler s = batcher(4, 0, false, new Fit(List.of(), false, 100, 3), Inline.NEVER);
+        Scheduler s = batcher(4, 0, false, new BatchSizePolicy(List.of(), false, 100, 3), Inline.NEVER);
         FakeJob a = job(1, 2, 1);
         s.submit(a);
         assertThat(rejected(s, job(2, 11, 1)).getMessage()).contains("currently 1 batches enqueued");
@@ -616,7 +617,7 @@ class FitTest {
     void theServersLimitOfWaitingRequestsStillHolds() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 0, 1_000_000)))
+                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 0, 1_000_000)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(2, Inline.NEVER));
@@ -628,13 +629,14 @@ class FitTest {
 
     @Test
     void sequencesAndManyResponsesAreNotCut() {
-        Fit fit = new Fit(List.of(4), true, 100, 3);
+        BatchSizePolicy fit = new BatchSizePolicy(List.of(4), true, 100, 3);
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(Batching.EAGER.withFit(fit))
+                .batching(DynamicBatching.EAGER.withFit(fit))
                 .build();
         assertThat(config.fit()).isSameAs(fit);
-        assertThat(config.toBuilder().decoupled(true).build().fit()).isEqualTo(new Fit(List.of(4), true, 0, 3));
-        assertThat(config.toBuilder().batching(null).build().fit()).isSameAs(Fit.NONE);
+        assertThat(config.toBuilder().decoupled(true).build().fit())
+                .isEqualTo(new BatchSizePolicy(List.of(4), true, 0, 3));
+        assertThat(config.toBuilder().batching(null).build().fit()).isSameAs(BatchSizePolicy.NONE);
     }
 }

@@ -14,13 +14,13 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.InstanceGroup.Kind;
-import io.nereid.spi.ModelConfig.InstanceGroup.Resource;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.Queue.TimeoutAction;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.InstanceGroup.Kind;
+import io.nereid.spi.config.InstanceGroup.Resource;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.QueuePolicy.TimeoutAction;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -91,8 +91,8 @@ class LimiterStormTest {
             TimeoutAction action = need == 1 ? TimeoutAction.DELAY : TimeoutAction.REJECT;
             ModelConfig config = ModelConfig.builder("m" + need)
                     .maxBatchSize(need)
-                    .queue(new Queue(0, Duration.ofNanos(500_000), true, action))
-                    .batching(new Batching(List.of(), Duration.ofNanos(20_000), need == 2, 0, 0, Map.of()))
+                    .queue(new QueuePolicy(0, Duration.ofNanos(500_000), true, action))
+                    .batching(new DynamicBatching(List.of(), Duration.ofNanos(20_000), need == 2, 0, 0, Map.of()))
                     .instanceGroups(List.of(group))
                     .build();
             scheduler =

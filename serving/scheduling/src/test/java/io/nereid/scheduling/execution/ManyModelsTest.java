@@ -14,13 +14,13 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.InstanceGroup.Kind;
-import io.nereid.spi.ModelConfig.InstanceGroup.Resource;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.Queue.TimeoutAction;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.InstanceGroup.Kind;
+import io.nereid.spi.config.InstanceGroup.Resource;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.QueuePolicy.TimeoutAction;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -102,8 +102,8 @@ class ManyModelsTest {
     /** A model: its queue, its runner and the expected state of both. Confined to one thread. */
     private final class Model implements BatchRunner {
         final String name;
-        final Batching batching;
-        final Queue queue;
+        final DynamicBatching batching;
+        final QueuePolicy queue;
         final Scheduler scheduler;
         final List<FakeJob> taken = new ArrayList<>();
         final List<Integer> left = new ArrayList<>();
@@ -125,9 +125,9 @@ class ManyModelsTest {
             boolean ordered = random.nextInt(3) == 0;
             int levels = ordered ? 0 : random.nextInt(4);
             List<Integer> preferred = random.nextBoolean() ? List.of() : List.of(1 + random.nextInt(maxBatch));
-            Map<Long, Queue> others = levels > 1 ? Map.of(1L, policy(false)) : Map.of();
+            Map<Long, QueuePolicy> others = levels > 1 ? Map.of(1L, policy(false)) : Map.of();
             this.queue = policy(ordered);
-            this.batching = new Batching(
+            this.batching = new DynamicBatching(
                     preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered, levels, levels, others);
             InstanceGroup group = new InstanceGroup(
                     name,
@@ -148,9 +148,9 @@ class ManyModelsTest {
             scheduler = Scheduler.of(config, this, pool, new SchedulerOptions(30, inline).withLimiter(limiter));
         }
 
-        private Queue policy(boolean ordered) {
+        private QueuePolicy policy(boolean ordered) {
             TimeoutAction action = ordered || random.nextBoolean() ? TimeoutAction.REJECT : TimeoutAction.DELAY;
-            return new Queue(
+            return new QueuePolicy(
                     random.nextInt(3) * 10, Duration.ofNanos(random.nextInt(3) * 1_500L), random.nextBoolean(), action);
         }
 
@@ -159,12 +159,12 @@ class ManyModelsTest {
             return priority == 0 || priority > batching.priorityLevels() ? batching.priorityLevels() : priority;
         }
 
-        private Queue policyOf(InferenceJob job) {
+        private QueuePolicy policyOf(InferenceJob job) {
             return batching.levelQueues().getOrDefault(level(job), queue);
         }
 
         private long timeout(InferenceJob job) {
-            Queue policy = policyOf(job);
+            QueuePolicy policy = policyOf(job);
             long standard = policy.defaultTimeout().toNanos();
             long requested = job.request().options().timeoutNanos();
             boolean overrides = requested > 0 && (standard == 0 || requested < standard);
@@ -215,7 +215,7 @@ class ManyModelsTest {
             Map<Long, Integer> sizes = new HashMap<>();
             waiting.keySet().forEach(j -> sizes.merge(level(j), 1, Integer::sum));
             sizes.forEach((level, size) -> {
-                Queue policy = batching.levelQueues().getOrDefault(level, queue);
+                QueuePolicy policy = batching.levelQueues().getOrDefault(level, queue);
                 if (size > (policy.maxSize() > 0 ? policy.maxSize() : 30)) {
                     wrong.add("level " + level + " holds " + size);
                 }

@@ -13,23 +13,23 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.DirectScheduler;
 import io.nereid.scheduling.batcher.Scheduler;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Batching;
-import io.nereid.spi.ModelConfig.Queue;
-import io.nereid.spi.ModelConfig.Queue.TimeoutAction;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
+import io.nereid.spi.config.QueuePolicy.TimeoutAction;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class PolicyTest {
-    private static final Queue PLAIN = new Queue(0, Duration.ZERO, false);
+    private static final QueuePolicy PLAIN = new QueuePolicy(0, Duration.ZERO, false);
 
     private final ManualTime time = new ManualTime();
     private final DeviceExecutor pool = new DeviceExecutor("test", 0, time, time);
     private final Puppet puppet = new Puppet();
 
-    private Scheduler batcher(int maxBatch, Queue queue, Batching batching) {
+    private Scheduler batcher(int maxBatch, QueuePolicy queue, DynamicBatching batching) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
                 .queue(queue)
@@ -39,16 +39,18 @@ class PolicyTest {
         return Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER));
     }
 
-    private Scheduler levels(int maxBatch, long delay, int levels, int usual, Queue queue, Map<Long, Queue> others) {
-        return batcher(maxBatch, queue, new Batching(List.of(), Duration.ofNanos(delay), false, levels, usual, others));
+    private Scheduler levels(
+            int maxBatch, long delay, int levels, int usual, QueuePolicy queue, Map<Long, QueuePolicy> others) {
+        return batcher(
+                maxBatch, queue, new DynamicBatching(List.of(), Duration.ofNanos(delay), false, levels, usual, others));
     }
 
-    private Scheduler policy(Queue queue) {
-        return batcher(1, queue, Batching.EAGER);
+    private Scheduler policy(QueuePolicy queue) {
+        return batcher(1, queue, DynamicBatching.EAGER);
     }
 
-    private static Queue timeout(long nanos, boolean override, TimeoutAction action) {
-        return new Queue(0, Duration.ofNanos(nanos), override, action);
+    private static QueuePolicy timeout(long nanos, boolean override, TimeoutAction action) {
+        return new QueuePolicy(0, Duration.ofNanos(nanos), override, action);
     }
 
     private void runAll() {
@@ -149,8 +151,13 @@ class PolicyTest {
 
     @Test
     void givesEachLevelItsOwnLimit() {
-        Scheduler s =
-                levels(1, 0, 2, 2, new Queue(1, Duration.ZERO, false), Map.of(1L, new Queue(2, Duration.ZERO, false)));
+        Scheduler s = levels(
+                1,
+                0,
+                2,
+                2,
+                new QueuePolicy(1, Duration.ZERO, false),
+                Map.of(1L, new QueuePolicy(2, Duration.ZERO, false)));
         s.submit(FakeJob.of(1));
         assertThatThrownBy(() -> s.submit(FakeJob.of(2))).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
@@ -166,7 +173,7 @@ class PolicyTest {
 
     @Test
     void countsDelayedJobsIntoTheLimit() {
-        Scheduler s = policy(new Queue(1, Duration.ofNanos(10), false, TimeoutAction.DELAY));
+        Scheduler s = policy(new QueuePolicy(1, Duration.ofNanos(10), false, TimeoutAction.DELAY));
         s.submit(FakeJob.of(1));
         time.advance(20);
         assertThatThrownBy(() -> s.submit(FakeJob.of(2))).hasMessageContaining("Exceeds maximum queue size");
@@ -220,7 +227,7 @@ class PolicyTest {
 
     @Test
     void batchesTimelyJobsWithDelayedOnesBehindThem() {
-        Scheduler s = batcher(4, timeout(10, false, TimeoutAction.DELAY), Batching.EAGER);
+        Scheduler s = batcher(4, timeout(10, false, TimeoutAction.DELAY), DynamicBatching.EAGER);
         s.submit(FakeJob.of(1));
         time.advance(10);
         s.submit(FakeJob.of(2));
@@ -292,7 +299,7 @@ class PolicyTest {
 
     @Test
     void waitsForeverWhenTheTimeoutIsBeyondAllReckoning() {
-        Scheduler s = policy(new Queue(0, Duration.ofSeconds(Long.MAX_VALUE), true, TimeoutAction.REJECT));
+        Scheduler s = policy(new QueuePolicy(0, Duration.ofSeconds(Long.MAX_VALUE), true, TimeoutAction.REJECT));
         s.submit(FakeJob.of(1).timeout(Long.MAX_VALUE));
         time.advance(1_000_000_000_000L);
         runAll();
@@ -313,7 +320,7 @@ class PolicyTest {
     @Test
     void honoursPolicyAndLimitsWithoutABatcherToo() {
         ModelConfig config = ModelConfig.builder("m")
-                .queue(new Queue(2, Duration.ofNanos(100), true))
+                .queue(new QueuePolicy(2, Duration.ofNanos(100), true))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -344,7 +351,7 @@ class PolicyTest {
     void startsOnlyAfterAsManyHaveWaitedAsATestAsksFor() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(Batching.EAGER)
+                .batching(DynamicBatching.EAGER)
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.ALWAYS).delayed(3, 0));

@@ -11,10 +11,10 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.RateLimiter.Total;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.InstanceGroup.Kind;
-import io.nereid.spi.ModelConfig.InstanceGroup.Resource;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.InstanceGroup.Kind;
+import io.nereid.spi.config.InstanceGroup.Resource;
+import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -20,15 +20,16 @@ import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Sequence;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Control.Kind;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.Sequence.Direct;
-import io.nereid.spi.ModelConfig.Sequence.Oldest;
-import io.nereid.spi.ModelConfig.Sequence.Strategy;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceBatching.Direct;
+import io.nereid.spi.config.SequenceBatching.Oldest;
+import io.nereid.spi.config.SequenceBatching.Strategy;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceControl.Kind;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -52,20 +53,21 @@ import org.junit.jupiter.api.Test;
 /** Random operations on sequences from printed seeds, with checks of invariants. */
 class SequenceSimulationTest {
     private static ModelConfig config(Random random, Strategy strategy, int maxBatch, int instances, long idle) {
-        List<Control> controls = List.of(
-                new Control("START", Kind.START, DataType.INT32, 0, 1),
-                new Control("END", Kind.END, DataType.BOOL, 0, 1),
-                new Control("READY", Kind.READY, DataType.FP32, 0, 1),
-                new Control("ID", Kind.CORRID, DataType.UINT64, 0, 0));
+        List<SequenceControl> controls = List.of(
+                new SequenceControl("START", Kind.START, DataType.INT32, 0, 1),
+                new SequenceControl("END", Kind.END, DataType.BOOL, 0, 1),
+                new SequenceControl("READY", Kind.READY, DataType.FP32, 0, 1),
+                new SequenceControl("ID", Kind.CORRID, DataType.UINT64, 0, 0));
         return ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
                 .instances(instances)
                 .outputs(List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(1))))
-                .sequence(new ModelConfig.Sequence(
+                .sequence(new SequenceBatching(
                         strategy,
                         Duration.ofNanos(idle),
                         controls,
-                        List.of(new State("SIN", "SOUT", DataType.INT32, Shape.of(1), null, random.nextBoolean())),
+                        List.of(new SequenceStateConfig(
+                                "SIN", "SOUT", DataType.INT32, Shape.of(1), null, random.nextBoolean())),
                         false))
                 .build();
     }

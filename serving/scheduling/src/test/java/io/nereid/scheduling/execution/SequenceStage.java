@@ -15,15 +15,15 @@ import io.nereid.scheduling.Turn;
 import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.Sequence.Direct;
-import io.nereid.spi.ModelConfig.Sequence.Oldest;
-import io.nereid.spi.ModelConfig.Sequence.Strategy;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceBatching.Direct;
+import io.nereid.spi.config.SequenceBatching.Oldest;
+import io.nereid.spi.config.SequenceBatching.Strategy;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.time.Duration;
@@ -42,8 +42,8 @@ public final class SequenceStage {
     public final List<Turn> turns = new ArrayList<>();
     public SchedulerOptions options = new SchedulerOptions(1_000, Inline.NEVER);
     public Strategy strategy = DIRECT;
-    public List<Control> controls = List.of();
-    public List<State> states = List.of();
+    public List<SequenceControl> controls = List.of();
+    public List<SequenceStateConfig> states = List.of();
     public List<TensorSpec> outputs = List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(-1)));
     public InitialStateFiles files = InitialStateFiles.NONE;
     public boolean iterative;
@@ -56,21 +56,21 @@ public final class SequenceStage {
         return new Oldest(candidates, List.of(preferred), Duration.ofNanos(delay), false);
     }
 
-    public static Control control(Control.Kind kind) {
-        DataType type = kind == Control.Kind.CORRID ? DataType.UINT64 : DataType.INT32;
-        return new Control(kind.name(), kind, type, 0, 1);
+    public static SequenceControl control(SequenceControl.Kind kind) {
+        DataType type = kind == SequenceControl.Kind.CORRID ? DataType.UINT64 : DataType.INT32;
+        return new SequenceControl(kind.name(), kind, type, 0, 1);
     }
 
-    public static List<Control> allControls() {
-        List<Control> all = new ArrayList<>();
-        for (Control.Kind kind : Control.Kind.values()) {
+    public static List<SequenceControl> allControls() {
+        List<SequenceControl> all = new ArrayList<>();
+        for (SequenceControl.Kind kind : SequenceControl.Kind.values()) {
             all.add(control(kind));
         }
         return all;
     }
 
-    public static State state(String name, long... dims) {
-        return new State(name + "IN", name + "OUT", DataType.INT32, Shape.of(dims), null, false);
+    public static SequenceStateConfig state(String name, long... dims) {
+        return new SequenceStateConfig(name + "IN", name + "OUT", DataType.INT32, Shape.of(dims), null, false);
     }
 
     ModelConfig config() {
@@ -79,7 +79,7 @@ public final class SequenceStage {
                 .instanceGroups(groups.isEmpty() ? List.of(InstanceGroup.cpu("m", instances)) : groups)
                 .inputs(List.of(new TensorSpec("IN", DataType.INT32, Shape.of(-1))))
                 .outputs(outputs)
-                .sequence(new Sequence(strategy, Duration.ofNanos(IDLE), controls, states, iterative))
+                .sequence(new SequenceBatching(strategy, Duration.ofNanos(IDLE), controls, states, iterative))
                 .build();
     }
 

@@ -16,7 +16,7 @@ import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.DynamicBatcher;
 import io.nereid.scheduling.batcher.SchedulerTest;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.config.DynamicBatching;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,7 +45,7 @@ class SimulationTest {
         int maxQueue = 3 + random.nextInt(30);
         boolean ordered = random.nextBoolean();
         List<Integer> preferred = random.nextBoolean() ? List.of() : List.of(1 + random.nextInt(maxBatch));
-        Batching batching = new Batching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered);
+        DynamicBatching batching = new DynamicBatching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered);
         Checker checker = new Checker(maxBatch, instances);
         Inline inline = Inline.values()[random.nextInt(3)];
         DynamicBatcher batcher = new DynamicBatcher(
@@ -127,7 +127,8 @@ class SimulationTest {
         int maxBatch = 1 + random.nextInt(8);
         int instances = 1 + random.nextInt(3);
         boolean ordered = seed % 3 == 0;
-        Batching batching = new Batching(List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), ordered);
+        DynamicBatching batching =
+                new DynamicBatching(List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), ordered);
         Checker checker = new Checker(maxBatch, instances);
         DynamicBatcher batcher = new DynamicBatcher(
                 SchedulerTest.config(maxBatch, instances, batching),

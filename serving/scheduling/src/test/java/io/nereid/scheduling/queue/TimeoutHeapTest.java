@@ -9,7 +9,7 @@ import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.ManualTime;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -11,8 +11,9 @@ import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
@@ -52,7 +53,7 @@ public class BatcherBenchmark {
     @Setup
     public void prepare() {
         ModelConfig config = ModelConfig.unspecified("m")
-                .completed("none", "none", 32, List.of(), List.of(), ModelConfig.Batching.EAGER, 1);
+                .completed("none", "none", 32, List.of(), List.of(), DynamicBatching.EAGER, 1);
         pool = new DeviceExecutor("bench", 1);
         inline = new DynamicBatcher(
                 config, new AtOnce(), pool, new SchedulerOptions(10_000, SchedulerOptions.Inline.ALWAYS));

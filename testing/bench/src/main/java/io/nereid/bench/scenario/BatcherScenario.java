@@ -14,8 +14,9 @@ import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.lang.management.ManagementFactory;
 import java.util.List;
@@ -49,7 +50,7 @@ public final class BatcherScenario implements Scenario {
     public List<BenchmarkResult> measure(BenchmarkSettings setting) throws InterruptedException {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(32)
-                .batching(ModelConfig.Batching.EAGER)
+                .batching(DynamicBatching.EAGER)
                 .instances(1)
                 .build();
         try (DeviceExecutor pool = new DeviceExecutor("bench", 1);

@@ -8,7 +8,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnximport.onnx.OnnxDelegate;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -17,8 +17,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves Caffe2's nets: {@code model.netdef} with {@code init_model.netdef}, or {@code predict_net.pb} with
- * {@code init_net.pb}. A net becomes an ONNX model, which ONNX Runtime runs. Thread-safe: keeps nothing that changes.
+ * Serves Caffe2 nets: {@code model.netdef} with {@code init_model.netdef}, or {@code predict_net.pb} with
+ * {@code init_net.pb}. A net is converted to an ONNX model when it is loaded, and ONNX Runtime runs that. Immutable,
+ * therefore thread-safe.
  */
 public final class Caffe2Backend implements Backend {
     static final String NAME = "caffe2";
@@ -30,12 +31,12 @@ public final class Caffe2Backend implements Backend {
 
     private final List<Backend> others;
 
-    /** For the service loader. */
+    /** For {@link java.util.ServiceLoader}. */
     public Caffe2Backend() {
         this(List.of());
     }
 
-    /** With backends to hand over to where the context has none. */
+    /** @param others the backends to find ONNX Runtime in when the context does not list any, for tests */
     public Caffe2Backend(List<Backend> others) {
         this.others = List.copyOf(others);
     }
@@ -55,7 +56,7 @@ public final class Caffe2Backend implements Backend {
         return List.of(NETDEF, PREDICT);
     }
 
-    /** By its name: the endings are other formats' too, and nets do not begin alike. */
+    /** Decides by the name: other formats use the same extensions, and a net does not have a fixed first field. */
     @Override
     public boolean recognises(Path file) {
         String name = file.getFileName().toString();
@@ -72,13 +73,13 @@ public final class Caffe2Backend implements Backend {
         Path file = find(source.versionDirectory(), config.modelFile());
         NetDef net = read(file);
         if (net.operators().isEmpty()) {
-            throw refused(file, "it has no operators, so it is no Caffe2 net", "put the net for inference there");
+            throw refused(file, "it has no operators, so it is not a Caffe2 net", "put the net for inference there");
         }
         Path weights = initBeside(file);
         NetDef init = Files.exists(weights) ? read(weights) : new NetDef("", List.of(), List.of(), List.of());
         String missing = Caffe2Converter.missing(init);
         if (missing != null) {
-            throw refused(weights, "it announces '" + missing + "', but does not have it", "export the model anew");
+            throw refused(weights, "it declares '" + missing + "', but does not contain it", "export the model again");
         }
         byte[] onnx;
         try {
@@ -118,7 +119,7 @@ public final class Caffe2Backend implements Backend {
                         : INIT + name);
     }
 
-    /** A file's content, unless that is certainly no model. */
+    /** Reads a model file; rejects an empty file and a Git LFS pointer. */
     public static byte[] bytes(Path file, String remedy) {
         byte[] bytes;
         try {
@@ -146,11 +147,11 @@ public final class Caffe2Backend implements Backend {
         try {
             net = NetDef.parse(bytes);
         } catch (ServingException e) {
-            throw refused(file, e.getMessage(), "the file is damaged or no Caffe2 net: export the model anew");
+            throw refused(file, e.getMessage(), "the file is damaged or not a Caffe2 net: export the model again");
         }
         for (NetDef.Operator operator : net.operators()) {
             if (operator.type().isEmpty() || operator.type().chars().anyMatch(c -> c < ' ' || c > '~')) {
-                throw refused(file, "it has an operator without a type", "the file is damaged or no Caffe2 net");
+                throw refused(file, "it has an operator without a type", "the file is damaged or not a Caffe2 net");
             }
         }
         return net;

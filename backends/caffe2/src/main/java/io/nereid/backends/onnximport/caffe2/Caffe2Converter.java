@@ -7,8 +7,8 @@ import io.nereid.backends.onnximport.onnx.ElementType;
 import io.nereid.backends.onnximport.onnx.OnnxGraph;
 import io.nereid.backends.onnximport.onnx.OnnxGraph.Value;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
@@ -25,8 +25,14 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turns a net and the one with its weights into an ONNX model: what the results do not need is left out, blobs that are
- * written several times become several values, and types and shapes of inputs are found. Confined to one load.
+ * Converts a Caffe2 net, with the init net that has its weights, to an ONNX model. Confined to one load.
+ *
+ * <ol>
+ *   <li>Find the outputs and, backwards from them, the operators that they need; the others are left out.
+ *   <li>Find the inputs: the blobs that are needed and that no operator writes. Their types and shapes come from the
+ *       configuration, or from the weights that they meet ({@link InputShapes}), because nets do not declare them.
+ *   <li>Convert operator by operator. Caffe2 may write a blob several times; each write is a new value in ONNX.
+ * </ol>
  */
 public final class Caffe2Converter {
     private static final String EXPORT =
@@ -74,7 +80,7 @@ public final class Caffe2Converter {
             Value value = blobs.get(output);
             if (value == null) {
                 throw ServingException.invalidArgument(
-                        "output '" + output + "' of the net is a result that ONNX's operator does not have", EXPORT);
+                        "output '" + output + "' of the net is an output that the ONNX operator does not have", EXPORT);
             }
             TensorSpec spec = fetches.get(output);
             graph.output(output, value, spec == null ? null : whole(spec));
@@ -89,7 +95,7 @@ public final class Caffe2Converter {
             if (value == null) {
                 throw ServingException.invalidArgument(
                         "operator '" + operator.type() + "' reads '" + name
-                                + "', a result that the operator which gives it does not have in ONNX",
+                                + "', which another operator writes and does not have as an output in ONNX",
                         EXPORT);
             }
             in.add(value);
@@ -99,7 +105,7 @@ public final class Caffe2Converter {
         try {
             values = Objects.requireNonNull(known.of(operator.type())).convert(call);
         } catch (ArithmeticException | IndexOutOfBoundsException | NegativeArraySizeException e) {
-            throw call.refused("its settings do not fit together", "the file is damaged: export it anew");
+            throw call.refused("its arguments are inconsistent", "the file is damaged: export it again");
         }
         for (int i = 0; i < operator.outputs().size(); i++) {
             if (i < values.size()) {
@@ -110,7 +116,7 @@ public final class Caffe2Converter {
         }
     }
 
-    /** All operators, weights first; without the values that a configuration says are inputs. */
+    /** The operators of both nets, without those that fill blobs which are inputs. */
     private List<Operator> all() {
         List<Operator> all = new ArrayList<>();
         Set<String> given = new HashSet<>(feeds.keySet());
@@ -126,7 +132,10 @@ public final class Caffe2Converter {
         return all;
     }
 
-    /** Inputs that the init net fills with a single value, for want of data, where there are no others. */
+    /**
+     * Inputs that the init net fills with a placeholder of one element. Exporters write these for a net whose inputs
+     * would otherwise be undefined; they count as inputs only if the net does not have others.
+     */
     private Set<String> placeholders() {
         Set<String> inputs = new LinkedHashSet<>(net.inputs());
         Set<String> single = new LinkedHashSet<>();
@@ -143,7 +152,7 @@ public final class Caffe2Converter {
         return inputs.isEmpty() ? single : Set.of();
     }
 
-    /** Results: those declared, and those that the configuration wants besides. */
+    /** The outputs: those that the net declares, and other blobs that the configuration lists as outputs. */
     private Set<String> outputs() {
         Set<String> written = new LinkedHashSet<>();
         net.operators().forEach(o -> written.addAll(o.outputs()));
@@ -156,20 +165,24 @@ public final class Caffe2Converter {
         for (String name : outputs) {
             if (!written.contains(name)) {
                 throw ServingException.invalidArgument(
-                        "output '" + name + "' of the net is written by none of its operators",
-                        "the file is damaged: export it anew");
+                        "no operator of the net writes its output '" + name + "'",
+                        "the file is damaged: export it again");
             }
         }
-        // The last thing in the file: where it is missing, so may be more.
+        // external_output is the last field of the file. If it is missing, the file may be truncated.
         if (outputs.isEmpty()) {
             throw ServingException.invalidArgument(
                     "the net declares no outputs (external_output)",
-                    "if the file is whole, name the outputs in config.pbtxt: output [ { name: ... } ]");
+                    "if the file is complete, name the outputs in config.pbtxt: output [ { name: ... } ]");
         }
         return outputs;
     }
 
-    /** Those operators that the results need; the blobs needed become those that none of them gives. */
+    /**
+     * The operators that the outputs need, in their order.
+     *
+     * @param blobs the outputs; replaced by the blobs that are needed and that none of these operators writes
+     */
     private List<Operator> needed(Set<String> blobs) {
         List<Operator> operators = new ArrayList<>();
         List<Operator> all = all();
@@ -200,7 +213,7 @@ public final class Caffe2Converter {
         }
     }
 
-    /** Blobs to be given by clients, in the order of the net. */
+    /** The blobs that clients send, in the net's order. */
     private List<String> inputs(Set<String> needed) {
         List<String> inputs = new ArrayList<>();
         for (String name : net.inputs()) {
@@ -212,8 +225,9 @@ public final class Caffe2Converter {
             if (!inputs.contains(name)) {
                 if (!net.inputs().isEmpty() && !feeds.containsKey(name)) {
                     throw ServingException.invalidArgument(
-                            "the net reads blob '" + name + "', which is no input, and which neither net writes before",
-                            "the file is damaged: export it anew");
+                            "the net reads blob '" + name + "', which is not an input and which no operator"
+                                    + " writes before",
+                            "the file is damaged: export it again");
                 }
                 inputs.add(name);
             }
@@ -227,7 +241,7 @@ public final class Caffe2Converter {
             Shape told = shapes.of(name);
             if (told == null) {
                 throw ServingException.invalidArgument(
-                        "nothing in the net tells the shape of input '" + name + "'",
+                        "the shape of input '" + name + "' cannot be determined from the net",
                         "if '" + name + "' is a weight, put the init net beside the net; else write the inputs into"
                                 + " config.pbtxt: input [ { name: \"" + name
                                 + "\" data_type: TYPE_FP32 dims: [ ... ] } ]");
@@ -242,7 +256,7 @@ public final class Caffe2Converter {
         }
         Shape whole = whole(spec);
         Shape told = config.maxBatchSize() < 0 ? shapes.of(name) : null;
-        // With nothing said about batches, dims may be those of one row.
+        // The configuration does not set max_batch_size, so its dims may be those of one row.
         boolean row = told != null && told.rank() == whole.rank() + 1;
         return graph.input(name, type, row ? whole.prepend(-1) : whole);
     }
@@ -251,7 +265,7 @@ public final class Caffe2Converter {
         return config.batched() ? spec.modelShape().prepend(-1) : spec.modelShape();
     }
 
-    /** The blobs that weights are in; for a check that a file is whole. */
+    /** A declared output of the init net that it does not write, which shows that the file is incomplete; else null. */
     static @Nullable String missing(NetDef init) {
         Set<String> written = new HashSet<>();
         init.operators().forEach(o -> written.addAll(o.outputs()));

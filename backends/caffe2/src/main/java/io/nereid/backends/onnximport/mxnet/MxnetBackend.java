@@ -12,7 +12,7 @@ import io.nereid.backends.onnximport.caffe2.NetDef;
 import io.nereid.backends.onnximport.onnx.ConstantTensor;
 import io.nereid.backends.onnximport.onnx.OnnxDelegate;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -24,8 +24,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves MXNet's models: {@code NAME-symbol.json} with {@code NAME-0000.params}. A graph is said in the operators of
- * Caffe2, so it becomes an ONNX model as a net of Caffe2 does. Thread-safe: keeps nothing that changes.
+ * Serves MXNet models: {@code NAME-symbol.json} with {@code NAME-0000.params}. A graph is converted to Caffe2's
+ * operators, and from these to an ONNX model, which ONNX Runtime runs. Immutable, therefore thread-safe.
  */
 public final class MxnetBackend implements Backend {
     static final String NAME = "mxnet";
@@ -36,12 +36,12 @@ public final class MxnetBackend implements Backend {
 
     private final List<Backend> others;
 
-    /** For the service loader. */
+    /** For {@link java.util.ServiceLoader}. */
     public MxnetBackend() {
         this(List.of());
     }
 
-    /** With backends to hand over to where the context has none. */
+    /** @param others the backends to find ONNX Runtime in when the context does not list any, for tests */
     public MxnetBackend(List<Backend> others) {
         this.others = List.copyOf(others);
     }
@@ -89,7 +89,7 @@ public final class MxnetBackend implements Backend {
             symbol = MxnetSymbol.parse(Caffe2Backend.bytes(file, "put NAME" + SYMBOL + " there"));
         } catch (ServingException e) {
             throw Caffe2Backend.refused(
-                    file, e.getMessage(), e.remedy() == null ? "export the model anew" : e.remedy());
+                    file, e.getMessage(), e.remedy() == null ? "export the model again" : e.remedy());
         }
         if (symbol.nodes().isEmpty() || symbol.heads().isEmpty()) {
             throw Caffe2Backend.refused(file, "it has no nodes or no heads", "put the graph of a model there");
@@ -98,7 +98,7 @@ public final class MxnetBackend implements Backend {
             arrays = MxnetParameters.parse(Caffe2Backend.bytes(weights, "put the weights beside the graph"));
         } catch (ServingException e) {
             throw Caffe2Backend.refused(
-                    weights, e.getMessage(), e.remedy() == null ? "export the model anew" : e.remedy());
+                    weights, e.getMessage(), e.remedy() == null ? "export the model again" : e.remedy());
         }
         byte[] onnx;
         try {
@@ -108,7 +108,7 @@ public final class MxnetBackend implements Backend {
         } catch (ServingException e) {
             throw Caffe2Backend.refused(file, e.getMessage(), e.remedy());
         } catch (IndexOutOfBoundsException e) {
-            throw Caffe2Backend.refused(file, "one of its nodes lacks inputs", "export the model anew");
+            throw Caffe2Backend.refused(file, "one of its nodes has too few inputs", "export the model again");
         } catch (IllegalStateException e) {
             throw Caffe2Backend.refused(
                     file, "as an ONNX model it has 2 GiB or more", "export the model to ONNX with external data");
@@ -127,7 +127,7 @@ public final class MxnetBackend implements Backend {
         return file;
     }
 
-    /** The weights of the last epoch: {@code NAME-0010.params} rather than {@code NAME-0000.params}. */
+    /** Finds the weights of the last epoch: {@code NAME-0010.params} rather than {@code NAME-0000.params}. */
     private static Path weights(Path file) {
         String name = file.getFileName().toString();
         String stem = name.endsWith(SYMBOL) ? name.substring(0, name.length() - SYMBOL.length()) : name;

@@ -9,7 +9,7 @@ import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,11 +17,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Has a converted model run by ONNX Runtime, under its own names of backend and platform. Immutable.
+ * Delegates a converted model to the ONNX Runtime backend: writes it to a temporary file, loads that, and reports the
+ * model under the names of the original backend and platform. Immutable.
  *
- * @param name the backend that has converted it
- * @param platform its platform
- * @param others backends to hand over to where the context has none
+ * @param name the name of the backend that has converted the model
+ * @param platform the platform of the original model
+ * @param others the backends to find ONNX Runtime in when the context does not list any
  */
 public record OnnxDelegate(String name, String platform, List<Backend> others) {
     private static final String RUNNER = "onnxruntime";
@@ -48,9 +49,9 @@ public record OnnxDelegate(String name, String platform, List<Backend> others) {
         } catch (IOException e) {
             throw ServingException.wrap(
                     ErrorCode.FAILED_PRECONDITION,
-                    "cannot write the converted model into " + context.scratch() + ": "
+                    "cannot write the converted model to " + context.scratch() + ": "
                             + e.getClass().getSimpleName(),
-                    "check that the server may write there and that there is room",
+                    "check that the server may write there and that there is enough space",
                     e);
         } finally {
             delete(directory);
@@ -64,7 +65,7 @@ public record OnnxDelegate(String name, String platform, List<Backend> others) {
                 Files.deleteIfExists(directory);
             } catch (IOException e) {
                 System.getLogger(OnnxDelegate.class.getName())
-                        .log(System.Logger.Level.WARNING, "a converted model is left in " + directory, e);
+                        .log(System.Logger.Level.WARNING, "cannot delete the converted model in " + directory, e);
             }
         }
     }
@@ -78,12 +79,12 @@ public record OnnxDelegate(String name, String platform, List<Backend> others) {
                 }
                 throw ServingException.of(
                         ErrorCode.FAILED_PRECONDITION,
-                        "model '" + config.name() + "' runs on ONNX Runtime, which cannot work here: " + unavailable);
+                        "model '" + config.name() + "' runs on ONNX Runtime, which is not available: " + unavailable);
             }
         }
         throw ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
-                "model '" + config.name() + "' runs on the backend '" + RUNNER + "', and this server has none",
+                "model '" + config.name() + "' runs on the backend '" + RUNNER + "', which this server does not have",
                 "use the server's full distribution");
     }
 }

@@ -11,7 +11,7 @@ import io.nereid.backends.onnximport.onnx.ConstantTensor;
 import io.nereid.backends.onnximport.onnx.OnnxDelegate;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -24,10 +24,10 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves PaddlePaddle's models for inference: {@code NAME.pdmodel} with {@code NAME.pdiparams}, or {@code __model__} with
- * {@code __params__} or a file for each weight. A program becomes an ONNX model, which ONNX Runtime runs. The documents of
- * PaddlePaddle 3 ({@code inference.json}) are recognised and refused with the way out. Thread-safe: keeps nothing that
- * changes.
+ * Serves PaddlePaddle inference models: {@code NAME.pdmodel} with {@code NAME.pdiparams}, or {@code __model__} with
+ * {@code __params__} or a file for each weight. A program is converted to an ONNX model when it is loaded, and ONNX
+ * Runtime runs that. Programs of PaddlePaddle 3 ({@code inference.json}) are recognised and rejected, with a remedy
+ * that converts them. Immutable, therefore thread-safe.
  */
 public final class PaddleBackend implements Backend {
     static final String NAME = "paddle";
@@ -39,12 +39,12 @@ public final class PaddleBackend implements Backend {
 
     private final List<Backend> others;
 
-    /** For the service loader. */
+    /** For {@link java.util.ServiceLoader}. */
     public PaddleBackend() {
         this(List.of());
     }
 
-    /** With backends to hand over to where the context has none. */
+    /** @param others the backends to find ONNX Runtime in when the context does not list any, for tests */
     PaddleBackend(List<Backend> others) {
         this.others = List.copyOf(others);
     }
@@ -97,7 +97,7 @@ public final class PaddleBackend implements Backend {
         try {
             PaddleProgram program = PaddleProgram.parse(bytes);
             if (program.operators().isEmpty()) {
-                throw ServingException.invalidArgument("it has no operators, so it is no program of PaddlePaddle");
+                throw ServingException.invalidArgument("it has no operators, so it is not a PaddlePaddle program");
             }
             PaddleConverter converter = new PaddleConverter(program);
             onnx = converter.convert(weights(file, converter));
@@ -135,7 +135,8 @@ public final class PaddleBackend implements Backend {
                 if (!Objects.equals(
                         file.toAbsolutePath().normalize().getParent(),
                         current.toAbsolutePath().getParent())) {
-                    throw ServingException.invalidArgument("the name of weight '" + weight.name() + "' is no file's");
+                    throw ServingException.invalidArgument(
+                            "the name of weight '" + weight.name() + "' is not a file name");
                 }
                 values.putAll(PaddleParameters.parse(
                         Caffe2Backend.bytes(current, "put __params__ or a file for each weight beside the program"),
@@ -147,7 +148,7 @@ public final class PaddleBackend implements Backend {
                 throw e;
             }
             throw Caffe2Backend.refused(
-                    current, e.getMessage(), e.remedy() == null ? "save the model anew" : e.remedy());
+                    current, e.getMessage(), e.remedy() == null ? "save the model again" : e.remedy());
         }
     }
 

@@ -6,7 +6,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.samples.AddSubModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
  * The backend {@code add_sub}: computes the sum {@code OUTPUT0} and the difference {@code OUTPUT1} of {@code INPUT0}

@@ -19,7 +19,7 @@ import io.nereid.backends.java.samples.SequenceSumModel;
 import io.nereid.backends.java.samples.SquareModel;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 
 /** Creates the built-in models by name. Has no state. */

@@ -6,11 +6,11 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.samples.DynaSequenceModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
- * The backend {@code dyna_sequence}, as Triton's test backend: sums for each correlation id, see {@link DynaSequenceModel}.
- * Thread-safe: has no state.
+ * The backend {@code dyna_sequence}, as Triton's test backend: sums for each correlation id, see
+ * {@link DynaSequenceModel}. Thread-safe: has no state.
  */
 public final class DynaSequenceBackend extends BuiltInModelBackend {
     /** For {@link java.util.ServiceLoader}. */

@@ -9,7 +9,7 @@ import io.nereid.backends.java.LoadedJavaModel;
 import io.nereid.backends.java.SimulatedDelays;
 import io.nereid.backends.java.samples.IdentityModel;
 import io.nereid.backends.java.samples.TritonIdentityModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
  * The backend {@code identity}, as Triton's: returns {@code INPUT<i>} as {@code OUTPUT<i>}, with zeros for an absent

@@ -6,11 +6,11 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.samples.ImplicitStateModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
- * The backend {@code implicit_state}, as Triton's test backend for implicit state management, see {@link ImplicitStateModel}.
- * Thread-safe: has no state.
+ * The backend {@code implicit_state}, as Triton's test backend for implicit state management, see
+ * {@link ImplicitStateModel}. Thread-safe: has no state.
  */
 public final class ImplicitStateBackend extends BuiltInModelBackend {
     /** For {@link java.util.ServiceLoader}. */

@@ -6,11 +6,11 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.samples.IterativeSequenceModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
- * The backend {@code iterative_sequence}, as Triton's test backend for iterative sequences, see {@link IterativeSequenceModel}.
- * Thread-safe: has no state.
+ * The backend {@code iterative_sequence}, as Triton's test backend for iterative sequences, see
+ * {@link IterativeSequenceModel}. Thread-safe: has no state.
  */
 public final class IterativeSequenceBackend extends BuiltInModelBackend {
     /** For {@link java.util.ServiceLoader}. */

@@ -7,7 +7,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.JavaModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 

@@ -6,7 +6,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.MeanPoolModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
  * The backend {@code pooling}: computes the embedding of a sentence as the mean of its token vectors, see

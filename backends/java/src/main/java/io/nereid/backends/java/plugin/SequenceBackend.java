@@ -6,11 +6,11 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.samples.SequenceModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
- * The backend {@code sequence}, as Triton's test backend for the direct strategy: sums for each slot, see {@link
- * SequenceModel}. Thread-safe: has no state.
+ * The backend {@code sequence}, as Triton's test backend for the direct strategy: sums for each slot, see
+ * {@link SequenceModel}. Thread-safe: has no state.
  */
 public final class SequenceBackend extends BuiltInModelBackend {
     /** For {@link java.util.ServiceLoader}. */

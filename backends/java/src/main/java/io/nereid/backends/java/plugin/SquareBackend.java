@@ -6,7 +6,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.samples.SquareModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 
 /**
  * The backend {@code square}, as Triton's example of a decoupled model: returns {@code IN} responses, see

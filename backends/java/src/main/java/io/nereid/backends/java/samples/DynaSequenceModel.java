@@ -4,7 +4,7 @@ package io.nereid.backends.java.samples;
 
 import io.nereid.backends.java.BuiltInModel;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;

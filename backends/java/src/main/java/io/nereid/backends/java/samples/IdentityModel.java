@@ -4,8 +4,8 @@ package io.nereid.backends.java.samples;
 
 import io.nereid.backends.java.BuiltInModel;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -29,8 +29,8 @@ public final class IdentityModel extends BuiltInModel {
     }
 
     /**
-     * Completes a configuration: inputs from outputs or outputs from inputs; by default {@code INPUT0} to {@code
-     * OUTPUT0}, FP32 [-1].
+     * Completes a configuration: inputs from outputs or outputs from inputs; by default {@code INPUT0} to
+     * {@code OUTPUT0}, FP32 [-1].
      */
     public static ModelConfig complete(ModelConfig config) {
         List<TensorSpec> inputs = config.inputs();

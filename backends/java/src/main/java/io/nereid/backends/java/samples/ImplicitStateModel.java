@@ -4,10 +4,10 @@ package io.nereid.backends.java.samples;
 
 import io.nereid.backends.java.BuiltInModel;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.ModelConfig.State;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceStateConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -19,15 +19,15 @@ import java.util.List;
  * state. Needs exactly one state, with the numeric type and dims of the input. Thread-safe: has no state of its own.
  */
 public final class ImplicitStateModel extends BuiltInModel {
-    private final State state;
+    private final SequenceStateConfig state;
 
     public ImplicitStateModel(ModelConfig config) {
         super(config);
         this.state = state(config);
     }
 
-    private static State state(ModelConfig config) {
-        Sequence sequence = config.sequence();
+    private static SequenceStateConfig state(ModelConfig config) {
+        SequenceBatching sequence = config.sequence();
         if (sequence == null || sequence.states().size() != 1) {
             throw wrong(
                     config,
@@ -38,7 +38,7 @@ public final class ImplicitStateModel extends BuiltInModel {
     }
 
     public static ModelConfig complete(ModelConfig config) {
-        State state = state(config);
+        SequenceStateConfig state = state(config);
         List<TensorSpec> inputs = config.inputs().isEmpty()
                 ? List.of(new TensorSpec("INPUT", state.dataType(), state.shape()))
                 : config.inputs();
@@ -63,7 +63,7 @@ public final class ImplicitStateModel extends BuiltInModel {
         return with(config, inputs, outputs);
     }
 
-    private static boolean fits(TensorSpec spec, State state) {
+    private static boolean fits(TensorSpec spec, SequenceStateConfig state) {
         return spec.dataType() == state.dataType() && spec.modelShape().equals(state.shape());
     }
 

@@ -6,7 +6,7 @@ import io.nereid.backend.ModelRequest;
 import io.nereid.backends.java.BuiltInModel;
 import io.nereid.backends.java.BuiltInRequestModel;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
 import java.util.HashMap;

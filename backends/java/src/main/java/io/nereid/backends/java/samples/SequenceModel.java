@@ -3,7 +3,7 @@
 package io.nereid.backends.java.samples;
 
 import io.nereid.backends.java.BuiltInModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.util.Arrays;
 import java.util.List;

@@ -3,10 +3,10 @@
 package io.nereid.backends.java.samples;
 
 import io.nereid.backends.java.BuiltInModel;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelConfig.Control;
-import io.nereid.spi.ModelConfig.Sequence;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.SequenceBatching;
+import io.nereid.spi.config.SequenceControl;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -29,10 +29,10 @@ public abstract class SequenceSumModel extends BuiltInModel {
     }
 
     public static ModelConfig complete(ModelConfig config, String... controls) {
-        Sequence sequence = config.sequence();
+        SequenceBatching sequence = config.sequence();
         List<String> given = sequence == null
                 ? List.of()
-                : sequence.controls().stream().map(Control::name).toList();
+                : sequence.controls().stream().map(SequenceControl::name).toList();
         if (!given.containsAll(List.of(controls))) {
             throw wrong(
                     config,

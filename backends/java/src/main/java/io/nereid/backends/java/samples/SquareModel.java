@@ -4,7 +4,7 @@ package io.nereid.backends.java.samples;
 
 import io.nereid.backend.ModelRequest;
 import io.nereid.backends.java.BuiltInRequestModel;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
 import java.util.List;

@@ -12,9 +12,9 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.backends.java.Jars;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -355,7 +355,7 @@ class JarModelLoaderTest {
             package com.example;
             import io.nereid.backend.ModelRequest;
             import io.nereid.backends.java.JavaRequestModel;
-            import io.nereid.spi.TensorSpec;
+            import io.nereid.spi.config.TensorSpec;
             import io.nereid.tensor.*;
             import java.util.*;
             public class CountTo implements JavaRequestModel {

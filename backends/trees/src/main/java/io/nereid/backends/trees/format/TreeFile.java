@@ -7,7 +7,7 @@ import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

@@ -11,7 +11,7 @@ import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Model;
 import io.nereid.control.local.workload.CommandLineOptions;
 import io.nereid.repository.ManagedModels.PlacedModel;
-import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.config.DynamicBatching;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -162,8 +162,9 @@ public record EngineModelSpec(PlacedModel placed, String modelName, List<String>
             warnings.add("--model-control-mode=explicit has no effect: every model of the repository is loaded");
         }
         Workload.Batcher batcher = workload.batcher();
-        Batching batching =
-                batcher == null ? null : new Batching(List.of(batcher.maxBatchSize()), batcher.maxLatency(), true);
+        DynamicBatching batching = batcher == null
+                ? null
+                : new DynamicBatching(List.of(batcher.maxBatchSize()), batcher.maxLatency(), true);
         if (batcher != null) {
             // Responses carry a batch id, as those of KServe's batcher do.
             parameters.put("nereid.batch_id", "true");

@@ -15,7 +15,7 @@ import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.TensorProtoCodec;

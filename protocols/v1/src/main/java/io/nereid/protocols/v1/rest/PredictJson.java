@@ -13,7 +13,7 @@ import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
 import io.nereid.json.TensorReader;
 import io.nereid.spi.ModelMetadata.Signature;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

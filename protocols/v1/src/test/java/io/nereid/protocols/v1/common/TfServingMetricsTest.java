@@ -12,7 +12,7 @@ import io.nereid.protocols.v1.FakeExchange;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.protocols.v1.common.TfServingMetrics.Entrypoint;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.List;

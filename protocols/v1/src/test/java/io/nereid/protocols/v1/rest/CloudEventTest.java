@@ -10,7 +10,7 @@ import io.nereid.protocols.v1.FakeEngine;
 import io.nereid.protocols.v1.FakeExchange;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.V1Options;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.transport.api.HttpReply;

@@ -8,7 +8,7 @@ import com.google.protobuf.Descriptors.EnumDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
 import io.nereid.protocols.v2.proto.ModelConfiguration;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

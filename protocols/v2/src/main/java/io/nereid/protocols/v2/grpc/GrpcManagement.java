@@ -44,7 +44,7 @@ import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusReques
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryUnregisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;

@@ -13,7 +13,7 @@ import io.nereid.protocols.v2.codec.RestInferReader;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.TensorSpec;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;

@@ -37,7 +37,7 @@ import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

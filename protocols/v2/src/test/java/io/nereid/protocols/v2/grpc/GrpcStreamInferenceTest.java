@@ -160,8 +160,9 @@ class GrpcStreamInferenceTest {
     @Test
     void responsesOfDecoupledModelsAreSentAtOnceAndDelayNoOthers() throws Exception {
         engine.holding = true;
-        engine.config =
-                io.nereid.spi.ModelConfig.builder("identity").decoupled(true).build();
+        engine.config = io.nereid.spi.config.ModelConfig.builder("identity")
+                .decoupled(true)
+                .build();
         call.start().message(request("a").build());
         engine.config = null;
         call.message(request("b").build());

@@ -15,7 +15,7 @@ import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.Wire;
 import io.nereid.protocols.v2.grpc.DocumentProtoBuilder;
 import io.nereid.protocols.v2.options.V2Options;
-import io.nereid.spi.ModelConfig;
+import io.nereid.spi.config.ModelConfig;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

@@ -1,7 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.spi;
+package io.nereid.spi.config;
 
+import io.nereid.spi.ModelMetadata;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import org.jspecify.annotations.Nullable;

@@ -1,0 +1,53 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.spi.config;
+
+import java.util.List;
+
+/**
+ * A group of instances of one kind. Immutable.
+ *
+ * @param name the instances are named {@code <name>_<i>}
+ * @param kind where they run
+ * @param count how many, at least 1
+ * @param gpus the devices, for {@link Kind#GPU}
+ * @param passive whether the instances are loaded but receive no requests
+ * @param hostPolicy the name of a server-wide host policy; empty for none
+ * @param resources what one run takes from the rate limiter
+ * @param priority 1 is served twice as often as 2, and so on; 0 for 1
+ */
+public record InstanceGroup(
+        String name,
+        InstanceGroup.Kind kind,
+        int count,
+        List<Integer> gpus,
+        boolean passive,
+        String hostPolicy,
+        List<Resource> resources,
+        int priority) {
+    /** A group of CPU instances with default settings. */
+    public static InstanceGroup cpu(String name, int count) {
+        return new InstanceGroup(name, InstanceGroup.Kind.CPU, count, List.of(), false, "", List.of(), 0);
+    }
+
+    /** Where instances run. */
+    public enum Kind {
+        /** On a GPU if the machine has one that the backend can use, else on CPUs. */
+        AUTO,
+        /** On GPUs. */
+        GPU,
+        /** On CPUs. */
+        CPU,
+        /** On the device that the model itself selects. */
+        MODEL
+    }
+
+    /**
+     * A resource that runs take from the rate limiter and return. Immutable.
+     *
+     * @param name the resource's name
+     * @param global whether all devices share it
+     * @param count how many units a run takes
+     */
+    public record Resource(String name, boolean global, int count) {}
+}
