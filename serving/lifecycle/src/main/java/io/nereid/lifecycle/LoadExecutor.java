@@ -26,8 +26,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Loads and unloads versions on its own thread pools, with retries and within the memory limit, and reports the results
- * to the {@link ManagerLoop}. Methods are called on the manager thread, to which the lists are confined, except for {@code
- * loadNow} and {@code unloadNow}, which run on the pools.
+ * to the {@link ManagerLoop}. Methods are called on the manager thread, to which the lists are confined, except for
+ * {@code loadNow} and {@code unloadNow}, which run on the pools.
  */
 final class LoadExecutor {
     private static final Logger LOG = LoggerFactory.getLogger(LoadExecutor.class);

@@ -18,8 +18,8 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A caller of {@link ServableManager#waitUntil} that waits until versions have reached a phase or ended. Confined to the
- * manager thread.
+ * A caller of {@link ServableManager#waitUntil} that waits until versions have reached a phase or ended. Confined to
+ * the manager thread.
  */
 final class PhaseWaiter {
     final CompletableFuture<Reached> future;

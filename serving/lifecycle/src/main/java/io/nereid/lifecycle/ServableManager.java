@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * handles to available versions.
  *
  * <pre>{@code
- * try (Manager manager = new Manager(ManagerOptions.DEFAULT, Clock.system())) {
+ * try (ServableManager manager = new ServableManager(ManagerOptions.DEFAULT, Clock.system())) {
  *     manager.aspire("resnet", List.of(Aspired.of(loader)));
  *     manager.settled("resnet").toCompletableFuture().join();
  *     try (ServableHandle handle = manager.acquire(ModelRef.latest("resnet"))) {

@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A caller of {@link ServableManager#settled} that waits until versions are available or have failed, and the models that
- * depend on them too. Confined to the manager thread.
+ * A caller of {@link ServableManager#settled} that waits until versions are available or have failed, and the models
+ * that depend on them too. Confined to the manager thread.
  */
 final class SettledWaiter {
     private final CompletableFuture<List<ServableState>> future;

@@ -60,8 +60,8 @@ final class VersionTransition {
         List<ManagedVersion> staged = new ArrayList<>();
         // The decision is made only when every aspired version is staged, available or failed.
         String failure = null;
-        for (ManagedVersion wanted : model.aspired()) {
-            ManagedVersion v = wanted.successor == null || wanted.successor.renewal ? wanted : wanted.successor;
+        for (ManagedVersion aspired : model.aspired()) {
+            ManagedVersion v = aspired.successor == null || aspired.successor.renewal ? aspired : aspired.successor;
             if (v.staged) {
                 staged.add(v);
             } else if (v.phase == Phase.TRACKED || v.loads()) {

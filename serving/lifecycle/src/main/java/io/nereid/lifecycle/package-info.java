@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** The manager: turns aspired versions into available servables and drains them safely. */
+/**
+ * Loading, version transitions and unloading of models: the manager, its loop, the executor of loads, and callers that
+ * wait for states.
+ */
 @NullMarked
 package io.nereid.lifecycle;
 

@@ -54,7 +54,7 @@ class DependencyTest {
     }
 
     @Test
-    void aDependencyThatNobodyMentionsFailsTheVersionAfterAWhile() throws Exception {
+    void aDependencyThatNoSourceMentionsFailsTheVersionAfterAWhile() throws Exception {
         rig.aspire("e", rig.ensemble("e", 1, "x", "m"));
         var unused = rig.settle();
         rig.delays.runAll();
@@ -97,7 +97,7 @@ class DependencyTest {
         assertThat(outer).isNotNull().isNotSameAs(before);
         assertThat(rig.members.get(outer)).containsExactly(inner);
         assertThat(rig.members.get(inner)).extracting(s -> s.fingerprint).containsExactly("b");
-        // Each was loaded once more, not once for every step on the way.
+        // Each was reloaded once, not once for every change in between.
         assertThat(rig.loaders.stream()
                         .filter(l -> l.id().model().equals("outer"))
                         .mapToInt(l -> l.loads.get())
@@ -191,7 +191,7 @@ class DependencyTest {
     }
 
     @Test
-    void aCircleIsRefusedAndEndsWhenOneOfItChanges() throws Exception {
+    void aCircleIsRejectedAndEndsWhenOneOfItChanges() throws Exception {
         rig.aspire("a", rig.ensemble("a", 1, "x", "b"));
         rig.aspire("b", rig.ensemble("b", 1, "x", "a"));
         var unused = rig.settle("a", "b");
@@ -219,7 +219,7 @@ class DependencyTest {
         assertThat(next.loads.get()).isZero();
         assertThat(rig.serving(ModelRef.latest("m"))).isSameAs(before);
         assertThat(rig.serving(ModelRef.latest("e"))).isSameAs(above);
-        // The adopted fingerprint is the one that counts from now on.
+        // From now on the adopted fingerprint is compared.
         rig.aspire("m", rig.loader("m", 1, "b"));
         unused = rig.settle("m");
         assertThat(member.adoptions.get()).isEqualTo(1);

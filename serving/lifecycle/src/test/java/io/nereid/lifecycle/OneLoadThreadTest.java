@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
-/** All of it again with one load at a time. */
+/** All test cases with a single load thread. */
 class OneLoadThreadTest extends AspiredVersionsManagerTest {
     @Override
     int threads() {

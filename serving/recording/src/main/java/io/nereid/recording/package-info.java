@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Writes requests and their answers down, to be used as warm-up, as load and for comparison. */
+/**
+ * Request logging as in TensorFlow Serving: samples of requests and responses in TFRecord files, for warm-up, load
+ * tests and comparisons.
+ */
 @NullMarked
 package io.nereid.recording;
 

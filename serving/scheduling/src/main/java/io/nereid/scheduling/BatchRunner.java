@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.spi.InferenceJob;
 import java.util.List;
 
@@ -26,8 +25,8 @@ public interface BatchRunner {
      * <p>Before the call the scheduler has marked the jobs as {@code queued} and {@code started}, has checked that they
      * are neither expired nor cancelled, and has removed its own action on cancellation.
      *
-     * @param instance 0 … instances - 1 (the number may change, see {@link Scheduler#instances(int)}); no
-     *     concurrent run uses the same instance
+     * @param instance 0 … instances - 1 (the number may change, see {@code Scheduler.instances}); no concurrent
+     *     run uses the same instance
      * @param jobs at least one, unmodifiable; these may be wrappers of the submitted jobs, for instance with
      *     {@code preserve_ordering}
      * @param cut why the batch was closed, for metrics and traces

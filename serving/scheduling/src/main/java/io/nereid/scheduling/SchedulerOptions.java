@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.RateLimiter;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +49,7 @@ public record SchedulerOptions(
     }
 
     /**
-     * When {@link Scheduler#submit} runs a job on the calling thread instead of a pool thread. This saves the thread
+     * When {@code Scheduler.submit} runs a job on the calling thread instead of a pool thread. This saves the thread
      * switch, which costs more than the run of a very small model. It happens only when the queue is empty, an instance
      * is free, and neither a queue delay nor a batching strategy is configured.
      */

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Queues, batchers, instance permits and the pools whose threads pull from them. */
+/**
+ * What a scheduler and the code around it agree on: options, the batch runner, custom batching strategies, the reason a
+ * batch was closed.
+ */
 @NullMarked
 package io.nereid.scheduling;
 

@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The files that traces are written to: one, closed at the end, or a complete one for every so many traces, numbered from
- * 0. Thread-safe: one thread of its own writes.
+ * Writes traces to files: to a single one that is completed when the server stops, or to numbered files with
+ * {@code log_frequency} traces each. Thread-safe: its own thread writes, so that requests do not wait for the disk.
  */
 final class TraceFile {
     private static final Logger LOG = LoggerFactory.getLogger(TraceFile.class);
@@ -28,7 +28,7 @@ final class TraceFile {
     private final String path;
     private final AtomicLong ids = new AtomicLong();
     private final ExecutorService writing = Threads.single("trace");
-    /** What follows is the writing thread's. */
+    /** This and the following fields are confined to the writing thread. */
     private final List<String> gathered = new ArrayList<>();
 
     private @Nullable Writer open;
@@ -56,11 +56,11 @@ final class TraceFile {
                 try {
                     write(objects, frequency);
                 } catch (IOException e) {
-                    tell(e);
+                    warnOnce(e);
                 }
             });
         } catch (RejectedExecutionException closed) {
-            LOG.debug("a trace came after the end");
+            LOG.debug("a trace was added after the file was closed");
         }
     }
 
@@ -85,7 +85,7 @@ final class TraceFile {
         w.flush();
     }
 
-    private void tell(IOException e) {
+    private void warnOnce(IOException e) {
         if (!failed) {
             LOG.warn("traces cannot be written to '{}': {}", path, e.toString());
         }
@@ -106,7 +106,7 @@ final class TraceFile {
                         w.close();
                     }
                 } catch (IOException e) {
-                    tell(e);
+                    warnOnce(e);
                 }
             });
             writing.shutdown();

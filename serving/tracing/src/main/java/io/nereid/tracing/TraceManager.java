@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * volatile read.
  *
  * <pre>{@code
- * Tracing tracing = new Tracing(TraceOptions.OFF, Clock.system());
+ * TraceManager tracing = new TraceManager(TraceOptions.OFF, Clock.system());
  * tracing.update(null, Map.of("trace_level", List.of("TIMESTAMPS"), "trace_rate", List.of("100")));
  * RequestTrace trace = tracing.trace("resnet", null); // null for most requests
  * }</pre>

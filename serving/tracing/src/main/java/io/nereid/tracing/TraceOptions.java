@@ -5,9 +5,9 @@ package io.nereid.tracing;
 import java.util.Map;
 
 /**
- * How requests are traced at the start. Immutable.
+ * Initial settings of tracing (Triton: {@code --trace-config}). Immutable.
  *
- * @param mode where traces go
+ * @param mode the destination of traces
  * @param settings of both modes, under Triton's names: {@code level} (OFF, TIMESTAMPS, TENSORS; several separated by
  *     commas), {@code rate}, {@code count}
  * @param modeSettings of {@link Mode#TRITON}: {@code file}, {@code log-frequency}; of {@link Mode#OPENTELEMETRY}:
@@ -16,14 +16,14 @@ import java.util.Map;
  */
 public record TraceOptions(
         Mode mode, Map<String, String> settings, Map<String, String> modeSettings, Map<String, String> resource) {
-    /** Nothing is traced until a client asks for it. */
+    /** Tracing is off until a client changes the settings. */
     public static final TraceOptions OFF = new TraceOptions(Mode.TRITON, Map.of(), Map.of(), Map.of());
 
-    /** Where traces go. */
+    /** The destination of traces. */
     public enum Mode {
-        /** Into JSON files, in the form of Triton's traces. */
+        /** JSON files in Triton's format. */
         TRITON,
-        /** To an OpenTelemetry collector over OTLP. */
+        /** An OpenTelemetry collector, over OTLP. */
         OPENTELEMETRY
     }
 }

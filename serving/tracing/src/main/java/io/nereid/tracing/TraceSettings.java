@@ -15,17 +15,17 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is traced. Immutable.
+ * Trace settings of the server or of a model (Triton: {@code TraceSetting}). Immutable.
  *
  * @param levels OFF alone, or any of TIMESTAMPS and TENSORS
  * @param rate every {@code rate}-th request is traced, at least 1
- * @param count traces still to be taken; -1 for no limit
- * @param logFrequency traces a file; 0 for one file
+ * @param count remaining number of traces; -1 for no limit
+ * @param logFrequency number of traces in a file; 0 for a single file
  */
 record TraceSettings(Set<Level> levels, long rate, long count, long logFrequency) {
     static final TraceSettings DEFAULT = new TraceSettings(Set.of(Level.OFF), 1000, -1, 0);
 
-    /** What of a request is noted. */
+    /** What a trace records. */
     enum Level {
         OFF,
         TIMESTAMPS,
@@ -44,7 +44,7 @@ record TraceSettings(Set<Level> levels, long rate, long count, long logFrequency
         return levels.contains(Level.TIMESTAMPS);
     }
 
-    /** These settings with others, a null value going back to that of {@code fallback}. */
+    /** Returns these settings with changes; a null value is replaced by that of {@code fallback}. */
     TraceSettings with(Map<String, ? extends @Nullable List<String>> changes, TraceSettings fallback) {
         TraceSettings s = this;
         for (Map.Entry<String, ? extends @Nullable List<String>> e : changes.entrySet()) {
@@ -100,7 +100,7 @@ record TraceSettings(Set<Level> levels, long rate, long count, long logFrequency
                 Level level = Level.valueOf(value.toUpperCase(Locale.ROOT));
                 levels.add(level);
             } catch (IllegalArgumentException e) {
-                // MIN and MAX are names of old for TIMESTAMPS.
+                // Deprecated names of TIMESTAMPS.
                 if (value.equals("MIN") || value.equals("MAX")) {
                     levels.add(Level.TIMESTAMPS);
                     continue;
@@ -126,13 +126,13 @@ record TraceSettings(Set<Level> levels, long rate, long count, long logFrequency
                 return n;
             }
         } catch (NumberFormatException e) {
-            // Told below.
+            // Reported below.
         }
         throw ServingException.invalidArgument(
                 "Unable to parse '" + name + "', got: " + text + " (expected: a whole number >= " + least + ")");
     }
 
-    /** Under the names and with the values that clients see. */
+    /** Returns the settings with the names and values that clients see. */
     Map<String, List<String>> shown() {
         Map<String, List<String>> shown = new LinkedHashMap<>();
         List<String> names = new ArrayList<>();

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Which requests are traced, and where their traces go: files in Triton's form, or OpenTelemetry. */
+/** Request tracing: sampling, and export to files in Triton's format or to OpenTelemetry. */
 @NullMarked
 package io.nereid.tracing;
 

@@ -7,9 +7,9 @@ import io.nereid.tensor.Tensor;
 import java.util.List;
 
 /**
- * A model written in Java that takes requests rather than batches of tensors, because it is decoupled (any number of
- * answers to a request, also after the call), answers with parameters, or asks to see a request again. Everything that
- * {@link JavaModel} says holds, but for {@link #run}, which is not called.
+ * A model written in Java that executes requests instead of batched tensors, because it is decoupled (any number of
+ * responses to a request, also after the call), returns response parameters, or reschedules requests. The contract of
+ * {@link JavaModel} applies, except that {@link #run} is not called.
  *
  * <pre>{@code
  * public final class CountTo implements JavaRequestModel {
@@ -30,27 +30,28 @@ import java.util.List;
  * }
  * }</pre>
  *
- * <p>{@link #execute} is called by as many threads at once as the configuration has instances.
+ * <p>{@link #execute} is called concurrently by as many threads as the configuration has instances.
  */
 public interface JavaRequestModel extends JavaModel {
-    /** Whether a request may have any number of answers. The configuration may say so too. */
+    /** Returns whether a request may have any number of responses. The configuration can set this too. */
     default boolean decoupled() {
         return false;
     }
 
     /**
-     * Answers. Each request is ended exactly once, with {@link ModelRequest#complete}, {@link ModelRequest#finish},
-     * {@link ModelRequest#fail} or {@link ModelRequest#reschedule}; by a decoupled model also later, on any thread.
+     * Executes requests. The model must end each request exactly once, with {@link ModelRequest#complete},
+     * {@link ModelRequest#finish}, {@link ModelRequest#fail} or {@link ModelRequest#reschedule}; a decoupled model may
+     * do that after the call, on any thread.
      *
      * @param requests at least one; with the batch dimension when {@link #maxBatchSize} is positive
-     * @throws Exception fails every request that has not ended: a {@link io.nereid.base.ServingException} as it is,
-     *     anything else as INTERNAL
+     * @throws Exception fails every request that has not ended: with a {@link io.nereid.base.ServingException}
+     *     itself, with INTERNAL for any other
      */
     void execute(List<ModelRequest> requests) throws Exception;
 
     /** Not called. */
     @Override
     default List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
-        throw new UnsupportedOperationException("this model takes requests");
+        throw new UnsupportedOperationException("this model executes requests");
     }
 }

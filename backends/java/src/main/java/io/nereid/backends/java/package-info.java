@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Models written in Java that run in the server's process: built-in ones, and those that a jar brings. */
+/** Models written in Java: the interfaces that a model implements, and their execution by the server. */
 @NullMarked
 package io.nereid.backends.java;
 

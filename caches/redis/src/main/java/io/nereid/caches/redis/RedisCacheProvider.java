@@ -7,10 +7,10 @@ import io.nereid.base.Clock;
 import java.util.Map;
 
 /**
- * The provider of the response cache in Redis: {@code --cache-config redis,host=H,port=6379}, with {@code user}, {@code
- * password} (or the environment's {@code TRITONCACHE_REDIS_USERNAME} and {@code TRITONCACHE_REDIS_PASSWORD}), {@code
- * db}, {@code pool_size} connections, and in milliseconds {@code connect_timeout}, {@code socket_timeout} and {@code
- * wait_timeout}. Immutable.
+ * The provider of the response cache in Redis: {@code --cache-config redis,host=H,port=6379}, with {@code user},
+ * {@code password} (or the environment's {@code TRITONCACHE_REDIS_USERNAME} and {@code TRITONCACHE_REDIS_PASSWORD}),
+ * {@code db}, {@code pool_size} connections, and in milliseconds {@code connect_timeout}, {@code socket_timeout} and
+ * {@code wait_timeout}. Immutable.
  */
 public final class RedisCacheProvider implements CacheStore.Provider {
     /** Found through {@link java.util.ServiceLoader}. */

@@ -9,12 +9,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a Redis server is and how long to wait for it. Immutable.
+ * Address, credentials, pool size and timeouts of the connection to a Redis server. Immutable.
  *
  * @param user null for the server's default user
  * @param password null for none
- * @param poolSize connections, and threads that use them
- * @param waitTimeoutMillis how long a request may wait for a free connection before it is computed instead
+ * @param poolSize number of connections and of threads that use them
+ * @param waitTimeoutMillis how long a lookup waits for a free connection before it counts as a miss
  */
 record RedisSettings(
         String host,
@@ -39,9 +39,9 @@ record RedisSettings(
             "tls_enabled");
 
     /**
-     * Reads settings.
+     * Parses the settings of {@code --cache-config}.
      *
-     * @throws ServingException INVALID_ARGUMENT for one that is unknown, missing or wrong
+     * @throws ServingException INVALID_ARGUMENT for an unknown setting, an invalid value, or a missing host
      */
     static RedisSettings of(Map<String, String> settings, Map<String, String> environment) {
         for (String key : settings.keySet()) {
@@ -49,13 +49,13 @@ record RedisSettings(
                 throw ServingException.invalidArgument(
                         "the redis cache has no setting '" + key + "'",
                         key.startsWith("tls_")
-                                ? "connections to Redis are not encrypted here; use a tunnel"
+                                ? "TLS connections to Redis are not supported; use a tunnel"
                                 : NameSuggestions.didYouMean(key, KNOWN, "it has " + String.join(", ", KNOWN)));
             }
         }
         if (Boolean.parseBoolean(settings.getOrDefault("tls_enabled", "false"))) {
             throw ServingException.invalidArgument(
-                    "the redis cache has tls_enabled=true, but connections to Redis are not encrypted here",
+                    "the redis cache has tls_enabled=true, but TLS connections to Redis are not supported",
                     "use a tunnel, or tls_enabled=false");
         }
         String host = settings.get("host");
@@ -86,13 +86,13 @@ record RedisSettings(
                 return value;
             }
         } catch (NumberFormatException e) {
-            // told below
+            // Reported below.
         }
         throw ServingException.invalidArgument("the redis cache has " + key + "='" + text
                 + "' (expected: a number from " + least + " to " + most + ")");
     }
 
-    /** Without the password. */
+    /** Returns the address, without credentials, for log messages. */
     @Override
     public String toString() {
         return host + ":" + port + "/" + db;

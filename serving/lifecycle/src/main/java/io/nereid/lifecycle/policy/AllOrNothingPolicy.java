@@ -13,28 +13,28 @@ import org.jspecify.annotations.Nullable;
 final class AllOrNothingPolicy implements AspiredVersionPolicy {
     @Override
     public @Nullable Step next(List<VersionSnapshot> versions) {
-        int lowestUnwanted = -1;
+        int lowestNotAspired = -1;
         int highestNew = -1;
-        boolean allServe = true;
+        boolean allAvailable = true;
         for (int i = 0; i < versions.size(); i++) {
             VersionSnapshot v = versions.get(i);
             if (v.aspired()) {
-                allServe &= v.phase() == Phase.AVAILABLE;
+                allAvailable &= v.phase() == Phase.AVAILABLE;
                 if (v.phase() == Phase.TRACKED
                         && (highestNew < 0
                                 || v.version() > versions.get(highestNew).version())) {
                     highestNew = i;
                 }
             } else if (v.phase() == Phase.AVAILABLE
-                    && (lowestUnwanted < 0
-                            || v.version() < versions.get(lowestUnwanted).version())) {
-                lowestUnwanted = i;
+                    && (lowestNotAspired < 0
+                            || v.version() < versions.get(lowestNotAspired).version())) {
+                lowestNotAspired = i;
             }
         }
         if (highestNew >= 0) {
             return new Step(Step.Kind.LOAD, highestNew);
         }
-        return lowestUnwanted < 0 || !allServe ? null : new Step(Step.Kind.UNLOAD, lowestUnwanted);
+        return lowestNotAspired < 0 || !allAvailable ? null : new Step(Step.Kind.UNLOAD, lowestNotAspired);
     }
 
     @Override

@@ -14,32 +14,32 @@ import org.jspecify.annotations.Nullable;
 final class AvailabilityPreservingPolicy implements AspiredVersionPolicy {
     @Override
     public @Nullable Step next(List<VersionSnapshot> versions) {
-        int lowestUnwanted = -1;
+        int lowestNotAspired = -1;
         int highestNew = -1;
-        int unwanted = 0;
-        boolean anyWanted = false;
-        boolean wantedServes = false;
+        int notAspired = 0;
+        boolean anyAspired = false;
+        boolean aspiredAvailable = false;
         for (int i = 0; i < versions.size(); i++) {
             VersionSnapshot v = versions.get(i);
-            boolean serves = v.phase() == Phase.AVAILABLE;
+            boolean available = v.phase() == Phase.AVAILABLE;
             if (v.aspired()) {
-                anyWanted = true;
-                wantedServes |= serves;
+                anyAspired = true;
+                aspiredAvailable |= available;
                 if (v.phase() == Phase.TRACKED
                         && (highestNew < 0
                                 || v.version() > versions.get(highestNew).version())) {
                     highestNew = i;
                 }
-            } else if (serves) {
-                unwanted++;
-                if (lowestUnwanted < 0
-                        || v.version() < versions.get(lowestUnwanted).version()) {
-                    lowestUnwanted = i;
+            } else if (available) {
+                notAspired++;
+                if (lowestNotAspired < 0
+                        || v.version() < versions.get(lowestNotAspired).version()) {
+                    lowestNotAspired = i;
                 }
             }
         }
-        if (lowestUnwanted >= 0 && (!anyWanted || wantedServes || unwanted > 1)) {
-            return new Step(Step.Kind.UNLOAD, lowestUnwanted);
+        if (lowestNotAspired >= 0 && (!anyAspired || aspiredAvailable || notAspired > 1)) {
+            return new Step(Step.Kind.UNLOAD, lowestNotAspired);
         }
         return highestNew < 0 ? null : new Step(Step.Kind.LOAD, highestNew);
     }

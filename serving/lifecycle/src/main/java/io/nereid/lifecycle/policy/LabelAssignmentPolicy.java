@@ -31,19 +31,19 @@ public enum LabelAssignmentPolicy {
      * requests do not depend on them.
      *
      * @param model the name of the model
-     * @param wanted the new labels
-     * @param present the current labels
+     * @param assigned the new labels
+     * @param current the current labels
      * @param available whether a version is available
      * @throws ServingException FAILED_PRECONDITION for the first label, by name, with a target that is not allowed
      */
-    public void check(String model, Map<String, Label> wanted, Map<String, Label> present, LongPredicate available) {
+    public void check(String model, Map<String, Label> assigned, Map<String, Label> current, LongPredicate available) {
         if (this == ANY) {
             return;
         }
-        new TreeMap<>(wanted).forEach((name, label) -> {
+        new TreeMap<>(assigned).forEach((name, label) -> {
             for (Share share : label.targets()) {
                 if (!available.test(share.version())
-                        && !(this == FIRST_ASSIGNMENT && first(present.get(name), share))) {
+                        && !(this == FIRST_ASSIGNMENT && first(current.get(name), share))) {
                     throw ServingException.of(
                             ErrorCode.FAILED_PRECONDITION,
                             "Request to assign label to version " + share.version() + " of model " + model
@@ -55,7 +55,7 @@ public enum LabelAssignmentPolicy {
         });
     }
 
-    private static boolean first(@Nullable Label present, Share share) {
-        return present == null || present.targets().stream().anyMatch(s -> s.version() == share.version());
+    private static boolean first(@Nullable Label current, Share share) {
+        return current == null || current.targets().stream().anyMatch(s -> s.version() == share.version());
     }
 }

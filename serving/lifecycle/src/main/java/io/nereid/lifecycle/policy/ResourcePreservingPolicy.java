@@ -14,20 +14,20 @@ final class ResourcePreservingPolicy implements AspiredVersionPolicy {
     @Override
     public @Nullable Step next(List<VersionSnapshot> versions) {
         int highestNew = -1;
-        boolean unwantedLeft = false;
+        boolean notAspiredLeft = false;
         for (int i = 0; i < versions.size(); i++) {
             VersionSnapshot v = versions.get(i);
             if (!v.aspired()) {
                 if (v.phase() == Phase.AVAILABLE) {
                     return new Step(Step.Kind.UNLOAD, i);
                 }
-                unwantedLeft |= v.phase() != Phase.GONE && v.phase() != Phase.FAILED;
+                notAspiredLeft |= v.phase() != Phase.GONE && v.phase() != Phase.FAILED;
             } else if (v.phase() == Phase.TRACKED
                     && (highestNew < 0 || v.version() > versions.get(highestNew).version())) {
                 highestNew = i;
             }
         }
-        return unwantedLeft || highestNew < 0 ? null : new Step(Step.Kind.LOAD, highestNew);
+        return notAspiredLeft || highestNew < 0 ? null : new Step(Step.Kind.LOAD, highestNew);
     }
 
     @Override

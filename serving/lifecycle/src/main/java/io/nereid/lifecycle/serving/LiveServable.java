@@ -14,12 +14,12 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * released on the same stripe, by any thread. A stripe alone can become neither negative nor wrong in the long run;
  * only the sum is of interest, and only whether it is zero.
  *
- * <p><b>Why reading the stripes one by one is correct.</b> {@link #retain} first increments, then reads {@code
- * draining}; {@link #drain} first sets {@code draining}, then reads the stripes. With sequentially consistent accesses,
- * either retain sees the flag and takes its increment back, or drain sees the increment. After the flag is set no
- * increment stays, so each stripe only falls (except for short increments that are taken back): stripes that are read
- * as zero one after the other are zero together. A thread that finds a stripe above zero may return, because the thread
- * that brings that stripe to zero checks again. {@code ended} makes sure that only one of them reports the end.
+ * <p><b>Why reading the stripes one by one is correct.</b> {@link #retain} first increments, then reads
+ * {@code draining}; {@link #drain} first sets {@code draining}, then reads the stripes. With sequentially consistent
+ * accesses, either retain sees the flag and takes its increment back, or drain sees the increment. After the flag is
+ * set no increment stays, so each stripe only falls (except for short increments that are taken back): stripes that are
+ * read as zero one after the other are zero together. A thread that finds a stripe above zero may return, because the
+ * thread that brings that stripe to zero checks again. {@code ended} makes sure that only one of them reports the end.
  */
 public final class LiveServable {
     /** A power of two, at least the number of processors but at most 16. */

@@ -5,7 +5,6 @@ package io.nereid.lifecycle.serving;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.lifecycle.ServableManager;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
@@ -166,7 +165,7 @@ public final class ServingMap {
      * @param versions the available versions, in descending order
      * @param lives their servables, in the same order
      * @param states the state of each known version, in descending order
-     * @param ready see {@link ServableManager#ready()}
+     * @param ready whether the model is ready, see {@code ServableManager.ready}
      * @param routes the routes of its labels, by label
      */
     public record Entry(

@@ -11,10 +11,10 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A version under management, from the list that first aspired it to its end (TensorFlow Serving: {@code
- * LoaderHarness}). A reload creates a second object with the same id, the successor. Confined to the manager thread,
- * except for {@link #cancelled}, which is thread-safe, and for {@link #attempts} and {@link #loadCalled}, which belong
- * to the thread that loads while a load is in progress.
+ * A version under management, from the list that first aspired it to its end (TensorFlow Serving:
+ * {@code LoaderHarness}). A reload creates a second object with the same id, the successor. Confined to the manager
+ * thread, except for {@link #cancelled}, which is thread-safe, and for {@link #attempts} and {@link #loadCalled}, which
+ * belong to the thread that loads while a load is in progress.
  */
 public final class ManagedVersion {
     public final ServableId id;

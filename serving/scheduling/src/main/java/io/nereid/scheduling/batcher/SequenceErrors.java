@@ -7,7 +7,9 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.queue.QueueErrors;
 import io.nereid.spi.InferenceJob;
 
-/** The errors of requests that the sequence batcher rejects or removes, in addition to {@link QueueErrors}. Immutable. */
+/**
+ * The errors of requests that the sequence batcher rejects or removes, in addition to {@link QueueErrors}. Immutable.
+ */
 final class SequenceErrors {
     private final String model;
 

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The active sequences of a model by correlation id, their queued requests, and how they start, continue and end.
- * Guarded by the batcher's lock; actions that must run without it are added to an {@link DeferredActions}.
+ * Guarded by the batcher's lock; actions that must run without it are added to a {@link DeferredActions}.
  *
  * <p>Invariant: at most one request of a sequence is in flight, from {@link #take} until it has ended or is
  * rescheduled. In that time the sequence's implicit states belong to that request, so that they need no lock.

@@ -27,7 +27,7 @@ public final class DeviceExecutor implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(DeviceExecutor.class);
 
     /** Marks the end of a thread. */
-    private static final Ready END = () -> false;
+    private static final ReadyQueue END = () -> false;
 
     private final Clock clock;
     private final Timer timer;
@@ -35,7 +35,7 @@ public final class DeviceExecutor implements AutoCloseable {
     private final ThreadFactory factory;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
-    private final ArrayDeque<Ready> line = new ArrayDeque<>();
+    private final ArrayDeque<ReadyQueue> line = new ArrayDeque<>();
     private int started;
     private boolean closed;
 
@@ -109,7 +109,7 @@ public final class DeviceExecutor implements AutoCloseable {
     }
 
     /** Adds a request queue to the end of the line for one run; false when the pool is closed. */
-    public boolean enlist(Ready ready) {
+    public boolean enlist(ReadyQueue ready) {
         lock.lock();
         try {
             if (closed) {
@@ -146,7 +146,7 @@ public final class DeviceExecutor implements AutoCloseable {
 
     /** Runs one batch of the next request queue on the calling thread; false when no request queue waits. */
     public boolean runNext() {
-        Ready ready;
+        ReadyQueue ready;
         lock.lock();
         try {
             ready = line.poll();
@@ -163,7 +163,7 @@ public final class DeviceExecutor implements AutoCloseable {
     }
 
     private void work() {
-        Ready again = null;
+        ReadyQueue again = null;
         while (again != END) {
             again = turn(again);
         }
@@ -174,8 +174,8 @@ public final class DeviceExecutor implements AutoCloseable {
      * thread. This is a separate method so that a thread that waits in the loop has no reference to a queue in its
      * stack frames; such a reference would keep the classes of an unloaded model in memory.
      */
-    private @Nullable Ready turn(@Nullable Ready again) {
-        Ready ready = next(again);
+    private @Nullable ReadyQueue turn(@Nullable ReadyQueue again) {
+        ReadyQueue ready = next(again);
         if (ready == null) {
             return END;
         }
@@ -188,7 +188,7 @@ public final class DeviceExecutor implements AutoCloseable {
     }
 
     /** Appends {@code again} to the line, then waits for and returns the first queue; null to end the thread. */
-    private @Nullable Ready next(@Nullable Ready again) {
+    private @Nullable ReadyQueue next(@Nullable ReadyQueue again) {
         lock.lock();
         try {
             if (again != null) {
@@ -207,7 +207,7 @@ public final class DeviceExecutor implements AutoCloseable {
     }
 
     /** A request queue that waits for a thread. */
-    public interface Ready {
+    public interface ReadyQueue {
         /** Runs at most one batch; returns true when the queue must wait for another run. */
         boolean runOne();
     }

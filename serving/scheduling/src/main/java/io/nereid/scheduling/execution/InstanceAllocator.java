@@ -17,22 +17,22 @@ public final class InstanceAllocator {
     /** Instances with a run, and instances that are being retired. */
     private final BitSet busy = new BitSet();
 
-    private int wanted;
+    private int desired;
 
-    public InstanceAllocator(int wanted, @Nullable Member member) {
-        this.wanted = wanted;
+    public InstanceAllocator(int desired, @Nullable Member member) {
+        this.desired = desired;
         this.member = member;
     }
 
     /** Returns the desired number of instances. */
-    public int wanted() {
-        return wanted;
+    public int desired() {
+        return desired;
     }
 
     /** Allocates an instance for one run; -1 if none is free, or if the rate limiter grants none now. */
     public int take() {
-        int instance = member == null ? busy.nextClearBit(0) : member.acquire(busy, wanted);
-        if (instance < 0 || instance >= wanted) {
+        int instance = member == null ? busy.nextClearBit(0) : member.acquire(busy, desired);
+        if (instance < 0 || instance >= desired) {
             return -1;
         }
         busy.set(instance);
@@ -44,7 +44,7 @@ public final class InstanceAllocator {
      * allocated until {@link #giveBack}, so that it gets no run while its memory is freed.
      */
     public boolean retires(int instance) {
-        return instance >= wanted;
+        return instance >= desired;
     }
 
     /** Marks an instance as free. */
@@ -56,11 +56,11 @@ public final class InstanceAllocator {
      * Changes the number of instances; allocates those idle ones that were removed and passes them to {@code retired}.
      */
     public void resize(int count, IntConsumer retired) {
-        int before = wanted;
+        int before = desired;
         if (member != null) {
             member.resize(count);
         }
-        wanted = count;
+        desired = count;
         for (int i = count; i < before; i++) {
             if (!busy.get(i)) {
                 busy.set(i);
