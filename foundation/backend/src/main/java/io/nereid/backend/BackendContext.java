@@ -3,7 +3,7 @@
 package io.nereid.backend;
 
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;

@@ -31,7 +31,7 @@ public interface InferenceEngine {
      *
      * @return a handle that cancels the request
      */
-    Call infer(InferenceRequest request, ResponseSink sink);
+    InferenceCall infer(InferenceRequest request, ResponseSink sink);
 
     /**
      * Returns the inputs, outputs and signatures of a model.
@@ -48,13 +48,4 @@ public interface InferenceEngine {
      *     loaded
      */
     ModelConfig config(ModelRef model);
-
-    /** A handle on a request in flight. Thread-safe. */
-    interface Call {
-        /**
-         * Cancels the request: a queued request is removed from its queue, a running one is interrupted where the
-         * backend supports that. The sink still ends, with CANCELLED unless the response was faster. Idempotent.
-         */
-        void cancel();
-    }
 }

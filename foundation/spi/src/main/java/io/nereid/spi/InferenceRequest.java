@@ -52,7 +52,7 @@ public record InferenceRequest(
     }
 
     /** Returns this request as part of a sequence that the server has defined itself. */
-    public InferenceRequest in(Sequence sequence) {
+    public InferenceRequest in(SequenceFlags sequence) {
         return new InferenceRequest(
                 model,
                 id,
@@ -85,14 +85,15 @@ public record InferenceRequest(
     public record Options(
             long priority,
             long timeoutNanos,
-            @Nullable Sequence sequence,
+            @Nullable SequenceFlags sequence,
             @Nullable RequestTrace trace,
             String signature) {
         /** No options. */
         public static final Options NONE = new Options(0, 0, null, null);
 
         /** Options for the model's default signature. */
-        public Options(long priority, long timeoutNanos, @Nullable Sequence sequence, @Nullable RequestTrace trace) {
+        public Options(
+                long priority, long timeoutNanos, @Nullable SequenceFlags sequence, @Nullable RequestTrace trace) {
             this(priority, timeoutNanos, sequence, trace, "");
         }
 
@@ -109,7 +110,7 @@ public record InferenceRequest(
      * @param start whether the request is the first one of the sequence
      * @param end whether the request is the last one of the sequence
      */
-    public record Sequence(Object id, boolean start, boolean end) {}
+    public record SequenceFlags(Object id, boolean start, boolean end) {}
 
     /**
      * A requested output. Immutable.

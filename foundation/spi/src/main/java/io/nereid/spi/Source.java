@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
-import io.nereid.base.ServingException;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which versions should be served (TensorFlow Serving's aspired versions). A source always passes the complete
@@ -53,28 +51,6 @@ public interface Source extends AutoCloseable {
          *
          * @param versions every version of the model that should be served; empty to unload the model
          */
-        void aspire(String model, List<Aspired> versions);
-    }
-
-    /**
-     * One aspired version, or the reason why it cannot be loaded. Immutable.
-     *
-     * @param id the version
-     * @param loader loads the version; null when {@code error} is set
-     * @param error why the version cannot be loaded; null when {@code loader} is set
-     */
-    record Aspired(
-            ServableId id,
-            @Nullable Loader loader,
-            @Nullable ServingException error) {
-        /** A version that can be loaded. */
-        public static Aspired of(Loader loader) {
-            return new Aspired(loader.id(), loader, null);
-        }
-
-        /** A version that cannot be loaded. */
-        public static Aspired failed(ServableId id, ServingException error) {
-            return new Aspired(id, null, error);
-        }
+        void aspire(String model, List<AspiredVersion> versions);
     }
 }

@@ -28,16 +28,21 @@ import io.nereid.observe.RequestTrace;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.Loader;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.ModelStatus;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -87,7 +92,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
-    private static final Call ENDED = () -> {};
+    private static final InferenceCall ENDED = () -> {};
 
     private final EngineOptions options;
     private final List<Backend> backends;
@@ -174,7 +179,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     /** Gives ensembles access to the models of this engine. */
     private final class Members implements ComposingModels {
         @Override
-        public Call infer(InferenceRequest request, ResponseSink sink) {
+        public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
             return Engine.this.infer(request, sink);
         }
 
@@ -207,7 +212,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
      * Registers a listener for the model list: called with the initial list and with every new list once it is in
      * effect, on the thread that applies it. Must be called before {@link #start}.
      */
-    public void onConfigured(Consumer<List<ServedModel>> listener) {
+    public void onConfigured(Consumer<List<ModelListEntry>> listener) {
         sources.served().onConfigured(listener);
     }
 
@@ -220,7 +225,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         ServableHandle handle;
         try {
             handle = manager.acquire(request.model());
@@ -241,7 +246,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
      * job. A validation error is reported through the job as well, so that statistics and traces contain rejected
      * requests.
      */
-    public static Call submit(
+    public static InferenceCall submit(
             EngineServable servable, AutoCloseable handle, InferenceRequest asIs, ResponseSink to, Clock clock) {
         InferenceRequest request = asIs;
         ResponseSink sink = to;
@@ -368,7 +373,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     @Override
-    public CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
+    public CompletionStage<List<ModelListChange>> configure(List<ModelListEntry> models, boolean dryRun) {
         return sources.served().configure(models, dryRun);
     }
 

@@ -8,7 +8,7 @@ import io.nereid.base.Threads;
 import io.nereid.engine.servable.EngineServable;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceResponse;
@@ -64,7 +64,7 @@ final class ShadowTraffic implements AutoCloseable {
     }
 
     /** Submits a request that names a label, and perhaps a copy of it. Owns the handle and the request. */
-    Call submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
+    InferenceCall submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
         EngineServable servable = (EngineServable) handle.servable();
         count(requests, request.model(), servable, false);
         // only some requests of a sequence would be copied, which the shadow version could not process
@@ -75,7 +75,7 @@ final class ShadowTraffic implements AutoCloseable {
         EngineServable shadow = (EngineServable) second.servable();
         // retain the inputs before the original is submitted, because its end may free them
         InferenceRequest copy = underWay.incrementAndGet() > LIMIT ? null : copy(request);
-        Call call = Engine.submit(servable, handle, request, sink, clock);
+        InferenceCall call = Engine.submit(servable, handle, request, sink, clock);
         if (copy == null) {
             drop(request.model(), shadow, second);
         } else {

@@ -10,13 +10,13 @@ import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -86,8 +86,8 @@ public final class EngineRig implements AutoCloseable {
         return directory;
     }
 
-    public ServedModel served(String model, Map<String, Label> labels, Long... versions) {
-        return new ServedModel(
+    public ModelListEntry served(String model, Map<String, VersionLabel> labels, Long... versions) {
+        return new ModelListEntry(
                 model,
                 root.resolve("models").resolve(model).toString(),
                 "tensorflow",
@@ -96,16 +96,16 @@ public final class EngineRig implements AutoCloseable {
                 null);
     }
 
-    public ServedModel served(String model, Long... versions) {
+    public ModelListEntry served(String model, Long... versions) {
         return served(model, Map.of(), versions);
     }
 
-    public List<ModelChange> configure(ServedModel... models) throws Exception {
+    public List<ModelListChange> configure(ModelListEntry... models) throws Exception {
         return get(engine().configure(List.of(models), false));
     }
 
     /** The error that rejects a whole list. */
-    public ServingException refused(ServedModel... models) throws Exception {
+    public ServingException refused(ModelListEntry... models) throws Exception {
         return failure(engine().configure(List.of(models), false));
     }
 

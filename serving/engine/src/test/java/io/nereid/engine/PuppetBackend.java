@@ -9,7 +9,7 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;

@@ -4,9 +4,9 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -18,7 +18,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 class ShadowTrafficTest {
     private static final ModelRef STABLE = EngineRig.label("m", "stable");
-    private static final Label SHADOWED = new Label(List.of(new Share(1, 1)), List.of(new Share(2, 1)));
+    private static final VersionLabel SHADOWED =
+            new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of(new WeightedVersion(2, 1)));
 
     @TempDir
     Path root;

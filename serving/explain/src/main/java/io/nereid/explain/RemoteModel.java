@@ -6,6 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.explain.request.JsonValues;
 import io.nereid.json.JsonWriter;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -104,7 +105,7 @@ public final class RemoteModel implements InferenceEngine {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         AtomicBoolean over = new AtomicBoolean();
         try {
             Tensor rows = request.inputs().get(0);

@@ -8,9 +8,9 @@ import io.nereid.lifecycle.state.ManagedVersion;
 import io.nereid.lifecycle.state.ModelDependencies;
 import io.nereid.lifecycle.state.ModelVersions;
 import io.nereid.lifecycle.state.ServableRegistry;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.Source.Aspired;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -33,12 +33,12 @@ final class AspiredVersionsReconciler {
         this.loop = loop;
     }
 
-    void reconcile(ModelVersions model, List<Aspired> list, boolean retry) {
+    void reconcile(ModelVersions model, List<AspiredVersion> list, boolean retry) {
         model.atomic = policy.allOrNothing() && model.anyAvailable();
         // New versions become available together, so versions that failed in the last set are tried again with the
         // next.
         boolean again = retry || (model.atomic && list.stream().anyMatch(a -> isNew(model, a)));
-        for (Aspired a : list) {
+        for (AspiredVersion a : list) {
             ManagedVersion v = model.current(a.id().version());
             Loader loader = a.loader();
             if (loader != null) {
@@ -54,7 +54,7 @@ final class AspiredVersionsReconciler {
         }
     }
 
-    private static boolean isNew(ModelVersions model, Aspired a) {
+    private static boolean isNew(ModelVersions model, AspiredVersion a) {
         ManagedVersion v = model.current(a.id().version());
         Loader loader = a.loader();
         if (loader == null) {
@@ -143,7 +143,7 @@ final class AspiredVersionsReconciler {
         loop.reload(model, v, loader, false);
     }
 
-    private void fail(ModelVersions model, @Nullable ManagedVersion v, Aspired a, String reason) {
+    private void fail(ModelVersions model, @Nullable ManagedVersion v, AspiredVersion a, String reason) {
         if (v == null || v.phase == Phase.TRACKED || v.phase == Phase.FAILED) {
             if (v != null && v.phase == Phase.FAILED && v.loader == null && reason.equals(v.reason)) {
                 return;

@@ -15,13 +15,13 @@ import io.nereid.lifecycle.state.ManagedVersion;
 import io.nereid.lifecycle.state.ModelDependencies;
 import io.nereid.lifecycle.state.ModelVersions;
 import io.nereid.lifecycle.state.ServableRegistry;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Loader;
-import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.Source.Aspired;
+import io.nereid.spi.management.VersionLabel;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -120,7 +120,7 @@ final class ManagerLoop {
         return executor.loadThreads();
     }
 
-    void labels(String model, Map<String, Label> labels) {
+    void labels(String model, Map<String, VersionLabel> labels) {
         registry.labels(model, labels);
         // A caller may wait for a version that the label now refers to.
         submit(() -> {});
@@ -187,7 +187,7 @@ final class ManagerLoop {
     }
 
     /** Processes a new list of aspired versions of a model. */
-    void aspired(String name, List<Aspired> list, boolean retry) {
+    void aspired(String name, List<AspiredVersion> list, boolean retry) {
         if (closing) {
             return;
         }

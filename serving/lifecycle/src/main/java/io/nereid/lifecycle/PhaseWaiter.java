@@ -4,11 +4,11 @@ package io.nereid.lifecycle;
 
 import io.nereid.lifecycle.ServableManager.Reached;
 import io.nereid.lifecycle.serving.ServingMap;
-import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.VersionLabel;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -135,7 +135,7 @@ final class PhaseWaiter {
         if (ref.label() == null) {
             return ref.version() == ModelRef.ANY || ref.version() == version;
         }
-        Label label = map.labels(ref.model()).get(ref.label());
+        VersionLabel label = map.labels(ref.model()).get(ref.label());
         return label != null && label.targets().stream().anyMatch(t -> t.version() == version);
     }
 }

@@ -8,14 +8,14 @@ import io.nereid.base.ServingException;
 import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.lifecycle.serving.LiveServable;
 import io.nereid.lifecycle.serving.ServingMap;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.Source;
-import io.nereid.spi.Source.Aspired;
+import io.nereid.spi.management.ModelStatus;
+import io.nereid.spi.management.VersionLabel;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashSet;
@@ -59,7 +59,7 @@ import org.jspecify.annotations.Nullable;
 public final class ServableManager implements Source.Target, AutoCloseable {
     private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(30);
 
-    private final Map<String, List<Aspired>> pending = new ConcurrentHashMap<>();
+    private final Map<String, List<AspiredVersion>> pending = new ConcurrentHashMap<>();
     private final Set<String> retries = ConcurrentHashMap.newKeySet();
     private final ManagerLoop loop;
 
@@ -78,9 +78,9 @@ public final class ServableManager implements Source.Target, AutoCloseable {
      * @throws ServingException INTERNAL, without a change, when the list contains another model or a version twice
      */
     @Override
-    public void aspire(String model, List<Aspired> versions) {
+    public void aspire(String model, List<AspiredVersion> versions) {
         Set<ServableId> seen = new HashSet<>();
-        for (Aspired a : versions) {
+        for (AspiredVersion a : versions) {
             if (!a.id().model().equals(model) || !seen.add(a.id())) {
                 throw ServingException.of(
                         ErrorCode.INTERNAL,
@@ -90,7 +90,7 @@ public final class ServableManager implements Source.Target, AutoCloseable {
         }
         if (pending.put(model, List.copyOf(versions)) == null) {
             loop.submit(() -> {
-                List<Aspired> newest = pending.remove(model);
+                List<AspiredVersion> newest = pending.remove(model);
                 if (newest != null) {
                     loop.aspired(model, newest, retries.remove(model));
                 }
@@ -154,13 +154,13 @@ public final class ServableManager implements Source.Target, AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT, without a change, for a label without a name or targets, a negative
      *     version, or a weight that is not above 0 (for shadows: not from 0 to 1)
      */
-    public void labels(String model, Map<String, Label> labels) {
+    public void labels(String model, Map<String, VersionLabel> labels) {
         labels.forEach((name, label) -> check(model, name, label));
         loop.labels(model, Map.copyOf(labels));
     }
 
     /** Returns the labels of a model by name; empty for an unknown model. */
-    public Map<String, Label> labels(String model) {
+    public Map<String, VersionLabel> labels(String model) {
         return loop.map().labels(model);
     }
 
@@ -170,13 +170,13 @@ public final class ServableManager implements Source.Target, AutoCloseable {
      *
      * @throws ServingException FAILED_PRECONDITION for a target that is not available, unless the policy allows it
      */
-    public void checkLabels(String model, Map<String, Label> labels, LabelAssignmentPolicy rule) {
+    public void checkLabels(String model, Map<String, VersionLabel> labels, LabelAssignmentPolicy rule) {
         ServingMap map = loop.map();
         ServingMap.Entry entry = map.entry(model);
         rule.check(model, labels, map.labels(model), version -> entry != null && entry.live(version) != null);
     }
 
-    private static void check(String model, String name, Label label) {
+    private static void check(String model, String name, VersionLabel label) {
         boolean good = !name.isEmpty()
                 && !label.targets().isEmpty()
                 && label.targets().stream()

@@ -8,11 +8,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -238,8 +238,8 @@ class AspiredVersionsManagerTest {
         rig.manager.aspire(
                 "m",
                 List.of(
-                        Aspired.of(rig.loader("m", 0, "v0")),
-                        Aspired.failed(
+                        AspiredVersion.of(rig.loader("m", 0, "v0")),
+                        AspiredVersion.failed(
                                 new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no such path"))));
         List<ServableState> states = rig.settle("m");
         assertThat(states).extracting(ServableState::phase).containsExactly(Phase.FAILED, Phase.AVAILABLE);
@@ -263,7 +263,7 @@ class AspiredVersionsManagerTest {
     void eventBusErroneousVersion() throws Exception {
         rig.manager.aspire(
                 "m",
-                List.of(Aspired.failed(
+                List.of(AspiredVersion.failed(
                         new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no such path"))));
         var unused = rig.settle("m");
         rig.quiesce();

@@ -9,12 +9,12 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
-import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.Source.Aspired;
+import io.nereid.spi.management.ModelStatus;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -166,7 +166,8 @@ class BasicManagerTest {
     void erroneousServable() throws Exception {
         rig.manager.aspire(
                 "m",
-                List.of(Aspired.failed(new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no platform"))));
+                List.of(AspiredVersion.failed(
+                        new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no platform"))));
         var unused = rig.settle("m");
         assertThat(rig.phase("m", 3)).isEqualTo(Phase.FAILED);
         assertThatThrownBy(() -> rig.manager.acquire(ModelRef.exact("m", 3)))

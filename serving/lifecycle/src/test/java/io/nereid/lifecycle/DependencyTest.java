@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.Source.Aspired;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -73,7 +73,7 @@ class DependencyTest {
         rig.aspire("m", member);
         rig.manager.aspire(
                 "n",
-                List.of(Aspired.failed(
+                List.of(AspiredVersion.failed(
                         new ServableId("n", 1), ServingException.of(ErrorCode.INVALID_ARGUMENT, "unreadable"))));
         rig.aspire("e", rig.ensemble("e", 1, "x", "m"));
         rig.aspire("f", rig.ensemble("f", 1, "x", "n"));

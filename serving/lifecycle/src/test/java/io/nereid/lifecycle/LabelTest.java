@@ -10,10 +10,10 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -39,8 +39,8 @@ class LabelTest {
         return new ModelRef("m", ModelRef.ANY, name);
     }
 
-    private static Label by(Share... targets) {
-        return new Label(List.of(targets), List.of());
+    private static VersionLabel by(WeightedVersion... targets) {
+        return new VersionLabel(List.of(targets), List.of());
     }
 
     private void serve(long... versions) throws Exception {
@@ -66,7 +66,7 @@ class LabelTest {
     @Test
     void aLabelStandsForItsVersion() throws Exception {
         serve(1, 2);
-        rig.manager.labels("m", Map.of("stable", Label.of(1), "canary", Label.of(2)));
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)));
         assertThat(draw(label("stable"), 10)).containsOnlyKeys(1L);
         assertThat(draw(label("canary"), 10)).containsOnlyKeys(2L);
         assertThat(rig.manager.labels("m")).containsOnlyKeys("stable", "canary");
@@ -77,8 +77,8 @@ class LabelTest {
     @Test
     void aNewTableReplacesTheOldOneWhole() throws Exception {
         serve(1, 2);
-        rig.manager.labels("m", Map.of("stable", Label.of(1), "canary", Label.of(2)));
-        rig.manager.labels("m", Map.of("stable", Label.of(2)));
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)));
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(2)));
         assertThat(draw(label("stable"), 10)).containsOnlyKeys(2L);
         assertThatThrownBy(() -> rig.manager.acquire(label("canary")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
@@ -97,7 +97,7 @@ class LabelTest {
     @Test
     void aLabelWhoseVersionIsNotThereNamesIt() throws Exception {
         serve(1);
-        rig.manager.labels("m", Map.of("next", Label.of(7)));
+        rig.manager.labels("m", Map.of("next", VersionLabel.of(7)));
         assertThatThrownBy(() -> rig.manager.acquire(label("next")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
@@ -123,7 +123,7 @@ class LabelTest {
     void unknownModelsStayUnknownWhateverTheLabel() {
         assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
                 .hasMessage("Request for unknown model: 'm' is not found");
-        rig.manager.labels("m", Map.of("stable", Label.of(3)));
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(3)));
         assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
                 .hasMessage("Servable not found for request: Specific(m, 3)");
         assertThat(rig.manager.index()).as("labels alone do not create a model").isEmpty();
@@ -131,7 +131,7 @@ class LabelTest {
 
     @Test
     void labelsThatCameBeforeTheModelHoldForItAndOutliveItsReloads() throws Exception {
-        rig.manager.labels("m", Map.of("stable", Label.of(3)));
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(3)));
         serve(3, 4);
         assertThat(draw(label("stable"), 5)).containsOnlyKeys(3L);
         rig.aspire("m", rig.loader("m", 3, "changed"), rig.loader("m", 4, "v4"));
@@ -144,7 +144,9 @@ class LabelTest {
     @Test
     void versionsShareALabelByTheirWeights() throws Exception {
         serve(1, 2, 3);
-        rig.manager.labels("m", Map.of("canary", by(new Share(1, 6), new Share(2, 3), new Share(3, 1))));
+        rig.manager.labels(
+                "m",
+                Map.of("canary", by(new WeightedVersion(1, 6), new WeightedVersion(2, 3), new WeightedVersion(3, 1))));
         Map<Long, Integer> counts = draw(label("canary"), 20_000);
         assertThat(counts.get(1L)).isBetween(11_500, 12_500);
         assertThat(counts.get(2L)).isBetween(5_500, 6_500);
@@ -154,7 +156,9 @@ class LabelTest {
     @Test
     void theWeightOfAVersionThatDoesNotServeGoesToTheOthers() throws Exception {
         serve(1, 2);
-        rig.manager.labels("m", Map.of("canary", by(new Share(9, 98), new Share(1, 1), new Share(2, 1))));
+        rig.manager.labels(
+                "m",
+                Map.of("canary", by(new WeightedVersion(9, 98), new WeightedVersion(1, 1), new WeightedVersion(2, 1))));
         Map<Long, Integer> counts = draw(label("canary"), 10_000);
         assertThat(counts).containsOnlyKeys(1L, 2L);
         assertThat(counts.get(1L)).isBetween(4_600, 5_400);
@@ -170,11 +174,14 @@ class LabelTest {
                 "m",
                 Map.of(
                         "stable",
-                        new Label(
-                                List.of(new Share(1, 1)),
-                                List.of(new Share(2, 0.2), new Share(3, 0.1), new Share(9, 0.5))),
+                        new VersionLabel(
+                                List.of(new WeightedVersion(1, 1)),
+                                List.of(
+                                        new WeightedVersion(2, 0.2),
+                                        new WeightedVersion(3, 0.1),
+                                        new WeightedVersion(9, 0.5))),
                         "bare",
-                        Label.of(1)));
+                        VersionLabel.of(1)));
         Map<Long, Integer> counts = new HashMap<>();
         for (int i = 0; i < 20_000; i++) {
             try (ServableHandle handle = rig.manager.shadow(label("stable"))) {
@@ -196,7 +203,11 @@ class LabelTest {
     @Test
     void aShadowThatIsInUseIsNotUnloaded() throws Exception {
         serve(1);
-        rig.manager.labels("m", Map.of("stable", new Label(List.of(new Share(1, 1)), List.of(new Share(1, 1)))));
+        rig.manager.labels(
+                "m",
+                Map.of(
+                        "stable",
+                        new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of(new WeightedVersion(1, 1)))));
         FakeLoader one = rig.loaders.element();
         ServableHandle shadow = rig.manager.shadow(label("stable"));
         rig.aspire("m");
@@ -211,15 +222,15 @@ class LabelTest {
 
     @Test
     void labelsThatMakeNoSenseAreRejectedAndChangeNothing() {
-        rig.manager.labels("m", Map.of("stable", Label.of(1)));
-        for (Label bad : List.of(
-                new Label(List.of(), List.of()),
-                by(new Share(-1, 1)),
-                by(new Share(1, 0)),
-                by(new Share(1, Double.NaN)),
-                by(new Share(1, Double.POSITIVE_INFINITY)),
-                new Label(List.of(new Share(1, 1)), List.of(new Share(2, 1.5))))) {
-            assertThatThrownBy(() -> rig.manager.labels("m", Map.of("good", Label.of(1), "bad", bad)))
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1)));
+        for (VersionLabel bad : List.of(
+                new VersionLabel(List.of(), List.of()),
+                by(new WeightedVersion(-1, 1)),
+                by(new WeightedVersion(1, 0)),
+                by(new WeightedVersion(1, Double.NaN)),
+                by(new WeightedVersion(1, Double.POSITIVE_INFINITY)),
+                new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of(new WeightedVersion(2, 1.5))))) {
+            assertThatThrownBy(() -> rig.manager.labels("m", Map.of("good", VersionLabel.of(1), "bad", bad)))
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                     .hasMessageContaining("'bad'");
@@ -230,7 +241,7 @@ class LabelTest {
     @Test
     void aLabelMovesOnlyToWhatServes() throws Exception {
         serve(1);
-        Map<String, Label> wanted = Map.of("stable", Label.of(2));
+        Map<String, VersionLabel> wanted = Map.of("stable", VersionLabel.of(2));
         assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.SERVING))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
@@ -240,7 +251,7 @@ class LabelTest {
                 });
         rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         rig.manager.checkLabels("unknown", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
-        rig.manager.labels("m", Map.of("stable", Label.of(1)));
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1)));
         assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT))
                 .hasMessageContaining("version 2 of model m");
         rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.ANY);
@@ -248,9 +259,13 @@ class LabelTest {
         rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         serve(1, 2);
         rig.manager.checkLabels(
-                "m", Map.of("stable", by(new Share(1, 1), new Share(2, 1))), LabelAssignmentPolicy.SERVING);
+                "m",
+                Map.of("stable", by(new WeightedVersion(1, 1), new WeightedVersion(2, 1))),
+                LabelAssignmentPolicy.SERVING);
         assertThatThrownBy(() -> rig.manager.checkLabels(
-                        "m", Map.of("stable", by(new Share(1, 1), new Share(3, 1))), LabelAssignmentPolicy.SERVING))
+                        "m",
+                        Map.of("stable", by(new WeightedVersion(1, 1), new WeightedVersion(3, 1))),
+                        LabelAssignmentPolicy.SERVING))
                 .as("every target is checked")
                 .hasMessageContaining("version 3");
     }
@@ -258,7 +273,7 @@ class LabelTest {
     @Test
     void requestsFollowALabelWithoutAGapWhileVersionsAreSwapped() throws Exception {
         serve(1, 2);
-        rig.manager.labels("m", Map.of("stable", by(new Share(1, 1), new Share(2, 1))));
+        rig.manager.labels("m", Map.of("stable", by(new WeightedVersion(1, 1), new WeightedVersion(2, 1))));
         AtomicBoolean stop = new AtomicBoolean();
         ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
         CountDownLatch done = new CountDownLatch(2);

@@ -8,11 +8,11 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.resources.DelayScheduler;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -122,7 +122,7 @@ public final class Rig implements AutoCloseable {
     }
 
     public void aspire(String model, FakeLoader... wanted) {
-        manager.aspire(model, Arrays.stream(wanted).map(Aspired::of).toList());
+        manager.aspire(model, Arrays.stream(wanted).map(AspiredVersion::of).toList());
     }
 
     public List<ServableState> settle(String... models) throws Exception {

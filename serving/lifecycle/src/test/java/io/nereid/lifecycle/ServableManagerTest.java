@@ -11,11 +11,11 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.lifecycle.resources.DelayScheduler;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
-import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -57,7 +57,7 @@ class ServableManagerTest {
     }
 
     private void aspire(FakeLoader... loaders) {
-        manager.aspire("m", Arrays.stream(loaders).map(Aspired::of).toList());
+        manager.aspire("m", Arrays.stream(loaders).map(AspiredVersion::of).toList());
     }
 
     private List<ServableState> settle() throws Exception {
@@ -336,12 +336,12 @@ class ServableManagerTest {
     void aSlowModelDoesNotDelayAnother() throws Exception {
         FakeLoader slow = new FakeLoader("slow", 1, "f");
         slow.gate = new CountDownLatch(1);
-        manager.aspire("slow", List.of(Aspired.of(slow)));
+        manager.aspire("slow", List.of(AspiredVersion.of(slow)));
         await(slow.loading);
         FakeLoader a1 = loader(1);
         aspire(a1);
         settle();
-        manager.aspire("other", List.of(Aspired.of(new FakeLoader("other", 1, "f"))));
+        manager.aspire("other", List.of(AspiredVersion.of(new FakeLoader("other", 1, "f"))));
         var unused = get(manager.settled("other").toCompletableFuture());
         try (ServableHandle held = manager.acquire(ModelRef.latest("other"))) {
             aspire(loader(2));
@@ -359,13 +359,14 @@ class ServableManagerTest {
     @Test
     void keepsAndShowsTheErrorOfASource() throws Exception {
         ServableId id = new ServableId("m", 3);
-        manager.aspire("m", List.of(Aspired.failed(id, ServingException.invalidArgument("bad file", "mend the file"))));
+        manager.aspire(
+                "m", List.of(AspiredVersion.failed(id, ServingException.invalidArgument("bad file", "mend the file"))));
         ServableState state = settle().get(0);
         assertThat(state.phase()).isEqualTo(Phase.FAILED);
         assertThat(state.reason()).isEqualTo("bad file (mend the file)");
         aspire(loader(3));
         assertThat(settle()).extracting(ServableState::phase).containsExactly(Phase.AVAILABLE);
-        manager.aspire("m", List.of(Aspired.failed(id, ServingException.invalidArgument("bad again"))));
+        manager.aspire("m", List.of(AspiredVersion.failed(id, ServingException.invalidArgument("bad again"))));
         state = settle().get(0);
         assertThat(state.phase()).isEqualTo(Phase.AVAILABLE);
         assertThat(state.reason()).isEqualTo("bad again");
@@ -418,7 +419,7 @@ class ServableManagerTest {
 
     @Test
     void rejectsAListThatContradictsItself() {
-        assertThatThrownBy(() -> manager.aspire("other", List.of(Aspired.of(loader(1)))))
+        assertThatThrownBy(() -> manager.aspire("other", List.of(AspiredVersion.of(loader(1)))))
                 .hasMessageContaining("m:1");
         assertThatThrownBy(() -> aspire(loader(1), loader(1))).hasMessageContaining("every version once");
         assertThat(manager.index()).isEmpty();
@@ -461,7 +462,7 @@ class ServableManagerTest {
         settle();
         FakeLoader other = new FakeLoader("other", 1, "f");
         other.estimate = 8;
-        manager.aspire("other", List.of(Aspired.of(other)));
+        manager.aspire("other", List.of(AspiredVersion.of(other)));
         long end = Clock.system().nanos() + 20_000_000_000L;
         while (manager.states("other").isEmpty()
                 || manager.states("other").get(0).reason() == null) {
@@ -520,7 +521,7 @@ class ServableManagerTest {
         FakeLoader one = loader(1);
         aspire(one);
         settle();
-        manager.aspire("other", List.of(Aspired.of(new FakeLoader("other", 1, "f"))));
+        manager.aspire("other", List.of(AspiredVersion.of(new FakeLoader("other", 1, "f"))));
         var unused = get(manager.settled("other").toCompletableFuture());
         ServableHandle handle = manager.acquire(ModelRef.latest("m"));
         long begin = Clock.system().nanos();

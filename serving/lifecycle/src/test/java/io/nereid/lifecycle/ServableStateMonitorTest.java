@@ -8,12 +8,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.ServableManager.Reached;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -176,7 +176,11 @@ class ServableStateMonitorTest {
 
     @Test
     void notifyWhenServablesReachStateFullFunctionality() throws Exception {
-        rig.manager.labels("l", Map.of("stable", new Label(List.of(new Share(3, 1), new Share(4, 1)), List.of())));
+        rig.manager.labels(
+                "l",
+                Map.of(
+                        "stable",
+                        new VersionLabel(List.of(new WeightedVersion(3, 1), new WeightedVersion(4, 1)), List.of())));
         CompletableFuture<Reached> reached = until(
                 Phase.AVAILABLE,
                 ModelRef.exact("m", 1),
@@ -245,7 +249,7 @@ class ServableStateMonitorTest {
         CompletableFuture<Reached> reached = until(Phase.AVAILABLE, new ModelRef("m", ModelRef.ANY, "stable"));
         rig.quiesce();
         assertThat(reached).isNotDone();
-        rig.manager.labels("m", Map.of("stable", Label.of(1)));
+        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1)));
         assertThat(get(reached)).isEqualTo(new Reached(true, Map.of(id("m", 1), Phase.AVAILABLE)));
     }
 

@@ -5,14 +5,15 @@ package io.nereid.recording;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -84,9 +85,9 @@ public final class RequestLogger implements InferenceEngine, AutoCloseable {
      *
      * @throws ServingException INVALID_ARGUMENT for an unknown collector, a rate outside 0 to 1, or an invalid prefix
      */
-    public static void check(List<ServedModel> models) {
-        for (ServedModel model : models) {
-            RequestLogging logging = model.logging();
+    public static void check(List<ModelListEntry> models) {
+        for (ModelListEntry model : models) {
+            LoggingConfig logging = model.logging();
             if (logging == null) {
                 continue;
             }
@@ -118,18 +119,18 @@ public final class RequestLogger implements InferenceEngine, AutoCloseable {
      *
      * @throws ServingException INVALID_ARGUMENT, without a change, as {@link #check}
      */
-    public void configure(List<ServedModel> models) {
+    public void configure(List<ModelListEntry> models) {
         check(models);
         Map<String, Integer> users = new HashMap<>();
-        for (ServedModel model : models) {
-            RequestLogging logging = model.logging();
+        for (ModelListEntry model : models) {
+            LoggingConfig logging = model.logging();
             if (logging != null && logging.samplingRate() > 0) {
                 users.merge(logging.filePrefix(), 1, Integer::sum);
             }
         }
         Map<String, Target> next = new HashMap<>();
-        for (ServedModel model : models) {
-            RequestLogging logging = model.logging();
+        for (ModelListEntry model : models) {
+            LoggingConfig logging = model.logging();
             if (logging != null && logging.samplingRate() > 0) {
                 String prefix = logging.filePrefix();
                 // A warm-up file must contain the requests of one model only.
@@ -146,7 +147,7 @@ public final class RequestLogger implements InferenceEngine, AutoCloseable {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         Map<String, Target> now = targets;
         if (now.isEmpty()) {
             return engine.infer(request, sink);

@@ -11,17 +11,18 @@ import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.StringInterner;
 import io.nereid.recording.RequestLogger.LogCount;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListEntry;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -64,7 +65,7 @@ class RequestLoggerTest {
         int answers = 1;
 
         @Override
-        public Call infer(InferenceRequest request, ResponseSink sink) {
+        public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
             if (request.model().model().equals("bad")) {
                 request.release();
                 sink.fail(ServingException.of(ErrorCode.UNAVAILABLE, "no"));
@@ -139,12 +140,12 @@ class RequestLoggerTest {
         return recorder;
     }
 
-    private static ServedModel model(String name, @Nullable RequestLogging logging) {
-        return new ServedModel(name, "/models/" + name, "tensorflow", null, Map.of(), logging);
+    private static ModelListEntry model(String name, @Nullable LoggingConfig logging) {
+        return new ModelListEntry(name, "/models/" + name, "tensorflow", null, Map.of(), logging);
     }
 
-    private RequestLogging to(String prefix, double rate) {
-        return new RequestLogging("", dir.resolve(prefix).toString(), rate);
+    private LoggingConfig to(String prefix, double rate) {
+        return new LoggingConfig("", dir.resolve(prefix).toString(), rate);
     }
 
     private Client ask(RequestLogger recorder, String model, int value) {
@@ -508,17 +509,17 @@ class RequestLoggerTest {
         RequestLogger recorder = recorder(RequestLoggerOptions.DEFAULT);
         recorder.configure(List.of(model("m", to("m", 1))));
         String prefix = dir.resolve("x").toString();
-        assertRejected(recorder, new RequestLogging("kafka", prefix, 1), "unknown type 'kafka'");
-        assertRejected(recorder, new RequestLogging("", prefix, 1.5), "sampling_rate 1.5");
-        assertRejected(recorder, new RequestLogging("", prefix, Double.NaN), "sampling_rate NaN");
-        assertRejected(recorder, new RequestLogging("tfrecord", "", 1), "no filename_prefix");
-        assertRejected(recorder, new RequestLogging("tfrecord", "a\0b", 1), "is not a path");
+        assertRejected(recorder, new LoggingConfig("kafka", prefix, 1), "unknown type 'kafka'");
+        assertRejected(recorder, new LoggingConfig("", prefix, 1.5), "sampling_rate 1.5");
+        assertRejected(recorder, new LoggingConfig("", prefix, Double.NaN), "sampling_rate NaN");
+        assertRejected(recorder, new LoggingConfig("tfrecord", "", 1), "no filename_prefix");
+        assertRejected(recorder, new LoggingConfig("tfrecord", "a\0b", 1), "is not a path");
         ask(recorder, "m", 1);
         recorder.close();
         assertThat(recorder.counts()).containsExactly(new LogCount("m", ErrorCode.OK, 1));
     }
 
-    private static void assertRejected(RequestLogger recorder, RequestLogging logging, String why) {
+    private static void assertRejected(RequestLogger recorder, LoggingConfig logging, String why) {
         assertThatThrownBy(() -> recorder.configure(List.of(model("m", logging))))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))

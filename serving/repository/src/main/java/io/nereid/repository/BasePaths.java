@@ -6,7 +6,7 @@ import io.nereid.base.Clock;
 import io.nereid.repository.layout.StoredModel;
 import io.nereid.repository.layout.StoredModel.ModelEntry;
 import io.nereid.repository.polling.ModelScanner.Found;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.management.ModelListEntry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -51,7 +51,7 @@ final class BasePaths {
 
     /** A model of the list. */
     private static final class Item {
-        final ServedModel served;
+        final ModelListEntry served;
         final ModelEntry entry;
         boolean configured;
 
@@ -59,7 +59,7 @@ final class BasePaths {
         @Nullable
         Scan seen;
 
-        Item(ServedModel served) {
+        Item(ModelListEntry served) {
             this.served = served;
             this.entry = ModelEntry.of(served);
         }
@@ -75,10 +75,10 @@ final class BasePaths {
     private record Scan(long modified, @Nullable Object key, long configModified) {}
 
     /** Replaces the list; unchanged models keep their scan results. */
-    void replace(List<ServedModel> models) {
+    void replace(List<ModelListEntry> models) {
         Map<String, Item> before = new TreeMap<>(items);
         items.clear();
-        for (ServedModel m : models) {
+        for (ModelListEntry m : models) {
             Item item = before.get(m.name());
             items.put(m.name(), item != null && item.served.equals(m) ? item : new Item(m));
         }
@@ -88,7 +88,7 @@ final class BasePaths {
     }
 
     /** The entries of a list that is not in force. */
-    static Found foundOf(List<ServedModel> models) {
+    static Found foundOf(List<ModelListEntry> models) {
         return found(models.stream().map(Item::new).toList());
     }
 

@@ -20,10 +20,11 @@ import io.nereid.repository.polling.ModelPoller;
 import io.nereid.repository.polling.ModelScanner.Found;
 import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.ProblemCollector;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -164,7 +165,7 @@ public final class FileSystemStoragePathSource implements Source {
     private final AspiredVersionsEmitter emitter;
     private final ModelPoller poller;
     private final BasePaths paths;
-    private List<ServedModel> models;
+    private List<ModelListEntry> models;
     private boolean started;
     private long pollCount;
     private long reads;
@@ -186,7 +187,7 @@ public final class FileSystemStoragePathSource implements Source {
      * @throws ServingException INVALID_ARGUMENT for an invalid list
      */
     public FileSystemStoragePathSource(
-            List<ServedModel> models, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
+            List<ModelListEntry> models, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
         ModelServerConfig.check(models, List.of(), backends);
         this.models = List.copyOf(models);
         this.backends = List.copyOf(backends);
@@ -247,8 +248,8 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    private static List<String> names(List<ServedModel> models) {
-        return models.stream().map(ServedModel::name).toList();
+    private static List<String> names(List<ModelListEntry> models) {
+        return models.stream().map(ModelListEntry::name).toList();
     }
 
     private static void checkVersions(StoredModel model) {
@@ -287,7 +288,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** The model list in force. */
-    public List<ServedModel> models() {
+    public List<ModelListEntry> models() {
         lock.lock();
         try {
             return models;
@@ -302,15 +303,15 @@ public final class FileSystemStoragePathSource implements Source {
      *
      * @throws ServingException as {@link #configure} for the list
      */
-    public List<ModelChange> plan(List<ServedModel> next) {
+    public List<ModelListChange> plan(List<ModelListEntry> next) {
         lock.lock();
         try {
-            List<ServedModel> before = started ? models : List.of();
+            List<ModelListEntry> before = started ? models : List.of();
             ModelServerConfig.check(next, before, backends);
             ModelListDiff changes = ModelListDiff.of(next, before);
             Set<String> toRead = changes.toRead();
             Found found = BasePaths.foundOf(next);
-            List<ModelChange> plan = new ArrayList<>();
+            List<ModelListChange> plan = new ArrayList<>();
             for (String name : changes.next().keySet()) {
                 ModelEntry entry = toRead.contains(name) ? found.only(name) : null;
                 if (entry == null) {
@@ -342,7 +343,7 @@ public final class FileSystemStoragePathSource implements Source {
      *     models are to be always present, nothing having changed; FAILED_PRECONDITION before {@link #start} and after
      *     {@link #close}
      */
-    public List<ModelChange> configure(List<ServedModel> next) {
+    public List<ModelListChange> configure(List<ModelListEntry> next) {
         lock.lock();
         try {
             if (!started || closed.getCount() == 0) {
@@ -360,7 +361,7 @@ public final class FileSystemStoragePathSource implements Source {
             models = List.copyOf(next);
             paths.replace(models);
             Map<String, StoredModel> read = read(toRead);
-            List<ModelChange> done = new ArrayList<>();
+            List<ModelListChange> done = new ArrayList<>();
             for (String name : changes.next().keySet()) {
                 StoredModel model = read.get(name);
                 done.add(model == null ? changes.unread(name) : changed(changes, model));
@@ -379,7 +380,7 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    private ModelChange changed(ModelListDiff changes, StoredModel model) {
+    private ModelListChange changed(ModelListDiff changes, StoredModel model) {
         String name = model.entry().name();
         TrackedModel t = poller.of(name);
         Set<Long> before = served(name);
@@ -441,7 +442,7 @@ public final class FileSystemStoragePathSource implements Source {
                 throw ServingException.invalidArgument(
                         "load failed for model '" + model + "': " + why.getMessage(), why.remedy());
             }
-            return t.emitted.stream().map(Source.Aspired::id).toList();
+            return t.emitted.stream().map(AspiredVersion::id).toList();
         } finally {
             emitter.flush();
             lock.unlock();

@@ -10,6 +10,7 @@ import io.nereid.repository.layout.TrackedModel;
 import io.nereid.repository.polling.AspiredVersionsEmitter;
 import io.nereid.repository.polling.EnsembleMembership;
 import io.nereid.repository.polling.LoaderFactory;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Source;
 import io.nereid.spi.config.DynamicBatching;
 import java.nio.file.Path;
@@ -115,7 +116,7 @@ public final class ManagedModels implements Source {
     }
 
     /** A managed model and its emitted versions, by name in the engine. */
-    private record Emitted(PlacedModel placed, Map<String, List<Aspired>> models) {}
+    private record Emitted(PlacedModel placed, Map<String, List<AspiredVersion>> models) {}
 
     private final ManagedModelReader reader;
     private final ReentrantLock lock = new ReentrantLock();
@@ -217,7 +218,7 @@ public final class ManagedModels implements Source {
             stored.put(model.entry().name(), model);
             ensembles.note(model);
         }
-        Map<String, List<Aspired>> models = new LinkedHashMap<>();
+        Map<String, List<AspiredVersion>> models = new LinkedHashMap<>();
         AspiredVersionsEmitter emitter = new AspiredVersionsEmitter(factory, ensembles);
         emitter.target(models::put);
         stored.forEach((name, model) -> {

@@ -14,8 +14,8 @@ import io.nereid.repository.polling.EnsembleMembership;
 import io.nereid.repository.polling.ModelPoller;
 import io.nereid.repository.polling.ModelScanner.Found;
 import io.nereid.repository.problem.ProblemCollector;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.Source.Aspired;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -120,7 +120,7 @@ final class ModelControlRequests {
                             + (served ? "; the versions loaded before keep serving" : ""),
                     why.remedy());
         }
-        return t.emitted.stream().map(Aspired::id).toList();
+        return t.emitted.stream().map(AspiredVersion::id).toList();
     }
 
     /** Unloads a model; {@code found} is the scan result to check that it exists, or null if it is known to exist. */

@@ -5,9 +5,9 @@ package io.nereid.repository;
 import io.nereid.base.ServingException;
 import io.nereid.repository.layout.StoredModel;
 import io.nereid.repository.layout.StoredModel.Version;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ModelChange.Action;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListChange.Action;
+import io.nereid.spi.management.ModelListEntry;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -24,13 +24,13 @@ import org.jspecify.annotations.Nullable;
  * @param next models of the new list by name, in its order
  * @param before models of the list in force by name, in its order
  */
-record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> before) {
-    static ModelListDiff of(List<ServedModel> next, List<ServedModel> before) {
+record ModelListDiff(Map<String, ModelListEntry> next, Map<String, ModelListEntry> before) {
+    static ModelListDiff of(List<ModelListEntry> next, List<ModelListEntry> before) {
         return new ModelListDiff(byName(next), byName(before));
     }
 
-    private static Map<String, ServedModel> byName(List<ServedModel> models) {
-        Map<String, ServedModel> byName = new LinkedHashMap<>();
+    private static Map<String, ModelListEntry> byName(List<ModelListEntry> models) {
+        Map<String, ModelListEntry> byName = new LinkedHashMap<>();
         models.forEach(m -> byName.put(m.name(), m));
         return byName;
     }
@@ -39,7 +39,7 @@ record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> bef
     Set<String> toRead() {
         Set<String> names = new LinkedHashSet<>();
         next.forEach((name, m) -> {
-            ServedModel old = before.get(name);
+            ModelListEntry old = before.get(name);
             if (old == null
                     || !old.basePath().equals(m.basePath())
                     || !Objects.equals(old.versionPolicy(), m.versionPolicy())) {
@@ -54,13 +54,13 @@ record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> bef
     }
 
     /** The change of a model that is not read. */
-    ModelChange unread(String name) {
+    ModelListChange unread(String name) {
         boolean same = Objects.equals(next.get(name), before.get(name));
-        return new ModelChange(name, same ? Action.KEPT : Action.CHANGED, List.of(), List.of(), null);
+        return new ModelListChange(name, same ? Action.KEPT : Action.CHANGED, List.of(), List.of(), null);
     }
 
-    static ModelChange gone(String name, Set<Long> served) {
-        return new ModelChange(name, Action.REMOVED, List.of(), List.copyOf(served), null);
+    static ModelListChange gone(String name, Set<Long> served) {
+        return new ModelListChange(name, Action.REMOVED, List.of(), List.copyOf(served), null);
     }
 
     /**
@@ -69,13 +69,13 @@ record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> bef
      * @param served versions that were served before
      * @param error why no version is accepted; null if versions are accepted now or later
      */
-    ModelChange read(StoredModel model, Set<Long> served, @Nullable ServingException error) {
+    ModelListChange read(StoredModel model, Set<Long> served, @Nullable ServingException error) {
         String name = model.entry().name();
-        ServedModel old = before.get(name);
-        ServedModel now = Objects.requireNonNull(next.get(name));
+        ModelListEntry old = before.get(name);
+        ModelListEntry now = Objects.requireNonNull(next.get(name));
         Action action = old == null ? Action.ADDED : Action.CHANGED;
         if (error != null) {
-            return new ModelChange(name, action, List.of(), List.of(), error);
+            return new ModelListChange(name, action, List.of(), List.of(), error);
         }
         boolean moved = old == null || !old.basePath().equals(now.basePath());
         TreeSet<Long> wanted = new TreeSet<>();
@@ -90,6 +90,6 @@ record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> bef
             }
         }
         List<Long> unload = served.stream().filter(v -> !wanted.contains(v)).toList();
-        return new ModelChange(name, action, List.copyOf(load), unload, bad);
+        return new ModelListChange(name, action, List.copyOf(load), unload, bad);
     }
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Source;
-import io.nereid.spi.Source.Aspired;
 import io.nereid.spi.Source.Target;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -68,7 +68,7 @@ public final class SourceArbiter {
      *
      * @param lists lists by source, including the owner's, in order of arrival
      */
-    private record Claims(String owner, Map<String, List<Aspired>> lists) {}
+    private record Claims(String owner, Map<String, List<AspiredVersion>> lists) {}
 
     /**
      * Returns the target for one source.
@@ -109,7 +109,7 @@ public final class SourceArbiter {
         }
     }
 
-    private void aspire(String source, String model, List<Aspired> versions) {
+    private void aspire(String source, String model, List<AspiredVersion> versions) {
         lock.lock();
         try {
             Claims claims = models.get(model);
@@ -131,13 +131,13 @@ public final class SourceArbiter {
         }
     }
 
-    private static Claims claimed(String owner, List<Aspired> versions) {
-        Map<String, List<Aspired>> lists = new LinkedHashMap<>();
+    private static Claims claimed(String owner, List<AspiredVersion> versions) {
+        Map<String, List<AspiredVersion>> lists = new LinkedHashMap<>();
         lists.put(owner, versions);
         return new Claims(owner, lists);
     }
 
-    private static void withhold(String source, String model, List<Aspired> versions, Claims claims) {
+    private static void withhold(String source, String model, List<AspiredVersion> versions, Claims claims) {
         if (versions.isEmpty()) {
             claims.lists.remove(source);
         } else if (claims.lists.put(source, versions) == null) {
@@ -147,7 +147,7 @@ public final class SourceArbiter {
 
     private void release(String model, Claims claims) {
         claims.lists.remove(claims.owner);
-        Map.Entry<String, List<Aspired>> next =
+        Map.Entry<String, List<AspiredVersion>> next =
                 claims.lists.entrySet().stream().findFirst().orElse(null);
         if (next == null) {
             models.remove(model);

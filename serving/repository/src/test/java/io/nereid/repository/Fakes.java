@@ -9,6 +9,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.repository.polling.LoaderFactory;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelMetadata;
@@ -151,7 +152,7 @@ public final class Fakes {
 
     /** Records every emission. */
     static final class Recorder implements Source.Target {
-        record Emission(String model, List<Source.Aspired> versions) {
+        record Emission(String model, List<AspiredVersion> versions) {
             List<Long> loadable() {
                 return versions.stream()
                         .filter(a -> a.loader() != null)
@@ -173,7 +174,7 @@ public final class Fakes {
         final List<Emission> all = new ArrayList<>();
 
         @Override
-        public synchronized void aspire(String model, List<Source.Aspired> versions) {
+        public synchronized void aspire(String model, List<AspiredVersion> versions) {
             all.add(new Emission(model, versions));
         }
 

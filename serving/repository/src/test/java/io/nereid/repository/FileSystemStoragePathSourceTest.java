@@ -11,9 +11,9 @@ import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.FileSystemStoragePathSource.Options;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.config.VersionPolicy;
 import io.nereid.spi.config.VersionPolicy.Kind;
+import io.nereid.spi.management.ModelListEntry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,21 +42,21 @@ class FileSystemStoragePathSourceTest {
     private final Recorder target = new Recorder();
     private FileSystemStoragePathSource source = source(SLOW);
 
-    private FileSystemStoragePathSource source(Options options, ServedModel... models) {
+    private FileSystemStoragePathSource source(Options options, ModelListEntry... models) {
         return source(options, clock, models);
     }
 
-    private static FileSystemStoragePathSource source(Options options, Clock clock, ServedModel... models) {
+    private static FileSystemStoragePathSource source(Options options, Clock clock, ModelListEntry... models) {
         return new FileSystemStoragePathSource(
                 List.of(models), List.of(Fakes.ONNX, Fakes.IDENTITY), Fakes.FACTORY, options, clock);
     }
 
-    private void start(Options options, ServedModel... models) {
+    private void start(Options options, ModelListEntry... models) {
         source = source(options, models);
         source.start(target);
     }
 
-    private void start(ServedModel... models) {
+    private void start(ModelListEntry... models) {
         start(SLOW, models);
     }
 
@@ -65,12 +65,12 @@ class FileSystemStoragePathSourceTest {
         source.close();
     }
 
-    private ServedModel model(String name, VersionPolicy policy) {
-        return new ServedModel(name, root.resolve(name).toString(), "tensorflow", policy, Map.of(), null);
+    private ModelListEntry model(String name, VersionPolicy policy) {
+        return new ModelListEntry(name, root.resolve(name).toString(), "tensorflow", policy, Map.of(), null);
     }
 
-    private ServedModel model(String name) {
-        return new ServedModel(name, root.resolve(name).toString(), "tensorflow", null, Map.of(), null);
+    private ModelListEntry model(String name) {
+        return new ModelListEntry(name, root.resolve(name).toString(), "tensorflow", null, Map.of(), null);
     }
 
     private static VersionPolicy latest(int count) {
@@ -475,7 +475,7 @@ class FileSystemStoragePathSourceTest {
     @Test
     void theListsPlatformChoosesTheBackend() {
         Fakes.write(root.resolve("a/1/weights.bin"), "x");
-        start(new ServedModel("a", root.resolve("a").toString(), "identity", null, Map.of(), null));
+        start(new ModelListEntry("a", root.resolve("a").toString(), "identity", null, Map.of(), null));
         assertThat(target.last("a").loader().config().backend()).isEqualTo("identity");
     }
 
@@ -483,7 +483,7 @@ class FileSystemStoragePathSourceTest {
     void aPlatformThatContradictsTheConfigurationIsRefused() {
         version("a", "1");
         Fakes.write(root.resolve("a/config.pbtxt"), "backend: 'identity'");
-        start(new ServedModel("a", root.resolve("a").toString(), "onnxruntime_onnx", null, Map.of(), null));
+        start(new ModelListEntry("a", root.resolve("a").toString(), "onnxruntime_onnx", null, Map.of(), null));
         assertThat(target.last("a").error())
                 .contains("Model a requests platform onnxruntime_onnx, but its configuration asks for the backend"
                         + " identity");

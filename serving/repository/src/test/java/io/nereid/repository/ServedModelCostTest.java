@@ -9,7 +9,7 @@ import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.FileSystemStoragePathSource.Options;
 import io.nereid.repository.FileSystemStoragePathSource.PollStatistics;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -32,15 +32,16 @@ class ServedModelCostTest {
     private final Recorder target = new Recorder();
     private FileSystemStoragePathSource source = source(SLOW, clock, List.of());
 
-    private static FileSystemStoragePathSource source(Options options, Clock clock, List<ServedModel> models) {
+    private static FileSystemStoragePathSource source(Options options, Clock clock, List<ModelListEntry> models) {
         return new FileSystemStoragePathSource(models, List.of(Fakes.ONNX), Fakes.FACTORY, options, clock);
     }
 
-    private List<ServedModel> models(int count) {
-        List<ServedModel> models = new ArrayList<>();
+    private List<ModelListEntry> models(int count) {
+        List<ModelListEntry> models = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             Fakes.write(root.resolve("m" + i + "/1/model.onnx"), "x");
-            models.add(new ServedModel("m" + i, root.resolve("m" + i).toString(), "tensorflow", null, Map.of(), null));
+            models.add(
+                    new ModelListEntry("m" + i, root.resolve("m" + i).toString(), "tensorflow", null, Map.of(), null));
         }
         return models;
     }

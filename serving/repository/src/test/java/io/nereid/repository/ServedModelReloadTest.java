@@ -11,12 +11,12 @@ import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.FileSystemStoragePathSource.Options;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ModelChange.Action;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.config.VersionPolicy;
 import io.nereid.spi.config.VersionPolicy.Kind;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListChange.Action;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,12 +45,12 @@ class ServedModelReloadTest {
     private final Recorder target = new Recorder();
     private FileSystemStoragePathSource source = source(SLOW);
 
-    private FileSystemStoragePathSource source(Options options, ServedModel... models) {
+    private FileSystemStoragePathSource source(Options options, ModelListEntry... models) {
         return new FileSystemStoragePathSource(
                 List.of(models), List.of(Fakes.ONNX, Fakes.IDENTITY), Fakes.FACTORY, options, clock);
     }
 
-    private void start(ServedModel... models) {
+    private void start(ModelListEntry... models) {
         source = source(SLOW, models);
         source.start(target);
     }
@@ -60,28 +60,28 @@ class ServedModelReloadTest {
         source.close();
     }
 
-    private ServedModel model(String name) {
+    private ModelListEntry model(String name) {
         return model(name, name, null);
     }
 
-    private ServedModel model(String name, String directory, VersionPolicy policy) {
-        return new ServedModel(name, root.resolve(directory).toString(), "tensorflow", policy, Map.of(), null);
+    private ModelListEntry model(String name, String directory, VersionPolicy policy) {
+        return new ModelListEntry(name, root.resolve(directory).toString(), "tensorflow", policy, Map.of(), null);
     }
 
     private void version(String model, int version) {
         Fakes.write(root.resolve(model + "/" + version + "/model.onnx"), "v" + version);
     }
 
-    private static ModelChange change(String model, Action action, List<Long> load, List<Long> unload) {
-        return new ModelChange(model, action, load, unload, null);
+    private static ModelListChange change(String model, Action action, List<Long> load, List<Long> unload) {
+        return new ModelListChange(model, action, load, unload, null);
     }
 
     /** Checks that the plan equals the changes that are made then. */
-    private List<ModelChange> configure(ServedModel... models) {
+    private List<ModelListChange> configure(ModelListEntry... models) {
         int emitted = target.all.size();
-        List<ModelChange> plan = source.plan(List.of(models));
+        List<ModelListChange> plan = source.plan(List.of(models));
         assertThat(target.all).hasSize(emitted);
-        List<ModelChange> done = source.configure(List.of(models));
+        List<ModelListChange> done = source.configure(List.of(models));
         assertThat(done).usingRecursiveComparison().ignoringFields("error").isEqualTo(plan);
         return done;
     }
@@ -169,8 +169,8 @@ class ServedModelReloadTest {
     void labelsAloneAreAChangeThatLoadsNothing() {
         version("a", 1);
         start(model("a"));
-        ServedModel labelled = new ServedModel(
-                "a", root.resolve("a").toString(), "tensorflow", null, Map.of("stable", Label.of(1)), null);
+        ModelListEntry labelled = new ModelListEntry(
+                "a", root.resolve("a").toString(), "tensorflow", null, Map.of("stable", VersionLabel.of(1)), null);
         assertThat(configure(labelled)).containsExactly(change("a", Action.CHANGED, List.of(), List.of()));
         assertThat(target.count("a")).isEqualTo(1);
         assertThat(source.models()).containsExactly(labelled);
@@ -190,7 +190,7 @@ class ServedModelReloadTest {
     void anErroringModelHoldsUpNoOther() {
         version("b", 1);
         start();
-        List<ModelChange> changes = configure(model("gone"), model("b"));
+        List<ModelListChange> changes = configure(model("gone"), model("b"));
         assertThat(changes.get(0).error()).hasMessageContaining("Could not find base path " + root.resolve("gone"));
         assertThat(changes.get(0).load()).isEmpty();
         assertThat(changes.get(1)).isEqualTo(change("b", Action.ADDED, List.of(1L), List.of()));
@@ -202,7 +202,7 @@ class ServedModelReloadTest {
     void aChangedModelThatCannotBeServedGoesOnAsItWas() {
         version("a", 1);
         start(model("a"));
-        List<ModelChange> changes = configure(model("a", "nowhere", null));
+        List<ModelListChange> changes = configure(model("a", "nowhere", null));
         assertThat(changes.get(0).action()).isEqualTo(Action.CHANGED);
         assertThat(changes.get(0).unload()).isEmpty();
         assertThat(changes.get(0).error()).hasMessageContaining("Could not find base path " + root.resolve("nowhere"));
@@ -224,7 +224,7 @@ class ServedModelReloadTest {
         version("a", 1);
         Files.createDirectories(root.resolve("empty"));
         start(model("a"));
-        List<ModelChange> changes = configure(model("a", "empty", null));
+        List<ModelListChange> changes = configure(model("a", "empty", null));
         assertThat(changes.get(0).error()).hasMessageContaining("No versions of servable a found under base path");
         for (int i = 0; i < 10; i++) {
             clock.advance(SETTLE);
@@ -272,7 +272,7 @@ class ServedModelReloadTest {
     void aPolicyThatWantsWhatIsNotThereLeavesTheModelAsItWas() {
         version("a", 1);
         start(model("a"));
-        List<ModelChange> changes = configure(model("a", "a", new VersionPolicy(Kind.SPECIFIC, 0, List.of(7L))));
+        List<ModelListChange> changes = configure(model("a", "a", new VersionPolicy(Kind.SPECIFIC, 0, List.of(7L))));
         assertThat(changes.get(0).error()).hasMessageContaining("none of the versions [7]");
         for (int i = 0; i < 10; i++) {
             clock.advance(SETTLE);
@@ -286,11 +286,12 @@ class ServedModelReloadTest {
         version("a", 1);
         version("b", 1);
         start(model("a"));
-        ServedModel relative = new ServedModel("b", "models/b", "tensorflow", null, Map.of(), null);
-        ServedModel other = new ServedModel("a", root.resolve("a").toString(), "onnxruntime", null, Map.of(), null);
-        ServedModel unknown = new ServedModel("b", root.resolve("b").toString(), "caffe", null, Map.of(), null);
-        List<ServedModel> twice = List.of(model("b"), model("b"));
-        for (var call : List.<java.util.function.Consumer<List<ServedModel>>>of(
+        ModelListEntry relative = new ModelListEntry("b", "models/b", "tensorflow", null, Map.of(), null);
+        ModelListEntry other =
+                new ModelListEntry("a", root.resolve("a").toString(), "onnxruntime", null, Map.of(), null);
+        ModelListEntry unknown = new ModelListEntry("b", root.resolve("b").toString(), "caffe", null, Map.of(), null);
+        List<ModelListEntry> twice = List.of(model("b"), model("b"));
+        for (var call : List.<java.util.function.Consumer<List<ModelListEntry>>>of(
                 l -> source.configure(l), l -> source.plan(l))) {
             refused(() -> call.accept(twice), ErrorCode.INVALID_ARGUMENT, "Illegal to list model b multiple times");
             refused(() -> call.accept(List.of(model("b"), relative)), ErrorCode.INVALID_ARGUMENT, "multiple times");
@@ -316,10 +317,10 @@ class ServedModelReloadTest {
     void modelsOfSeveralPlatformsAreServedTogether() {
         version("a", 1);
         version("b", 1);
-        start(new ServedModel("a", root.resolve("a").toString(), "onnxruntime_onnx", null, Map.of(), null));
+        start(new ModelListEntry("a", root.resolve("a").toString(), "onnxruntime_onnx", null, Map.of(), null));
         var unused = configure(
-                new ServedModel("a", root.resolve("a").toString(), "onnxruntime_onnx", null, Map.of(), null),
-                new ServedModel("b", root.resolve("b").toString(), "identity", null, Map.of(), null));
+                new ModelListEntry("a", root.resolve("a").toString(), "onnxruntime_onnx", null, Map.of(), null),
+                new ModelListEntry("b", root.resolve("b").toString(), "identity", null, Map.of(), null));
         assertThat(target.last("a").loader().backend()).isEqualTo("onnxruntime");
         assertThat(target.last("b").loader().backend()).isEqualTo("identity");
     }
@@ -391,7 +392,7 @@ class ServedModelReloadTest {
             new Thread(() -> {
                         try {
                             for (int i = 0; i < 50; i++) {
-                                List<ServedModel> list = new ArrayList<>();
+                                List<ModelListEntry> list = new ArrayList<>();
                                 for (int m = own; m < 20; m += 1 + i % 3) {
                                     list.add(model("m" + m));
                                 }

@@ -7,9 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.repository.Fakes.FakeLoader;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.SourceArbiter.Conflict;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
-import io.nereid.spi.Source.Aspired;
 import io.nereid.spi.Source.Target;
 import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
@@ -43,7 +43,9 @@ class SourceArbiterTest {
         private static void emit(Target target, String model, List<Long> versions) {
             target.aspire(
                     model,
-                    versions.stream().map(v -> Aspired.of(loader(model, v))).toList());
+                    versions.stream()
+                            .map(v -> AspiredVersion.of(loader(model, v)))
+                            .toList());
         }
 
         @Override
@@ -148,11 +150,11 @@ class SourceArbiterTest {
             Target two = raced.as("two");
             Thread other = new Thread(() -> {
                 await(barrier);
-                two.aspire("a", List.of(Aspired.of(loader("a", 2))));
+                two.aspire("a", List.of(AspiredVersion.of(loader("a", 2))));
             });
             other.start();
             await(barrier);
-            one.aspire("a", List.of(Aspired.of(loader("a", 1))));
+            one.aspire("a", List.of(AspiredVersion.of(loader("a", 1))));
             other.join();
             assertThat(target.all).hasSize(1);
             assertThat(raced.conflicts()).hasSize(1);

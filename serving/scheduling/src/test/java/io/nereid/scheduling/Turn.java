@@ -8,7 +8,7 @@ import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
@@ -35,14 +35,14 @@ public final class Turn implements InferenceJob {
     long deadline = Long.MAX_VALUE;
     long timeout;
 
-    public @Nullable Sequence sequence;
+    public @Nullable SequenceFlags sequence;
 
     List<RequestedOutput> wanted = List.of();
     private final List<Tensor> inputs;
     private boolean cancelled;
     private @Nullable Runnable onCancel;
 
-    public Turn(int number, @Nullable Sequence sequence, List<Tensor> inputs) {
+    public Turn(int number, @Nullable SequenceFlags sequence, List<Tensor> inputs) {
         this.number = number;
         this.sequence = sequence;
         this.inputs = inputs;

@@ -6,7 +6,7 @@ import io.nereid.base.IsolatedJar;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.UpstreamClient;

@@ -4,6 +4,7 @@ package io.nereid.transform;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -21,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * One request through the steps: preprocess, the predictor, postprocess. Steps run on the executor; responses are
  * processed one after the other, so that their order is kept. Thread-safe: mutable state is guarded by this.
  */
-final class TransformedCall implements InferenceEngine.Call, ResponseSink {
+final class TransformedCall implements InferenceCall, ResponseSink {
     private final TransformerSteps steps;
     private final InferenceEngine predictor;
     private final Executor executor;
@@ -32,7 +33,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
     /** Responses that wait for postprocess. */
     private final ArrayDeque<Answer> answers = new ArrayDeque<>();
 
-    private InferenceEngine.@Nullable Call call;
+    private InferenceCall call;
     private boolean cancelled;
     private boolean stepping;
     private boolean ended;
@@ -126,7 +127,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
                 deadlineNanos,
                 request.arrivedNanos(),
                 request.options());
-        InferenceEngine.Call begun = predictor.infer(inner, this);
+        InferenceCall begun = predictor.infer(inner, this);
         boolean late;
         synchronized (this) {
             call = begun;
@@ -140,7 +141,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
 
     @Override
     public void cancel() {
-        InferenceEngine.Call begun;
+        InferenceCall begun;
         synchronized (this) {
             cancelled = true;
             begun = call;

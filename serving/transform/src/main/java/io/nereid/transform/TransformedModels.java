@@ -2,13 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.ModelStatus;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
@@ -37,7 +42,7 @@ final class TransformedModels implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         TransformedCall call = new TransformedCall(steps, engine, executor, request, sink, deadline(request));
         call.start();
         return call;
@@ -101,7 +106,7 @@ final class TransformedModels implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
+    public CompletionStage<List<ModelListChange>> configure(List<ModelListEntry> models, boolean dryRun) {
         return control.configure(models, dryRun);
     }
 }

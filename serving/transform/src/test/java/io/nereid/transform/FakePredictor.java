@@ -3,16 +3,19 @@
 package io.nereid.transform;
 
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -86,7 +89,7 @@ final class FakePredictor implements InferenceEngine, ModelControl {
     final AtomicInteger cancelled = new AtomicInteger();
 
     @Override
-    public synchronized Call infer(InferenceRequest request, ResponseSink sink) {
+    public synchronized InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         asked.add(new Asked(request, sink));
         return cancelled::incrementAndGet;
     }

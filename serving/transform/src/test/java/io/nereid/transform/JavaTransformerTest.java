@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelRef;
@@ -32,27 +33,27 @@ import org.junit.jupiter.api.io.TempDir;
 
 class JavaTransformerTest {
     private static final String STEPS = """
-            package com.example;
-            import io.nereid.transform.*;
-            import java.nio.file.*;
-            public class NAME implements Transformer {
-                private Path directory;
-                private float factor;
-                public void start(Settings settings) {
-                    directory = settings.directory();
-                    factor = Float.parseFloat(settings.config().get("factor"));
-                }
-                public Payload preprocess(Payload request) {
-                    if (Thread.currentThread().getContextClassLoader() != getClass().getClassLoader()) {
-                        throw new IllegalStateException("another loader");
-                    }
-                    return Payload.of("x", factor * request.floats("x")[0]);
-                }
-                public void close() throws Exception {
-                    Files.writeString(directory.resolve("closed"), "NAME");
-                }
+        package com.example;
+        import io.nereid.transform.*;
+        import java.nio.file.*;
+        public class NAME implements Transformer {
+            private Path directory;
+            private float factor;
+            public void start(Settings settings) {
+                directory = settings.directory();
+                factor = Float.parseFloat(settings.config().get("factor"));
             }
-            """;
+            public Payload preprocess(Payload request) {
+                if (Thread.currentThread().getContextClassLoader() != getClass().getClassLoader()) {
+                    throw new IllegalStateException("another loader");
+                }
+                return Payload.of("x", factor * request.floats("x")[0]);
+            }
+            public void close() throws Exception {
+                Files.writeString(directory.resolve("closed"), "NAME");
+            }
+        }
+        """;
 
     @TempDir
     Path directory;
@@ -101,7 +102,7 @@ class JavaTransformerTest {
         InferenceRequest request = new InferenceRequest(
                 ModelRef.latest("m"), "", Payload.of("x", 3f).tensors(), List.of(), Map.of(), Long.MAX_VALUE, 0);
         InferenceEngine engine = transformer.around(predictor, predictor, Duration.ZERO, (e, control) -> e);
-        InferenceEngine.Call unused = engine.infer(request, client);
+        InferenceCall unused = engine.infer(request, client);
         assertThat(until(predictor)).isTrue();
         assertThat(predictor.asked(0).x()).containsExactly(6f);
         predictor.asked(0).answer(true, 1);
@@ -164,16 +165,16 @@ class JavaTransformerTest {
     @Test
     void loadsAJsonTransformer() throws Exception {
         Path jar = jar("", """
-                package com.example;
-                import java.nio.file.*;
-                import java.util.Map;
-                public class Plain implements io.nereid.transform.JsonTransformer {
-                    private Path directory;
-                    public void start(io.nereid.transform.Transformer.Settings settings) { directory = settings.directory(); }
-                    public Object preprocess(Object payload, Map<String, String> headers) { return Map.of("instances", 1); }
-                    public void close() throws Exception { Files.writeString(directory.resolve("closed"), "Plain"); }
-                }
-                """);
+            package com.example;
+            import java.nio.file.*;
+            import java.util.Map;
+            public class Plain implements io.nereid.transform.JsonTransformer {
+                private Path directory;
+                public void start(io.nereid.transform.Transformer.Settings settings) { directory = settings.directory(); }
+                public Object preprocess(Object payload, Map<String, String> headers) { return Map.of("instances", 1); }
+                public void close() throws Exception { Files.writeString(directory.resolve("closed"), "Plain"); }
+            }
+            """);
         try (JavaTransformer transformer = load(jar, "com.example.Plain", Map.of())) {
             assertThat(transformer.ofJson()).isTrue();
             assertThat(transformer.json((m, t, h, b) -> null).httpRoutes()).hasSize(5);
@@ -195,13 +196,13 @@ class JavaTransformerTest {
     @Test
     void aJarSeesOnlyTheApiPackagesOfTheServer() throws Exception {
         String curious = """
-                package com.example;
-                public class Curious implements io.nereid.transform.Transformer {
-                    public void start(Settings settings) throws Exception {
-                        Class.forName("org.slf4j.Logger");
-                    }
+            package com.example;
+            public class Curious implements io.nereid.transform.Transformer {
+                public void start(Settings settings) throws Exception {
+                    Class.forName("org.slf4j.Logger");
                 }
-                """;
+            }
+            """;
         Path jar = jar("com.example.Curious", curious);
         assertThatThrownBy(() -> load(jar, "", Map.of())).hasMessageContaining("it needs class 'org.slf4j.Logger'");
     }

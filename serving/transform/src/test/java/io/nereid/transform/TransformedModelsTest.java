@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
@@ -129,7 +129,7 @@ class TransformedModelsTest {
     @Test
     void aRequestRunsThroughBothStepsAndThePredictor() {
         Client client = new Client();
-        Call unused = models(new Words())
+        InferenceCall unused = models(new Words())
                 .infer(request(Payload.of("text", new String[] {"1.5", "2"}).withParameter("a", "b")), client);
         assertThat(predictor.asked)
                 .as("steps do not run on the caller's thread")
@@ -148,14 +148,14 @@ class TransformedModelsTest {
     @Test
     void onlyOverriddenStepsRunOnTheExecutor() {
         Client client = new Client();
-        Call first = models(new Before()).infer(request(Payload.of("x", new float[] {1, 2})), client);
+        InferenceCall first = models(new Before()).infer(request(Payload.of("x", new float[] {1, 2})), client);
         run();
         assertThat(predictor.asked(0).x()).containsExactly(2, 4);
         predictor.asked(0).answer(true, 3);
         assertThat(tasks).isEmpty();
         assertThat(client.received).containsExactly("m:3#7 y=[3.0]");
 
-        Call second = models(new After()).infer(request(Payload.of("x", new float[] {1, 2})), client);
+        InferenceCall second = models(new After()).infer(request(Payload.of("x", new float[] {1, 2})), client);
         assertThat(tasks).isEmpty();
         assertThat(predictor.asked(1).x()).containsExactly(1, 2);
         predictor.asked(1).answer(true, 3);
@@ -167,7 +167,7 @@ class TransformedModelsTest {
     @Test
     void decoupledResponsesKeepTheirOrder() {
         Client client = new Client();
-        Call unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
+        InferenceCall unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
         predictor.asked(0).x();
         predictor.asked(0).answer(false, 2);
         predictor.asked(0).answer(false, 4);
@@ -208,7 +208,7 @@ class TransformedModelsTest {
 
     private ServingException refused(Transformer transformer, Payload payload) {
         Client client = new Client();
-        Call unused = models(transformer).infer(request(payload), client);
+        InferenceCall unused = models(transformer).infer(request(payload), client);
         run();
         assertThat(predictor.asked).isEmpty();
         return Objects.requireNonNull(client.failure);
@@ -267,7 +267,7 @@ class TransformedModelsTest {
             }
         };
         Client client = new Client();
-        Call unused = models(broken).infer(request(Payload.of("x", 1f)), client);
+        InferenceCall unused = models(broken).infer(request(Payload.of("x", 1f)), client);
         predictor.asked(0).x();
         predictor.asked(0).answer(false, 1);
         predictor.asked(0).answer(true, 1);
@@ -280,7 +280,7 @@ class TransformedModelsTest {
     @Test
     void theClientReceivesThePredictorsFailure() {
         Client client = new Client();
-        Call unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
+        InferenceCall unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
         predictor.asked(0).x();
         ServingException failure = ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "late");
         predictor.asked(0).sink().fail(failure);
@@ -291,7 +291,7 @@ class TransformedModelsTest {
     @Test
     void returnsOnlyTheRequestedOutputs() {
         Client client = new Client();
-        Call unused =
+        InferenceCall unused =
                 models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("count", 0)), client);
         run();
         assertThat(predictor.asked(0).request().outputs()).isEmpty();
@@ -301,7 +301,8 @@ class TransformedModelsTest {
         assertThat(client.received.get(0)).endsWith("#7 count=[1.0]");
 
         Client wrong = new Client();
-        Call more = models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("y", 0)), wrong);
+        InferenceCall more =
+                models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("y", 0)), wrong);
         run();
         predictor.asked(1).x();
         predictor.asked(1).answer(true, 5);
@@ -313,13 +314,13 @@ class TransformedModelsTest {
     @Test
     void cancellationReachesThePredictorOrPreventsTheCall() {
         Client early = new Client();
-        Call first = models(new Words()).infer(request(Payload.of("text", "1")), early);
+        InferenceCall first = models(new Words()).infer(request(Payload.of("text", "1")), early);
         first.cancel();
         run();
         assertThat(Objects.requireNonNull(early.failure).code()).isEqualTo(ErrorCode.CANCELLED);
         assertThat(predictor.asked).isEmpty();
 
-        Call second = models(new Words()).infer(request(Payload.of("text", "1")), new Client());
+        InferenceCall second = models(new Words()).infer(request(Payload.of("text", "1")), new Client());
         run();
         second.cancel();
         assertThat(predictor.cancelled).hasValue(1);
@@ -330,10 +331,10 @@ class TransformedModelsTest {
 
     @Test
     void thePredictorReceivesTheDeadline() {
-        Call first = models(new After()).infer(request(Payload.of("x", 1f)), new Client());
+        InferenceCall first = models(new After()).infer(request(Payload.of("x", 1f)), new Client());
         assertThat(predictor.asked(0).request().deadlineNanos()).isEqualTo(1_000);
         InferenceRequest sooner = request(Payload.of("x", 1f));
-        Call second = models(new After())
+        InferenceCall second = models(new After())
                 .infer(
                         new InferenceRequest(
                                 sooner.model(), "", sooner.inputs(), List.of(), Map.of(), 500, 0, sooner.options()),
@@ -351,12 +352,12 @@ class TransformedModelsTest {
     void aClosedTransformerRejectsRequests() {
         ending = true;
         Client client = new Client();
-        Call unused = models(new Words()).infer(request(Payload.of("text", "1")), client);
+        InferenceCall unused = models(new Words()).infer(request(Payload.of("text", "1")), client);
         assertThat(Objects.requireNonNull(client.failure).code()).isEqualTo(ErrorCode.UNAVAILABLE);
 
         ending = false;
         Client late = new Client();
-        Call more = models(new After()).infer(request(Payload.of("x", 1f)), late);
+        InferenceCall more = models(new After()).infer(request(Payload.of("x", 1f)), late);
         predictor.asked(0).x();
         ending = true;
         predictor.asked(0).answer(true, 1);

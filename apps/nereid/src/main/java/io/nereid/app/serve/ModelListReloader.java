@@ -8,9 +8,9 @@ import io.nereid.app.client.ServerClient;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.repository.layout.ModelServerConfig;
-import io.nereid.spi.ModelControl;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -40,7 +40,7 @@ public final class ModelListReloader implements AutoCloseable {
     }
 
     /** Replaces the list, or returns the changes that this would make. */
-    CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
+    CompletionStage<List<ModelListChange>> configure(List<ModelListEntry> models, boolean dryRun) {
         return control.configure(models, dryRun);
     }
 
@@ -55,9 +55,9 @@ public final class ModelListReloader implements AutoCloseable {
 
     private void look(Path file, boolean apply) {
         Object found;
-        List<ServedModel> models = null;
+        List<ModelListEntry> models = null;
         try {
-            Optional<List<ServedModel>> list = ModelServerConfig.readIfAny(file);
+            Optional<List<ModelListEntry>> list = ModelServerConfig.readIfAny(file);
             found = list;
             models = list.orElse(null);
         } catch (ServingException e) {
@@ -76,7 +76,7 @@ public final class ModelListReloader implements AutoCloseable {
         }
     }
 
-    private void apply(Path file, List<ServedModel> models) {
+    private void apply(Path file, List<ModelListEntry> models) {
         control.configure(models, false).whenComplete((changes, e) -> {
             if (e != null) {
                 LOG.warn(
@@ -86,7 +86,7 @@ public final class ModelListReloader implements AutoCloseable {
                 return;
             }
             LOG.info("'{}' has changed; the list has {} models now", file, models.size());
-            for (ModelChange change : changes) {
+            for (ModelListChange change : changes) {
                 ServingException error = change.error();
                 if (error != null) {
                     LOG.warn("model '{}': {}", change.model(), error.getMessage());
@@ -101,10 +101,10 @@ public final class ModelListReloader implements AutoCloseable {
     }
 
     /** Formats changes as JSON: {@code {"changes":[{"model":…,"action":…,"load":[…],"unload":[…],"error":…}]}}. */
-    static String json(List<ModelChange> changes) {
+    static String json(List<ModelListChange> changes) {
         ObjectNode body = ServerClient.JSON.createObjectNode();
         ArrayNode list = body.putArray("changes");
-        for (ModelChange change : changes) {
+        for (ModelListChange change : changes) {
             ObjectNode node = list.addObject()
                     .put("model", change.model())
                     .put("action", change.action().name().toLowerCase(Locale.ROOT));

@@ -11,7 +11,7 @@ import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.repository.tfserving.MonitoringConfig;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -312,14 +312,14 @@ final class TfServingFlags {
     /**
      * Returns the model list at startup; empty when none is given. The file takes precedence over --model_base_path.
      */
-    List<ServedModel> models() {
+    List<ModelListEntry> models() {
         if (modelConfigFile != null) {
             return ModelServerConfig.read(modelConfigFile);
         }
         if (!lists()) {
             return List.of();
         }
-        return List.of(new ServedModel(
+        return List.of(new ModelListEntry(
                 modelName, absolute(modelBasePath), ModelServerConfig.ANY_PLATFORM, null, Map.of(), null));
     }
 

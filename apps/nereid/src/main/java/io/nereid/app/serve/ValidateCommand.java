@@ -18,11 +18,11 @@ import io.nereid.repository.RepositorySource;
 import io.nereid.repository.RepositoryValidator;
 import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.repository.problem.Problem;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ModelStatus;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.ModelStatus;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -85,13 +85,13 @@ public final class ValidateCommand implements Callable<Integer> {
     }
 
     private int list(Path file) {
-        List<ServedModel> models = ModelServerConfig.read(file);
+        List<ModelListEntry> models = ModelServerConfig.read(file);
         RequestLogger.check(models);
-        List<ModelChange> changes =
+        List<ModelListChange> changes =
                 filesOnly ? tried(models, true) : ProgressPrinter.during(LOADING, err(), () -> tried(models, false));
         PrintWriter out = spec.commandLine().getOut();
         long errors = 0;
-        for (ModelChange change : changes) {
+        for (ModelListChange change : changes) {
             ServingException error = change.error();
             if (error == null && change.load().isEmpty()) {
                 error = ServingException.of(
@@ -114,7 +114,7 @@ public final class ValidateCommand implements Callable<Integer> {
     }
 
     /** Applies a list to an engine, or returns the changes that this would make by the files on disk. */
-    private static List<ModelChange> tried(List<ServedModel> models, boolean dryRun) {
+    private static List<ModelListChange> tried(List<ModelListEntry> models, boolean dryRun) {
         EngineOptions options = EngineOptions.builder(List.of())
                 .listing(FileSystemStoragePathSource.Options.DEFAULT
                         .withSettle(Duration.ZERO)

@@ -11,8 +11,8 @@ import io.nereid.base.Clock;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protocols.v2.options.V2Options;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListEntry;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -65,15 +65,15 @@ class ReplayTest {
         final NereidServer server;
         final String url;
 
-        Running(@Nullable RequestLogging logging) throws Exception {
+        Running(@Nullable LoggingConfig logging) throws Exception {
             Path base = dir.resolve("models/simple");
             if (!Files.exists(base)) {
                 copyVersion(1);
             }
             server = new NereidServer(
                     EngineOptions.builder(List.of())
-                            .servedModels(List.of(
-                                    new ServedModel("simple", base.toString(), "tensorflow", null, Map.of(), logging)))
+                            .servedModels(List.of(new ModelListEntry(
+                                    "simple", base.toString(), "tensorflow", null, Map.of(), logging)))
                             .deviceThreads(1)
                             .loadThreads(1)
                             .scratch(dir.resolve("scratch"))
@@ -116,8 +116,7 @@ class ReplayTest {
 
     @Test
     void whatWasRecordedIsReplayedComparedAndWarmsUpTheNextVersion() throws Exception {
-        RequestLogging logging =
-                new RequestLogging("", dir.resolve("logs/simple").toString(), 1);
+        LoggingConfig logging = new LoggingConfig("", dir.resolve("logs/simple").toString(), 1);
         try (Running first = new Running(logging)) {
             for (int i = 0; i < 3; i++) {
                 String last = Integer.toString(i);

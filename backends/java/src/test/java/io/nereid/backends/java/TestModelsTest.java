@@ -404,7 +404,7 @@ class TestModelsTest {
     @Test
     void iterativeSequenceCountsDownOverManyRuns() {
         InferenceRequest.Options options =
-                new InferenceRequest.Options(0, 0, new InferenceRequest.Sequence(5L, true, true), null);
+                new InferenceRequest.Options(0, 0, new InferenceRequest.SequenceFlags(5L, true, true), null);
         try (BackendModel model = load(new IterativeSequenceBackend(), OPEN);
                 ModelInstance invocation = model.newInvocation()) {
             for (int expected = 2; expected >= 0; expected--) {

@@ -8,7 +8,7 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;

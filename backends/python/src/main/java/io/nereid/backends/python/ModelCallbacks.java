@@ -7,15 +7,17 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonWriter;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -109,8 +111,9 @@ final class ModelCallbacks {
         Object correlation = frame.get("c");
         boolean alone = correlation == null || correlation.equals(0L) || correlation.equals("");
         long flags = FrameCodec.number(frame, "g", 0);
-        Sequence sequence =
-                alone || correlation == null ? null : new Sequence(correlation, (flags & 1) != 0, (flags & 2) != 0);
+        SequenceFlags sequence = alone || correlation == null
+                ? null
+                : new SequenceFlags(correlation, (flags & 1) != 0, (flags & 2) != 0);
         InferenceRequest request = new InferenceRequest(
                 new ModelRef(FrameCodec.string(frame, "m"), version < 0 ? ModelRef.ANY : version, null),
                 FrameCodec.string(frame, "id"),
@@ -180,9 +183,7 @@ final class ModelCallbacks {
                                     path.startsWith("file:") ? path.substring(5) : path,
                                     Base64.getDecoder().decode(text.toString())));
                     String config = FrameCodec.string(frame, "config");
-                    then(
-                            frame,
-                            control.load(model, new ModelControl.LoadOptions(config.isEmpty() ? null : config, files)));
+                    then(frame, control.load(model, new LoadOptions(config.isEmpty() ? null : config, files)));
                     break;
                 default:
                     then(frame, control.unload(model, FrameCodec.yes(frame, "dependents")));
@@ -233,14 +234,14 @@ final class ModelCallbacks {
     private final class ModelCall implements ResponseSink {
         private final long key;
         private int answers;
-        private InferenceEngine.@Nullable Call call;
+        private InferenceCall call;
         private boolean cancelled;
 
         ModelCall(long key) {
             this.key = key;
         }
 
-        void begun(InferenceEngine.Call started) {
+        void begun(InferenceCall started) {
             boolean stop;
             synchronized (this) {
                 call = started;
@@ -252,7 +253,7 @@ final class ModelCallbacks {
         }
 
         void cancel() {
-            InferenceEngine.Call started;
+            InferenceCall started;
             synchronized (this) {
                 cancelled = true;
                 started = call;

@@ -10,7 +10,7 @@ import io.nereid.base.Threads;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.tensor.Tensor;
 import java.io.EOFException;
 import java.io.IOException;
@@ -39,8 +39,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The server's side of a worker process, which runs one instance of a Python model. Server and worker exchange frames
- * (see {@link FrameCodec}) over a Unix socket; tensors are in shared memory: an input is copied there once, and an output
- * becomes a response without a copy.
+ * (see {@link FrameCodec}) over a Unix socket; tensors are in shared memory: an input is copied there once, and an
+ * output becomes a response without a copy.
  *
  * <p>Frames to the worker, by {@code t}: {@code load}, {@code init}, {@code fin} (each gets one reply), {@code exec},
  * {@code seg} and {@code mapped} (shared-memory files), {@code free} (chunks that the worker may use again),
@@ -369,7 +369,7 @@ final class Worker {
         if (micros > 0) {
             json.name("s").value(micros);
         }
-        Sequence sequence = request.options().sequence();
+        SequenceFlags sequence = request.options().sequence();
         if (sequence != null) {
             json.name("g")
                     .value((sequence.start() ? 1 : 0) | (sequence.end() ? 2 : 0))

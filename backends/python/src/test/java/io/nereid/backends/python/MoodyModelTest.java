@@ -12,7 +12,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest.Options;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -117,7 +117,7 @@ class MoodyModelTest {
 
     @Test
     void theModelLearnsAllThatTheRequestSays() {
-        Options options = new Options(0, 5_000_000, new Sequence(-2L, true, false), null);
+        Options options = new Options(0, 5_000_000, new SequenceFlags(-2L, true, false), null);
         try (RecordingModelRequest request =
                 new RecordingModelRequest(List.of(text("MOOD", "about")), List.of("SAID"), options)) {
             String said = said(request);

@@ -11,6 +11,7 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -333,7 +334,7 @@ class NumpyModelTest {
         }
 
         @Override
-        public Call infer(InferenceRequest request, ResponseSink sink) {
+        public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
             asked.add(request);
             if (!request.model().model().equals("other")) {
                 request.release();
@@ -381,7 +382,7 @@ class NumpyModelTest {
             InferenceRequest asked = other.asked.get(0);
             assertThat(asked.id()).isEqualTo("from echo");
             assertThat(asked.parameters()).isEqualTo(Map.of("deep", 1L));
-            assertThat(asked.options().sequence()).isEqualTo(new InferenceRequest.Sequence("seq", true, false));
+            assertThat(asked.options().sequence()).isEqualTo(new InferenceRequest.SequenceFlags("seq", true, false));
             try (RecordingModelRequest r =
                     ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "nobody"))) {
                 assertThat(r.failure()).isNotNull();

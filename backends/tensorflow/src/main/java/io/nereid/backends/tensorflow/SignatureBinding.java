@@ -4,6 +4,7 @@ package io.nereid.backends.tensorflow;
 
 import io.nereid.backends.tensorflow.SavedModelFile.SignatureFacts;
 import io.nereid.backends.tensorflow.SavedModelFile.TensorFacts;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -103,11 +104,7 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
         for (String name : named(config.fetches(), graph.ends(false))) {
             outputs.add(end(config.name(), "output", name, graph, binding));
         }
-        return new SignatureBinding(
-                "serving_default",
-                io.nereid.spi.ModelMetadata.Signature.PREDICT,
-                List.copyOf(inputs),
-                List.copyOf(outputs));
+        return new SignatureBinding("serving_default", Signature.PREDICT, List.copyOf(inputs), List.copyOf(outputs));
     }
 
     private static Set<String> named(List<TensorSpec> specs, List<String> otherwise) {

@@ -12,7 +12,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.io.InputStream;

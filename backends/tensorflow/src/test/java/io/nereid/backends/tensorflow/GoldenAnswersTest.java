@@ -15,7 +15,7 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backends.tensorflow.Models.Answer;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Shape;
 import java.util.Map;

@@ -8,7 +8,7 @@ import io.nereid.backend.ModelTraits;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import java.util.LinkedHashMap;

@@ -9,7 +9,7 @@ import io.nereid.backends.trees.forest.TreeShap;
 import io.nereid.backends.trees.format.TreeFile;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Shape;
 import java.io.IOException;

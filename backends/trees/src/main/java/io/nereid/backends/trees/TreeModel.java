@@ -11,7 +11,7 @@ import io.nereid.backends.trees.forest.ForestBuilder;
 import io.nereid.backends.trees.forest.ForestBuilder.Flavor;
 import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;

@@ -13,7 +13,7 @@ import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;

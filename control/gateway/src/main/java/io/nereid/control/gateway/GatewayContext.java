@@ -8,7 +8,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.api.VirtualHosts.SiteFactory;

@@ -5,16 +5,19 @@ package io.nereid.control.gateway;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.upstream.Destination.Models;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -146,7 +149,7 @@ final class RevisionEngineView implements InferenceEngine, ModelControl {
     // ---- the engine ----
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         ModelRef asked = request.model();
         ModelRef model;
         try {

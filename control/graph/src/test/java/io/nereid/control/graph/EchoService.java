@@ -8,15 +8,18 @@ import io.nereid.base.ServingException;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.options.V2Options;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.HttpReply;
@@ -53,7 +56,7 @@ final class EchoService implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         requests.add(request);
         List<Tensor> outputs = new ArrayList<>();
         for (Tensor input : request.inputs()) {

@@ -3,6 +3,7 @@
 package io.nereid.protocols.mlflow;
 
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -87,7 +88,7 @@ final class ScoringHandler {
         Answer answer = new Answer(x, scored.frame());
         InferenceRequest request =
                 new InferenceRequest(model, "", scored.inputs(), List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos());
-        InferenceEngine.Call call = engine.infer(request, answer);
+        InferenceCall call = engine.infer(request, answer);
         if (!answer.ended) {
             x.onCancel(call::cancel);
         }

@@ -4,10 +4,10 @@ package io.nereid.protocols.mlflow;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
@@ -15,6 +15,9 @@ import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
@@ -38,7 +41,7 @@ final class EchoEngine implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         asked.add(request.model());
         ModelMetadata metadata = metadata(request.model());
         List<Tensor> outputs = new ArrayList<>();

@@ -7,7 +7,7 @@ import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v1.grpc.GrpcServices;
 import io.nereid.protocols.v1.rest.RestApiHandler;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;

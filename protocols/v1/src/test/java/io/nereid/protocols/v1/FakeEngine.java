@@ -4,10 +4,10 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
@@ -15,6 +15,10 @@ import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
+import io.nereid.spi.management.VersionLabel;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
@@ -30,7 +34,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
     private final Map<String, ModelMetadata> models = new TreeMap<>();
     private final Map<String, ServableState> states = new TreeMap<>();
     private final Map<String, Function<InferenceRequest, List<Tensor>>> answers = new TreeMap<>();
-    private final Map<String, Map<String, Label>> labels = new TreeMap<>();
+    private final Map<String, Map<String, VersionLabel>> labels = new TreeMap<>();
     final List<Shape> shapes = new ArrayList<>();
     final List<InferenceRequest> requests = new ArrayList<>();
     /** The parameters of every response. */
@@ -52,7 +56,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
 
     /** Lets a label of a model stand for a version. */
     void label(String model, String label, long version) {
-        labels.computeIfAbsent(model, m -> new TreeMap<>()).put(label, Label.of(version));
+        labels.computeIfAbsent(model, m -> new TreeMap<>()).put(label, VersionLabel.of(version));
     }
 
     void addFailed(String name, String reason) {
@@ -60,7 +64,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         ModelMetadata metadata = metadata(request.model());
         requests.add(request);
         Function<InferenceRequest, List<Tensor>> answer =

@@ -4,19 +4,25 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.ModelStatus;
+import io.nereid.spi.management.VersionLabel;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -31,8 +37,8 @@ import java.util.function.UnaryOperator;
 public final class HalfPlusTwo implements InferenceEngine, ModelControl {
     public final List<InferenceRequest> requests = new ArrayList<>();
     public final List<Runnable> held = new ArrayList<>();
-    public List<ServedModel> configured = List.of();
-    public List<ModelChange> changes = List.of();
+    public List<ModelListEntry> configured = List.of();
+    public List<ModelListChange> changes = List.of();
     public UnaryOperator<Tensor> answer = UnaryOperator.identity();
     public boolean holding;
     public int cancelled;
@@ -55,7 +61,7 @@ public final class HalfPlusTwo implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         requests.add(request);
         Runnable run = () -> {
             Tensor x = request.inputs().get(0);
@@ -126,12 +132,12 @@ public final class HalfPlusTwo implements InferenceEngine, ModelControl {
                                 state(3, Phase.AVAILABLE, ""),
                                 state(1, Phase.FAILED, "no such file"),
                                 state(5, Phase.WARMING, "")),
-                        Map.of("stable", Label.of(3), "gone", Label.of(9))),
+                        Map.of("stable", VersionLabel.of(3), "gone", VersionLabel.of(9))),
                 new ModelStatus("never", List.of()));
     }
 
     @Override
-    public CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
+    public CompletionStage<List<ModelListChange>> configure(List<ModelListEntry> models, boolean dryRun) {
         configured = models;
         return CompletableFuture.completedFuture(changes);
     }

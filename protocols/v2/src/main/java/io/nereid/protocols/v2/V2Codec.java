@@ -12,7 +12,7 @@ import io.nereid.protocols.v2.grpc.GrpcReflectionService;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.protocols.v2.rest.RestRoutes;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;

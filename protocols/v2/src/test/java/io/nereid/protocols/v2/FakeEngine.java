@@ -4,11 +4,11 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
@@ -18,6 +18,9 @@ import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -38,7 +41,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
     public record Model(long version, Function<InferenceRequest, List<Tensor>> compute, ModelMetadata metadata) {}
 
     /** A request that is answered by the test. */
-    public static final class Held implements Call {
+    public static final class Held implements InferenceCall {
         public final InferenceRequest request;
         public final ResponseSink sink;
         public boolean cancelled;
@@ -91,7 +94,7 @@ public final class FakeEngine implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         last = request;
         Held call = new Held(request, sink);
         if (holding) {

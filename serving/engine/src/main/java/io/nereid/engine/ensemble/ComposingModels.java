@@ -3,7 +3,7 @@
 package io.nereid.engine.ensemble;
 
 import io.nereid.engine.request.ResponseTimeListener;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
@@ -17,7 +17,7 @@ public interface ComposingModels {
      * Starts a request of a step, as {@link io.nereid.spi.InferenceEngine#infer} does. A sink that is a
      * {@link ResponseTimeListener} receives the latencies of the step before the last response.
      */
-    Call infer(InferenceRequest request, ResponseSink sink);
+    InferenceCall infer(InferenceRequest request, ResponseSink sink);
 
     /**
      * Returns the complete configuration of an available model.

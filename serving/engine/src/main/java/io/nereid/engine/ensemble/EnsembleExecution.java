@@ -9,11 +9,11 @@ import io.nereid.engine.ensemble.EnsembleGraph.Plan;
 import io.nereid.engine.ensemble.EnsembleGraph.Step;
 import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.observe.RequestTrace;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.Tensor;
@@ -64,7 +64,7 @@ final class EnsembleExecution {
     private int @Nullable [] inflight;
     private @Nullable List<ArrayDeque<StepCall>> waiting;
     private int waitingCalls;
-    private @Nullable Sequence sequence;
+    private @Nullable SequenceFlags sequence;
     private boolean delivering;
     private long inputNanos;
     private long inferNanos;
@@ -201,8 +201,8 @@ final class EnsembleExecution {
         Object start = parameters.get("sequence_start");
         Object end = parameters.get("sequence_end");
         if (id != null || start != null || end != null) {
-            Sequence before = sequence;
-            sequence = new Sequence(
+            SequenceFlags before = sequence;
+            sequence = new SequenceFlags(
                     id != null ? id : before == null ? 0L : before.id(),
                     start != null ? Boolean.TRUE.equals(start) : before != null && before.start(),
                     end != null ? Boolean.TRUE.equals(end) : before != null && before.end());
@@ -327,7 +327,7 @@ final class EnsembleExecution {
         @SuppressWarnings("unused") // through STATE
         private volatile int state;
 
-        private @Nullable Call call;
+        private @Nullable InferenceCall call;
         private @Nullable InferenceResponse response;
         private @Nullable ServingException failure;
 
@@ -342,7 +342,7 @@ final class EnsembleExecution {
         }
 
         void start() {
-            Sequence place;
+            SequenceFlags place;
             synchronized (EnsembleExecution.this) {
                 if (tensors.ended()) {
                     drop();
@@ -365,7 +365,7 @@ final class EnsembleExecution {
             }
         }
 
-        private InferenceRequest request(@Nullable Sequence place) {
+        private InferenceRequest request(@Nullable SequenceFlags place) {
             InferenceRequest whole = job.request();
             Options options = whole.options();
             if (trace != null || place != options.sequence()) {
@@ -384,7 +384,7 @@ final class EnsembleExecution {
 
         void cancel() {
             if ((int) STATE.getVolatile(this) == RUNNING) {
-                Call started = call;
+                InferenceCall started = call;
                 if (started != null) {
                     started.cancel();
                 }

@@ -3,6 +3,7 @@
 package io.nereid.engine.loading;
 
 import io.nereid.engine.servable.ServableFactory;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Loader;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
@@ -31,9 +32,9 @@ public final class EmbeddedLoader implements Loader {
                 model, versions.stream().map(v -> wrapped(v, servables)).toList());
     }
 
-    private static Source.Aspired wrapped(Source.Aspired version, ServableFactory servables) {
+    private static AspiredVersion wrapped(AspiredVersion version, ServableFactory servables) {
         Loader loader = version.loader();
-        return loader == null ? version : Source.Aspired.of(new EmbeddedLoader(loader, servables));
+        return loader == null ? version : AspiredVersion.of(new EmbeddedLoader(loader, servables));
     }
 
     @Override

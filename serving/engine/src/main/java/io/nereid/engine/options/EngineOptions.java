@@ -8,8 +8,8 @@ import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.execution.RateLimiter;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.Source;
+import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -75,7 +75,7 @@ public record EngineOptions(
         Delays delays,
         int loadRetries,
         boolean strictReadiness,
-        List<ServedModel> servedModels,
+        List<ModelListEntry> servedModels,
         FileSystemStoragePathSource.Options listing,
         List<Source> sources,
         @Nullable BatchingParameters batching,
@@ -178,7 +178,7 @@ public record EngineOptions(
         private Delays delays = Delays.NONE;
         private int loadRetries;
         private boolean strictReadiness = true;
-        private List<ServedModel> servedModels = List.of();
+        private List<ModelListEntry> servedModels = List.of();
         private FileSystemStoragePathSource.Options listing = FileSystemStoragePathSource.Options.DEFAULT;
         private List<Source> sources = List.of();
         private @Nullable BatchingParameters batching;
@@ -285,7 +285,7 @@ public record EngineOptions(
         }
 
         /** See {@link EngineOptions#servedModels}. */
-        public Builder servedModels(List<ServedModel> value) {
+        public Builder servedModels(List<ModelListEntry> value) {
             this.servedModels = value;
             return this;
         }

@@ -12,7 +12,7 @@ import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.engine.statistics.ResponseStatistics;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
-import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * thread. All other methods are called by the thread that currently processes the job; for responses that may be any
  * thread of the model, one at a time.
  */
-public final class RequestJob implements CacheableJob, InferenceEngine.Call, ResponseTimeListener {
+public final class RequestJob implements CacheableJob, InferenceCall, ResponseTimeListener {
     private static final VarHandle ENDED;
     private static final VarHandle ON_CANCEL;
     /** The value of {@link #onCancel} once the client has cancelled. */

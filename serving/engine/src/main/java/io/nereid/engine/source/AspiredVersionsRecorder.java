@@ -3,9 +3,9 @@
 package io.nereid.engine.source;
 
 import io.nereid.lifecycle.ServableManager;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
-import io.nereid.spi.Source.Aspired;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -16,14 +16,14 @@ import java.util.TreeMap;
  */
 final class AspiredVersionsRecorder implements Source.Target {
     private final ServableManager manager;
-    private final Map<String, List<Aspired>> aspired = new TreeMap<>();
+    private final Map<String, List<AspiredVersion>> aspired = new TreeMap<>();
 
     AspiredVersionsRecorder(ServableManager manager) {
         this.manager = manager;
     }
 
     @Override
-    public synchronized void aspire(String model, List<Aspired> versions) {
+    public synchronized void aspire(String model, List<AspiredVersion> versions) {
         manager.aspire(model, versions);
         if (versions.isEmpty()) {
             aspired.remove(model);
@@ -39,6 +39,8 @@ final class AspiredVersionsRecorder implements Source.Target {
 
     /** The aspired versions of a model. */
     synchronized List<ServableId> versions(String model) {
-        return aspired.getOrDefault(model, List.of()).stream().map(Aspired::id).toList();
+        return aspired.getOrDefault(model, List.of()).stream()
+                .map(AspiredVersion::id)
+                .toList();
     }
 }

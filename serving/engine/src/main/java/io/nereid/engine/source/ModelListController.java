@@ -9,13 +9,13 @@ import io.nereid.engine.options.EngineOptions;
 import io.nereid.lifecycle.ServableManager;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.SourceArbiter;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ModelChange.Action;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListChange.Action;
+import io.nereid.spi.management.ModelListEntry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,7 +50,7 @@ public final class ModelListController implements AutoCloseable {
     private final Duration timeout;
     private final VersionLabels labels;
     private final ScheduledExecutorService executor = Threads.timer("configure");
-    private final List<Consumer<List<ServedModel>>> listeners = new CopyOnWriteArrayList<>();
+    private final List<Consumer<List<ModelListEntry>>> listeners = new CopyOnWriteArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
     /** Completes when the last list has been applied; the next one starts then. Guarded by the lock. */
     private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
@@ -64,7 +64,7 @@ public final class ModelListController implements AutoCloseable {
         this.labels = new VersionLabels(manager, options.labelRule());
     }
 
-    public void onConfigured(Consumer<List<ServedModel>> listener) {
+    public void onConfigured(Consumer<List<ModelListEntry>> listener) {
         listeners.add(listener);
     }
 
@@ -95,7 +95,7 @@ public final class ModelListController implements AutoCloseable {
 
     /** The names of the list's models. */
     List<String> names() {
-        return source.models().stream().map(ServedModel::name).toList();
+        return source.models().stream().map(ModelListEntry::name).toList();
     }
 
     boolean lists(String model) {
@@ -107,10 +107,10 @@ public final class ModelListController implements AutoCloseable {
         return source.load(model);
     }
 
-    /** See {@link io.nereid.spi.ModelControl#configure}. */
-    public CompletionStage<List<ModelChange>> configure(List<ServedModel> next, boolean dryRun) {
-        List<ServedModel> models = List.copyOf(next);
-        CompletableFuture<List<ModelChange>> mine;
+    /** See {@link io.nereid.spi.management.ModelControl#configure}. */
+    public CompletionStage<List<ModelListChange>> configure(List<ModelListEntry> next, boolean dryRun) {
+        List<ModelListEntry> models = List.copyOf(next);
+        CompletableFuture<List<ModelListChange>> mine;
         // chain onto the previous list, whatever its result, so that lists are applied in the order of the calls
         lock.lock();
         try {
@@ -123,7 +123,7 @@ public final class ModelListController implements AutoCloseable {
         return mine.exceptionallyCompose(ModelListController::failed);
     }
 
-    private static CompletionStage<List<ModelChange>> failed(Throwable failure) {
+    private static CompletionStage<List<ModelListChange>> failed(Throwable failure) {
         Throwable cause = failure instanceof CompletionException c && c.getCause() != null ? c.getCause() : failure;
         return CompletableFuture.failedStage(
                 cause instanceof RejectedExecutionException
@@ -133,21 +133,21 @@ public final class ModelListController implements AutoCloseable {
     }
 
     /** Computes the changes of a list and validates it. */
-    private List<ModelChange> plan(List<ServedModel> models) {
-        List<ModelChange> plan = source.plan(models);
+    private List<ModelListChange> plan(List<ModelListEntry> models) {
+        List<ModelListChange> plan = source.plan(models);
         labels.check(models, plan);
         return plan;
     }
 
-    private CompletableFuture<List<ModelChange>> planned(List<ServedModel> models) {
+    private CompletableFuture<List<ModelListChange>> planned(List<ModelListEntry> models) {
         return CompletableFuture.completedFuture(plan(models));
     }
 
-    private CompletableFuture<List<ModelChange>> apply(List<ServedModel> models) {
-        List<ModelChange> plan = plan(models);
+    private CompletableFuture<List<ModelListChange>> apply(List<ModelListEntry> models) {
+        List<ModelListChange> plan = plan(models);
         LOG.info("applying a model list with {} models: {}", models.size(), summary(plan));
         labels.assign(models);
-        List<ModelChange> changes;
+        List<ModelListChange> changes;
         try {
             changes = source.configure(models);
         } catch (RuntimeException e) {
@@ -159,7 +159,7 @@ public final class ModelListController implements AutoCloseable {
         return waited.handleAsync(
                 (done, late) -> {
                     labels.settled();
-                    List<ModelChange> report =
+                    List<ModelListChange> report =
                             changes.stream().map(this::reported).toList();
                     notifyListeners();
                     return report;
@@ -167,7 +167,7 @@ public final class ModelListController implements AutoCloseable {
                 executor);
     }
 
-    private static String summary(List<ModelChange> plan) {
+    private static String summary(List<ModelListChange> plan) {
         List<String> changed = plan.stream()
                 .filter(c -> c.action() != Action.KEPT)
                 .map(c -> c.model() + " " + c.action())
@@ -176,10 +176,10 @@ public final class ModelListController implements AutoCloseable {
     }
 
     /** Completes when all changed models are available or have failed; fails after the timeout. */
-    private CompletableFuture<Void> waited(List<ModelChange> changes) {
+    private CompletableFuture<Void> waited(List<ModelListChange> changes) {
         List<ModelRef> loading = new ArrayList<>();
         List<String> names = new ArrayList<>();
-        for (ModelChange change : changes) {
+        for (ModelListChange change : changes) {
             if (change.action() != Action.KEPT && owned(change)) {
                 change.load().forEach(v -> loading.add(ModelRef.exact(change.model(), v)));
                 names.add(change.model());
@@ -197,13 +197,13 @@ public final class ModelListController implements AutoCloseable {
         return settled.whenComplete((done, e) -> alarm.cancel(false));
     }
 
-    private boolean owned(ModelChange change) {
+    private boolean owned(ModelListChange change) {
         String owner = gate.owner(change.model());
         return owner == null || owner.equals(LIST);
     }
 
     /** Adds the result to a change. */
-    private ModelChange reported(ModelChange change) {
+    private ModelListChange reported(ModelListChange change) {
         ServingException error = change.error();
         if (error == null && change.action() != Action.REMOVED) {
             error = owned(change)
@@ -216,10 +216,10 @@ public final class ModelListController implements AutoCloseable {
         }
         return error == change.error()
                 ? change
-                : new ModelChange(change.model(), change.action(), change.load(), change.unload(), error);
+                : new ModelListChange(change.model(), change.action(), change.load(), change.unload(), error);
     }
 
-    private @Nullable ServingException failure(ModelChange change) {
+    private @Nullable ServingException failure(ModelListChange change) {
         String model = change.model();
         List<ServableState> states = manager.states(model);
         List<String> reasons = new ArrayList<>();
@@ -263,8 +263,8 @@ public final class ModelListController implements AutoCloseable {
     }
 
     private void notifyListeners() {
-        List<ServedModel> models = source.models();
-        for (Consumer<List<ServedModel>> listener : listeners) {
+        List<ModelListEntry> models = source.models();
+        for (Consumer<List<ModelListEntry>> listener : listeners) {
             try {
                 listener.accept(models);
             } catch (RuntimeException e) {

@@ -16,11 +16,11 @@ import io.nereid.repository.ManagedModels;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.SourceArbiter;
 import io.nereid.repository.polling.LoaderFactory;
-import io.nereid.spi.ModelControl.LoadOptions;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.Source;
+import io.nereid.spi.management.LoadOptions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -96,8 +96,8 @@ public final class ModelSources implements AutoCloseable {
         return names;
     }
 
-    /** See {@link io.nereid.spi.ModelControl#load(String, LoadOptions)}. */
-    /** See {@link io.nereid.spi.ModelControl#load(String, LoadOptions)}. */
+    /** See {@link io.nereid.spi.management.ModelControl#load(String, LoadOptions)}. */
+    /** See {@link io.nereid.spi.management.ModelControl#load(String, LoadOptions)}. */
     public CompletionStage<Void> load(String model, LoadOptions options) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {
@@ -166,8 +166,8 @@ public final class ModelSources implements AutoCloseable {
         }
     }
 
-    /** See {@link io.nereid.spi.ModelControl#unload(String, boolean)}. */
-    /** See {@link io.nereid.spi.ModelControl#unload(String, boolean)}. */
+    /** See {@link io.nereid.spi.management.ModelControl#unload(String, boolean)}. */
+    /** See {@link io.nereid.spi.management.ModelControl#unload(String, boolean)}. */
     public CompletionStage<Void> unload(String model, boolean dependents) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {

@@ -5,12 +5,12 @@ package io.nereid.engine.source;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.ServableManager;
 import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ServedModel;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -30,9 +30,9 @@ final class VersionLabels {
 
     private final ServableManager manager;
     private final LabelAssignmentPolicy rule;
-    private Map<String, Map<String, Label>> desired = Map.of();
+    private Map<String, Map<String, VersionLabel>> desired = Map.of();
     /** The current meaning of the labels, without fallbacks to their new versions. */
-    private final Map<String, Map<String, Label>> held = new HashMap<>();
+    private final Map<String, Map<String, VersionLabel>> held = new HashMap<>();
 
     private boolean bridged;
 
@@ -48,15 +48,15 @@ final class VersionLabels {
      * @param changes the changes that the list makes
      * @throws ServingException FAILED_PRECONDITION; nothing has changed then
      */
-    void check(List<ServedModel> models, List<ModelChange> changes) {
-        Map<String, ModelChange> byModel = new HashMap<>();
+    void check(List<ModelListEntry> models, List<ModelListChange> changes) {
+        Map<String, ModelListChange> byModel = new HashMap<>();
         changes.forEach(c -> byModel.put(c.model(), c));
-        for (ServedModel model : models) {
+        for (ModelListEntry model : models) {
             if (model.labels().isEmpty()) {
                 continue;
             }
             Set<Long> serving = serving(model.name());
-            ModelChange change = byModel.get(model.name());
+            ModelListChange change = byModel.get(model.name());
             if (change != null) {
                 change.unload().forEach(serving::remove);
                 serving.addAll(change.load());
@@ -70,8 +70,8 @@ final class VersionLabels {
      * {@link #settled}, requests for the other labels fall back to the new version when the old one is unloaded before
      * the label has moved.
      */
-    void assign(List<ServedModel> models) {
-        Map<String, Map<String, Label>> next = new HashMap<>();
+    void assign(List<ModelListEntry> models) {
+        Map<String, Map<String, VersionLabel>> next = new HashMap<>();
         models.forEach(m -> next.put(m.name(), m.labels()));
         for (String gone : desired.keySet()) {
             if (!next.containsKey(gone)) {
@@ -92,16 +92,16 @@ final class VersionLabels {
 
     /** Updates the labels of a model after another of its versions has become available. */
     void update(String model) {
-        Map<String, Label> labels = desired.get(model);
+        Map<String, VersionLabel> labels = desired.get(model);
         if (labels == null) {
             return;
         }
         Set<Long> serving = serving(model);
-        Map<String, Label> present = held(model);
-        Map<String, Label> next = new HashMap<>();
-        Map<String, Label> table = new HashMap<>();
+        Map<String, VersionLabel> present = held(model);
+        Map<String, VersionLabel> next = new HashMap<>();
+        Map<String, VersionLabel> table = new HashMap<>();
         labels.forEach((name, label) -> {
-            Label old = present.get(name);
+            VersionLabel old = present.get(name);
             if (due(old, label, serving::contains)) {
                 next.put(name, label);
                 table.put(name, label);
@@ -116,25 +116,25 @@ final class VersionLabels {
         }
     }
 
-    private Map<String, Label> held(String model) {
-        Map<String, Label> own = held.get(model);
+    private Map<String, VersionLabel> held(String model) {
+        Map<String, VersionLabel> own = held.get(model);
         return own == null ? manager.labels(model) : own;
     }
 
     /** Routes to the old label's targets as long as one of them is available, then to the new ones. */
-    private static Label bridge(Label old, Label next) {
-        List<Share> targets = new ArrayList<>(old.targets());
-        for (Share share : next.targets()) {
+    private static VersionLabel bridge(VersionLabel old, VersionLabel next) {
+        List<WeightedVersion> targets = new ArrayList<>(old.targets());
+        for (WeightedVersion share : next.targets()) {
             if (targets.stream().noneMatch(t -> t.version() == share.version())) {
-                targets.add(new Share(share.version(), share.weight() * NEGLIGIBLE));
+                targets.add(new WeightedVersion(share.version(), share.weight() * NEGLIGIBLE));
             }
         }
-        return new Label(List.copyOf(targets), old.shadows());
+        return new VersionLabel(List.copyOf(targets), old.shadows());
     }
 
     /** The labels of a model that have not taken effect yet. */
     List<String> pending(String model) {
-        Map<String, Label> present = held(model);
+        Map<String, VersionLabel> present = held(model);
         List<String> pending = new ArrayList<>();
         desired.getOrDefault(model, Map.of()).forEach((name, label) -> {
             if (!label.equals(present.get(name))) {
@@ -145,7 +145,7 @@ final class VersionLabels {
         return pending;
     }
 
-    private boolean due(@Nullable Label old, Label next, LongPredicate serves) {
+    private boolean due(@Nullable VersionLabel old, VersionLabel next, LongPredicate serves) {
         if (next.equals(old) || rule == LabelAssignmentPolicy.ANY) {
             return true;
         }
@@ -156,7 +156,7 @@ final class VersionLabels {
         return next.targets().stream().allMatch(t -> serves.test(t.version()) || names(old, t.version()));
     }
 
-    private static boolean names(Label label, long version) {
+    private static boolean names(VersionLabel label, long version) {
         return label.targets().stream().anyMatch(t -> t.version() == version);
     }
 

@@ -15,7 +15,7 @@ import io.nereid.engine.request.PuppetMembers.Started;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.config.EnsembleScheduling;
 import io.nereid.spi.config.EnsembleStep;
@@ -231,7 +231,7 @@ class EnsembleExecutionTest {
     void stepsInheritTheRequestsOptionsAndAResponseMayChangeTheSequence() {
         step("a", Map.of("in", "X"), Map.of("out", "mid"));
         step("b", Map.of("in", "mid"), Map.of("out", "Y"));
-        Options options = new Options(3, 5_000, new Sequence(7L, true, false), null);
+        Options options = new Options(3, 5_000, new SequenceFlags(7L, true, false), null);
         PuppetJob job = start(request("id", List.of(), options, x(1)));
         Started a = only("a");
         assertThat(a.request.options()).isEqualTo(options);
@@ -240,7 +240,7 @@ class EnsembleExecutionTest {
         assertThat(a.request.deadlineNanos()).isEqualTo(99);
         a.complete(Map.of("sequence_id", 8L, "sequence_end", true), out(2));
         Started b = only("b");
-        assertThat(b.request.options()).isEqualTo(new Options(3, 5_000, new Sequence(8L, true, true), null));
+        assertThat(b.request.options()).isEqualTo(new Options(3, 5_000, new SequenceFlags(8L, true, true), null));
         b.complete(out(1));
         assertThat(value(job)).isEqualTo(1);
     }

@@ -5,7 +5,7 @@ package io.nereid.engine.request;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.ensemble.ComposingModels;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
@@ -50,7 +50,7 @@ public final class PuppetMembers implements ComposingModels {
     }
 
     /** A step in progress. */
-    public static final class Started implements Call {
+    public static final class Started implements InferenceCall {
         public final InferenceRequest request;
         public final ResponseSink sink;
         public volatile boolean cancelled;
@@ -122,7 +122,7 @@ public final class PuppetMembers implements ComposingModels {
     public OnStart onStart = started::add;
 
     @Override
-    public Call infer(InferenceRequest request, ResponseSink sink) {
+    public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
         Started step = new Started(request, sink);
         onStart.started(step);
         return step;

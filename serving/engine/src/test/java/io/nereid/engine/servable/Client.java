@@ -9,7 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.CountedTensors;
 import io.nereid.engine.Engine;
 import io.nereid.observe.RequestTrace;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -44,11 +44,11 @@ public final class Client {
         this.clock = clock;
     }
 
-    public Call send(List<Tensor> inputs, String... outputs) {
+    public InferenceCall send(List<Tensor> inputs, String... outputs) {
         return send(null, inputs, outputs);
     }
 
-    Call send(@Nullable RequestTrace trace, List<Tensor> inputs, String... outputs) {
+    InferenceCall send(@Nullable RequestTrace trace, List<Tensor> inputs, String... outputs) {
         sent.incrementAndGet();
         InferenceRequest request = new InferenceRequest(
                 ModelRef.latest("m"),

@@ -23,7 +23,7 @@ import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
@@ -101,7 +101,7 @@ class ModelRequestTest {
         failing.fail(ServingException.invalidArgument("no more"));
         assertThat(client.nextText()).isEqualTo("out 1");
         assertThat(client.nextFailure().getMessage()).isEqualTo("[request id: id-7] no more");
-        Call call = client.send(List.of(tensors.ints("in", Shape.of(1), 3)));
+        InferenceCall call = client.send(List.of(tensors.ints("in", Shape.of(1), 3)));
         ModelRequest left = kept.poll(5, TimeUnit.SECONDS);
         assertThat(left.cancelled()).isFalse();
         call.cancel();

@@ -17,7 +17,7 @@ import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
@@ -176,8 +176,8 @@ class ModelServableTest {
         await(model.entered);
         CompletableFuture<InferenceResponse> a = new CompletableFuture<>();
         CompletableFuture<InferenceResponse> b = new CompletableFuture<>();
-        Call callA = submit(servable, List.of(floats(Shape.of(1, 1), 1)), List.of(), a);
-        Call callB = submit(servable, List.of(floats(Shape.of(1, 1), 2)), List.of(), b);
+        InferenceCall callA = submit(servable, List.of(floats(Shape.of(1, 1), 1)), List.of(), a);
+        InferenceCall callB = submit(servable, List.of(floats(Shape.of(1, 1), 2)), List.of(), b);
         gate.countDown();
         first.get(5, TimeUnit.SECONDS).close();
         assertThat(started.await(5, TimeUnit.SECONDS)).isTrue();
@@ -269,7 +269,7 @@ class ModelServableTest {
         return done;
     }
 
-    private Call submit(
+    private InferenceCall submit(
             ModelServable servable,
             List<Tensor> inputs,
             List<RequestedOutput> outputs,

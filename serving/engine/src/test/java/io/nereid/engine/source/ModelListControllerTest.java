@@ -11,13 +11,13 @@ import io.nereid.engine.EngineRig;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.repository.FileSystemStoragePathSource;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.LoadOptions;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.ModelChange.Action;
-import io.nereid.spi.ModelControl.ServedModel;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.management.LoadOptions;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListChange.Action;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -72,12 +72,12 @@ class ModelListControllerTest {
     void aNewListWaitsUntilItsModelsServe() throws Exception {
         rig.version("m", 1, "slow");
         rig.start();
-        CompletionStage<List<ModelChange>> change = rig.engine().configure(List.of(rig.served("m")), false);
+        CompletionStage<List<ModelListChange>> change = rig.engine().configure(List.of(rig.served("m")), false);
         rig.until(() -> rig.states().equals("m 1 LOADING"));
         assertThat(change.toCompletableFuture()).isNotDone();
         rig.backend.open("m/1");
         assertThat(EngineRig.get(change))
-                .containsExactly(new ModelChange("m", Action.ADDED, List.of(1L), List.of(), null));
+                .containsExactly(new ModelListChange("m", Action.ADDED, List.of(1L), List.of(), null));
         assertThat(rig.ask(LATEST)).isEqualTo(1);
     }
 
@@ -112,7 +112,7 @@ class ModelListControllerTest {
         rig.start();
         rig.configure(rig.served("m"));
         assertThat(rig.configure(rig.served("m")))
-                .containsExactly(new ModelChange("m", Action.KEPT, List.of(), List.of(), null));
+                .containsExactly(new ModelListChange("m", Action.KEPT, List.of(), List.of(), null));
         assertThat(rig.backend.loads("m/1")).isEqualTo(1);
     }
 
@@ -122,8 +122,8 @@ class ModelListControllerTest {
         rig.version("other", 5, "");
         rig.start();
         rig.configure(rig.served("m"));
-        ServedModel moved =
-                new ServedModel("m", root.resolve("models/other").toString(), "tensorflow", null, Map.of(), null);
+        ModelListEntry moved =
+                new ModelListEntry("m", root.resolve("models/other").toString(), "tensorflow", null, Map.of(), null);
         assertThat(rig.configure(moved))
                 .extracting(c -> c.action() + " " + c.load() + c.unload() + c.error())
                 .containsExactly("CHANGED [5][1]null");
@@ -136,20 +136,20 @@ class ModelListControllerTest {
         rig.version("n", 1, "");
         rig.start();
         rig.configure(rig.served("m"));
-        ServedModel relative = new ServedModel("n", "relative/path", "tensorflow", null, Map.of(), null);
+        ModelListEntry relative = new ModelListEntry("n", "relative/path", "tensorflow", null, Map.of(), null);
         assertThat(rig.refused(rig.served("n"), relative).getMessage())
                 .isEqualTo("Illegal to list model n multiple times in config list");
         assertThat(rig.refused(relative).getMessage())
                 .startsWith("Expected model n to have an absolute path or URI; got base_path()=relative/path");
-        ServedModel platform =
-                new ServedModel("m", root.resolve("models/m").toString(), "puppet", null, Map.of(), null);
+        ModelListEntry platform =
+                new ModelListEntry("m", root.resolve("models/m").toString(), "puppet", null, Map.of(), null);
         assertThat(rig.refused(platform).getMessage())
                 .startsWith("Illegal to change a model's platform. For model m platform was tensorflow and new platform"
                         + " requested is puppet");
         assertThat(rig.states()).isEqualTo("m 1 AVAILABLE");
         assertThat(rig.configure(rig.served("m")))
                 .as("a rejected list changes nothing")
-                .extracting(ModelChange::action)
+                .extracting(ModelListChange::action)
                 .containsExactly(Action.KEPT);
     }
 
@@ -159,9 +159,9 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.start();
         Files.createDirectories(root.resolve("models/empty"));
-        List<ModelChange> changes =
+        List<ModelListChange> changes =
                 rig.configure(rig.served("bad"), rig.served("nothing"), rig.served("empty"), rig.served("m"));
-        assertThat(changes).extracting(ModelChange::model).containsExactly("bad", "nothing", "empty", "m");
+        assertThat(changes).extracting(ModelListChange::model).containsExactly("bad", "nothing", "empty", "m");
         assertThat(error(changes.get(0)).getMessage())
                 .isEqualTo("model 'bad' did not become available as listed: version 1: broken weights");
         assertThat(error(changes.get(1)).getMessage()).contains("Could not find base path");
@@ -176,7 +176,7 @@ class ModelListControllerTest {
         rig.version("m", 2, "broken");
         rig.start();
         rig.configure(rig.served("m", 1L));
-        List<ModelChange> changes = rig.configure(rig.served("m", 2L));
+        List<ModelListChange> changes = rig.configure(rig.served("m", 2L));
         assertThat(error(changes.get(0)).getMessage()).contains("version 2: broken weights");
         assertThat(rig.ask(LATEST)).isEqualTo(1);
     }
@@ -186,7 +186,7 @@ class ModelListControllerTest {
         rig.options.reloadTimeout(Duration.ofMillis(200));
         rig.version("m", 1, "slow");
         rig.start();
-        List<ModelChange> changes = rig.configure(rig.served("m"));
+        List<ModelListChange> changes = rig.configure(rig.served("m"));
         assertThat(error(changes.get(0)).code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(error(changes.get(0)).getMessage()).contains("version 1 is not available after 200 ms");
         rig.version("n", 1, "");
@@ -203,11 +203,11 @@ class ModelListControllerTest {
         rig.version("m", 1, "slow");
         rig.version("m", 2, "");
         rig.start();
-        CompletionStage<List<ModelChange>> first = rig.engine().configure(List.of(rig.served("m", 1L)), false);
-        CompletionStage<List<ModelChange>> second = rig.engine().configure(List.of(rig.served("m", 2L)), false);
+        CompletionStage<List<ModelListChange>> first = rig.engine().configure(List.of(rig.served("m", 1L)), false);
+        CompletionStage<List<ModelListChange>> second = rig.engine().configure(List.of(rig.served("m", 2L)), false);
         rig.until(() -> rig.states().equals("m 1 LOADING"));
         rig.backend.open("m/1");
-        assertThat(EngineRig.get(first)).extracting(ModelChange::action).containsExactly(Action.ADDED);
+        assertThat(EngineRig.get(first)).extracting(ModelListChange::action).containsExactly(Action.ADDED);
         assertThat(EngineRig.get(second))
                 .extracting(c -> c.action() + " " + c.load() + c.unload())
                 .containsExactly("CHANGED [2][1]");
@@ -224,7 +224,7 @@ class ModelListControllerTest {
                 .extracting(c -> c.model() + " " + c.action() + c.load() + c.unload())
                 .containsExactly("n ADDED[3][]", "m REMOVED[][1]");
         assertThat(rig.states()).isEqualTo("m 1 AVAILABLE");
-        ServedModel label = rig.served("m", Map.of("stable", Label.of(7)));
+        ModelListEntry label = rig.served("m", Map.of("stable", VersionLabel.of(7)));
         assertThat(EngineRig.failure(rig.engine().configure(List.of(label), true))
                         .code())
                 .isEqualTo(ErrorCode.FAILED_PRECONDITION);
@@ -234,7 +234,7 @@ class ModelListControllerTest {
     void aListIsRejectedOnceTheServerStopsAndOneInProgressEnds() throws Exception {
         rig.version("m", 1, "slow");
         rig.start();
-        CompletionStage<List<ModelChange>> underWay = rig.engine().configure(List.of(rig.served("m")), false);
+        CompletionStage<List<ModelListChange>> underWay = rig.engine().configure(List.of(rig.served("m")), false);
         rig.until(() -> rig.states().equals("m 1 LOADING"));
         rig.backend.open("m/1");
         rig.close();
@@ -247,7 +247,7 @@ class ModelListControllerTest {
 
     @Test
     void listenersHearOfEveryListInForce() throws Exception {
-        List<List<ServedModel>> lists = new CopyOnWriteArrayList<>();
+        List<List<ModelListEntry>> lists = new CopyOnWriteArrayList<>();
         rig.version("m", 1, "");
         rig.options.servedModels(List.of(rig.served("m")));
         rig.engine().onConfigured(lists::add);
@@ -264,12 +264,12 @@ class ModelListControllerTest {
         rig.version("m", 2, "");
         rig.start();
         rig.configure(rig.served("m", 1L, 2L));
-        rig.configure(rig.served("m", Map.of("stable", Label.of(1), "canary", Label.of(2)), 1L, 2L));
+        rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)), 1L, 2L));
         assertThat(rig.ask(STABLE)).isEqualTo(1);
         assertThat(rig.ask(EngineRig.label("m", "canary"))).isEqualTo(2);
         assertThat(rig.engine().index().get(0).labels())
-                .isEqualTo(Map.of("stable", Label.of(1), "canary", Label.of(2)));
-        rig.configure(rig.served("m", Map.of("canary", Label.of(1)), 1L, 2L));
+                .isEqualTo(Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)));
+        rig.configure(rig.served("m", Map.of("canary", VersionLabel.of(1)), 1L, 2L));
         assertThat(rig.ask(EngineRig.label("m", "canary"))).isEqualTo(1);
         assertThat(rig.refusal(STABLE).code()).as("not in the list any more").isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
@@ -279,8 +279,8 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.version("n", 1, "");
         rig.start();
-        rig.configure(rig.served("m", Map.of("stable", Label.of(1))));
-        ServingException e = rig.refused(rig.served("m", Map.of("stable", Label.of(2))), rig.served("n"));
+        rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(1))));
+        ServingException e = rig.refused(rig.served("m", Map.of("stable", VersionLabel.of(2))), rig.served("n"));
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage())
                 .isEqualTo("Request to assign label to version 2 of model m, which is not currently available for"
@@ -295,7 +295,7 @@ class ModelListControllerTest {
         rig.version("m", 2, "");
         rig.start();
         rig.configure(rig.served("m", 1L, 2L));
-        assertThat(rig.refused(rig.served("m", Map.of("stable", Label.of(1)), 2L))
+        assertThat(rig.refused(rig.served("m", Map.of("stable", VersionLabel.of(1)), 2L))
                         .code())
                 .isEqualTo(ErrorCode.FAILED_PRECONDITION);
     }
@@ -305,9 +305,9 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.version("m", 2, "slow");
         rig.start();
-        rig.configure(rig.served("m", Map.of("stable", Label.of(1)), 1L));
-        CompletionStage<List<ModelChange>> change =
-                rig.engine().configure(List.of(rig.served("m", Map.of("stable", Label.of(2)), 2L)), false);
+        rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(1)), 1L));
+        CompletionStage<List<ModelListChange>> change =
+                rig.engine().configure(List.of(rig.served("m", Map.of("stable", VersionLabel.of(2)), 2L)), false);
         rig.until(() -> rig.states().contains("2 LOADING"));
         assertThat(rig.ask(STABLE)).isEqualTo(1);
         rig.backend.open("m/2");
@@ -316,7 +316,7 @@ class ModelListControllerTest {
         }
         assertThat(EngineRig.get(change).get(0).error()).isNull();
         assertThat(rig.ask(STABLE)).isEqualTo(2);
-        assertThat(rig.engine().index().get(0).labels()).isEqualTo(Map.of("stable", Label.of(2)));
+        assertThat(rig.engine().index().get(0).labels()).isEqualTo(Map.of("stable", VersionLabel.of(2)));
     }
 
     @Test
@@ -324,14 +324,14 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.version("m", 2, "broken");
         rig.start();
-        rig.configure(rig.served("m", Map.of("stable", Label.of(1)), 1L));
-        List<ModelChange> changes = rig.configure(rig.served("m", Map.of("stable", Label.of(2)), 2L));
+        rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(1)), 1L));
+        List<ModelListChange> changes = rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(2)), 2L));
         assertThat(error(changes.get(0)).getMessage()).contains("broken weights");
         assertThat(rig.ask(STABLE)).isEqualTo(1);
-        assertThat(rig.engine().index().get(0).labels()).isEqualTo(Map.of("stable", Label.of(1)));
+        assertThat(rig.engine().index().get(0).labels()).isEqualTo(Map.of("stable", VersionLabel.of(1)));
         rig.version("m", 2, "");
         EngineRig.get(rig.engine().load("m"));
-        rig.until(() -> rig.engine().index().get(0).labels().equals(Map.of("stable", Label.of(2))));
+        rig.until(() -> rig.engine().index().get(0).labels().equals(Map.of("stable", VersionLabel.of(2))));
         assertThat(rig.ask(STABLE)).as("moved once it became available").isEqualTo(2);
     }
 
@@ -341,7 +341,8 @@ class ModelListControllerTest {
         rig.version("m", 2, "");
         rig.options
                 .transition(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
-                .servedModels(List.of(rig.served("m", Map.of("stable", Label.of(1), "canary", Label.of(2)), 1L, 2L)));
+                .servedModels(List.of(
+                        rig.served("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)), 1L, 2L)));
         CompletionStage<Void> start = rig.engine().start();
         rig.until(() -> rig.engine().index().get(0).labels().containsKey("canary"));
         assertThat(rig.engine().index().get(0).labels()).containsOnlyKeys("canary");
@@ -356,9 +357,10 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.options.labelRule(LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         rig.start();
-        rig.configure(rig.served("m", Map.of("canary", Label.of(7), "stable", Label.of(1))));
+        rig.configure(rig.served("m", Map.of("canary", VersionLabel.of(7), "stable", VersionLabel.of(1))));
         assertThat(rig.refusal(EngineRig.label("m", "canary")).code()).isEqualTo(ErrorCode.NOT_FOUND);
-        assertThat(rig.refused(rig.served("m", Map.of("stable", Label.of(7)))).code())
+        assertThat(rig.refused(rig.served("m", Map.of("stable", VersionLabel.of(7))))
+                        .code())
                 .as("it refers to the available version")
                 .isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(rig.ask(STABLE)).isEqualTo(1);
@@ -369,8 +371,8 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.options.labelRule(LabelAssignmentPolicy.ANY);
         rig.start();
-        rig.configure(rig.served("m", Map.of("stable", Label.of(1))));
-        assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(7))))
+        rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(1))));
+        assertThat(rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(7))))
                         .get(0)
                         .error())
                 .isNull();
@@ -382,7 +384,7 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.version("m", 2, "");
         rig.start();
-        Label half = new Label(List.of(new Share(1, 1), new Share(2, 1)), List.of());
+        VersionLabel half = new VersionLabel(List.of(new WeightedVersion(1, 1), new WeightedVersion(2, 1)), List.of());
         rig.configure(rig.served("m", Map.of("stable", half), 1L, 2L));
         int[] counts = new int[3];
         for (int i = 0; i < 100; i++) {
@@ -427,7 +429,7 @@ class ModelListControllerTest {
         rig.version("m", 1, "");
         rig.version("r", 9, "");
         rig.start();
-        List<ModelChange> changes = rig.configure(rig.served("m"), rig.served("r"));
+        List<ModelListChange> changes = rig.configure(rig.served("m"), rig.served("r"));
         assertThat(changes.get(0).error()).isNull();
         assertThat(error(changes.get(1)).code()).isEqualTo(ErrorCode.ALREADY_EXISTS);
         assertThat(rig.ask(ModelRef.latest("r"))).isEqualTo(4);
@@ -444,7 +446,7 @@ class ModelListControllerTest {
                 .withSettle(Duration.ofMillis(100)));
         rig.start();
         rig.version("m", 1, "");
-        assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(1))))
+        assertThat(rig.configure(rig.served("m", Map.of("stable", VersionLabel.of(1))))
                         .get(0)
                         .error())
                 .isNull();
@@ -468,7 +470,7 @@ class ModelListControllerTest {
         assertThat(rig.ask(LATEST)).isEqualTo(2);
     }
 
-    private static ServingException error(ModelChange change) {
+    private static ServingException error(ModelListChange change) {
         ServingException error = change.error();
         if (error == null) {
             throw new AssertionError("no error: " + change);

@@ -9,6 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.EngineRig;
 import io.nereid.repository.ManagedModels;
 import io.nereid.repository.ManagedModels.PlacedModel;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelMetadata;
@@ -147,7 +148,7 @@ class ModelSourcesTest {
         @Override
         public void start(Target to) {
             target = to;
-            to.aspire("own", List.of(Aspired.of(new Loader() {
+            to.aspire("own", List.of(AspiredVersion.of(new Loader() {
                 @Override
                 public ServableId id() {
                     return new ServableId("own", 3);

@@ -5,8 +5,8 @@ package io.nereid.explain.model;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.explain.request.FeatureColumns;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -205,7 +205,7 @@ public final class EngineRowModel implements RowModel {
     private final class Answer implements ResponseSink {
         private final Chunk chunk;
         private final Query query;
-        private @Nullable Call call;
+        private @Nullable InferenceCall call;
         private boolean over;
 
         Answer(Chunk chunk, Query query) {
@@ -213,7 +213,7 @@ public final class EngineRowModel implements RowModel {
             this.query = query;
         }
 
-        void began(Call started) {
+        void began(InferenceCall started) {
             synchronized (this) {
                 if (over) {
                     return;
@@ -246,7 +246,7 @@ public final class EngineRowModel implements RowModel {
 
         private void end() {
             chunk.ready = true;
-            Call finished;
+            InferenceCall finished;
             synchronized (this) {
                 over = true;
                 finished = call;

@@ -5,7 +5,7 @@ package io.nereid.explain.model;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceCall;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -18,7 +18,7 @@ public final class PredictionBudget {
     private final long deadline;
     private final long predictions;
     private final long milliseconds;
-    private final Set<Call> calls = new HashSet<>();
+    private final Set<InferenceCall> calls = new HashSet<>();
     private long spent;
     private boolean cancelled;
 
@@ -92,7 +92,7 @@ public final class PredictionBudget {
     }
 
     /** Registers a call in flight; cancels it when the explanation has been cancelled before. */
-    void began(Call call) {
+    void began(InferenceCall call) {
         boolean late;
         synchronized (this) {
             late = cancelled;
@@ -103,17 +103,17 @@ public final class PredictionBudget {
         }
     }
 
-    synchronized void ended(Call call) {
+    synchronized void ended(InferenceCall call) {
         calls.remove(call);
     }
 
     /** Cancels the explanation and its calls. */
     public void cancel() {
-        Set<Call> open;
+        Set<InferenceCall> open;
         synchronized (this) {
             cancelled = true;
             open = new HashSet<>(calls);
         }
-        open.forEach(Call::cancel);
+        open.forEach(InferenceCall::cancel);
     }
 }

@@ -4,8 +4,8 @@ package io.nereid.lifecycle.policy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.Share;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongPredicate;
@@ -36,12 +36,16 @@ public enum LabelAssignmentPolicy {
      * @param available whether a version is available
      * @throws ServingException FAILED_PRECONDITION for the first label, by name, with a target that is not allowed
      */
-    public void check(String model, Map<String, Label> assigned, Map<String, Label> current, LongPredicate available) {
+    public void check(
+            String model,
+            Map<String, VersionLabel> assigned,
+            Map<String, VersionLabel> current,
+            LongPredicate available) {
         if (this == ANY) {
             return;
         }
         new TreeMap<>(assigned).forEach((name, label) -> {
-            for (Share share : label.targets()) {
+            for (WeightedVersion share : label.targets()) {
                 if (!available.test(share.version())
                         && !(this == FIRST_ASSIGNMENT && first(current.get(name), share))) {
                     throw ServingException.of(
@@ -55,7 +59,7 @@ public enum LabelAssignmentPolicy {
         });
     }
 
-    private static boolean first(@Nullable Label current, Share share) {
+    private static boolean first(@Nullable VersionLabel current, WeightedVersion share) {
         return current == null || current.targets().stream().anyMatch(s -> s.version() == share.version());
     }
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle.serving;
 
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.Share;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The routing of requests with one label to the available versions of a model. Immutable. */
 public final class LabelRoute {
-    final Label label;
+    final VersionLabel label;
 
     /** Available targets; {@link #targetEnds} has the cumulative weights, normalized to 1. */
     private final LiveServable[] targets;
@@ -26,11 +26,11 @@ public final class LabelRoute {
     private final double[] shadowEnds;
 
     /** Creates the route of a label for the available versions in {@code entry}. */
-    LabelRoute(Label label, ServingMap.Entry entry) {
+    LabelRoute(VersionLabel label, ServingMap.Entry entry) {
         this.label = label;
         List<LiveServable> lives = new ArrayList<>();
         List<Double> weights = new ArrayList<>();
-        for (Share share : label.targets()) {
+        for (WeightedVersion share : label.targets()) {
             LiveServable live = entry.live(share.version());
             if (live != null) {
                 lives.add(live);
@@ -41,7 +41,8 @@ public final class LabelRoute {
         this.targetEnds = ends(weights, 0);
         this.shadows =
                 label.shadows().stream().map(s -> entry.live(s.version())).toArray(LiveServable[]::new);
-        this.shadowEnds = ends(label.shadows().stream().map(Share::weight).toList(), 1);
+        this.shadowEnds =
+                ends(label.shadows().stream().map(WeightedVersion::weight).toList(), 1);
     }
 
     /** Returns the cumulative weights, divided by their sum or by {@code least}, whichever is larger. */

@@ -5,11 +5,11 @@ package io.nereid.lifecycle.serving;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.ModelStatus;
+import io.nereid.spi.management.VersionLabel;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -28,9 +28,9 @@ public final class ServingMap {
     private final ShardedMap<Entry> entries;
 
     /** Also of unknown models: labels may be set before a model is loaded and remain after it. */
-    private final ShardedMap<Map<String, Label>> labels;
+    private final ShardedMap<Map<String, VersionLabel>> labels;
 
-    private ServingMap(ShardedMap<Entry> entries, ShardedMap<Map<String, Label>> labels) {
+    private ServingMap(ShardedMap<Entry> entries, ShardedMap<Map<String, VersionLabel>> labels) {
         this.entries = entries;
         this.labels = labels;
     }
@@ -43,16 +43,16 @@ public final class ServingMap {
     }
 
     /** Returns this map with other labels for one model. */
-    public ServingMap withLabels(String model, Map<String, Label> next) {
-        Map<String, @Nullable Map<String, Label>> change = new HashMap<>();
+    public ServingMap withLabels(String model, Map<String, VersionLabel> next) {
+        Map<String, @Nullable Map<String, VersionLabel>> change = new HashMap<>();
         change.put(model, next.isEmpty() ? null : next);
         Entry entry = entries.get(model);
         return new ServingMap(
                 entry == null ? entries : entries.with(Map.of(model, entry.routed(next))), labels.with(change));
     }
 
-    public Map<String, Label> labels(String model) {
-        Map<String, Label> found = labels.get(model);
+    public Map<String, VersionLabel> labels(String model) {
+        Map<String, VersionLabel> found = labels.get(model);
         return found == null ? Map.of() : found;
     }
 
@@ -117,8 +117,8 @@ public final class ServingMap {
     }
 
     private ServingException missingLabel(String model, @Nullable Entry entry, String name) {
-        Map<String, Label> known = labels(model);
-        Label label = known.get(name);
+        Map<String, VersionLabel> known = labels(model);
+        VersionLabel label = known.get(name);
         if (label == null) {
             return ServingException.invalidArgument(
                     "Unrecognized servable version label: " + name,
@@ -175,7 +175,7 @@ public final class ServingMap {
             boolean ready,
             Map<String, LabelRoute> routes) {
         /** Returns this model with other labels. */
-        Entry routed(Map<String, Label> labels) {
+        Entry routed(Map<String, VersionLabel> labels) {
             if (labels.isEmpty() && routes.isEmpty()) {
                 return this;
             }

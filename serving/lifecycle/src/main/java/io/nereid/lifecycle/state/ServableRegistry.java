@@ -4,8 +4,8 @@ package io.nereid.lifecycle.state;
 
 import io.nereid.lifecycle.serving.LiveServable;
 import io.nereid.lifecycle.serving.ServingMap;
-import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ServableState;
+import io.nereid.spi.management.VersionLabel;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -55,7 +55,7 @@ public final class ServableRegistry {
     }
 
     /** Replaces the labels of a model, with immediate effect. Called on any thread. */
-    public void labels(String model, Map<String, Label> labels) {
+    public void labels(String model, Map<String, VersionLabel> labels) {
         synchronized (mapLock) {
             map = map.withLabels(model, labels);
         }

@@ -12,9 +12,9 @@ import io.nereid.lifecycle.FakeServable;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +43,7 @@ class ChurnTest {
         CountDownLatch readers = new CountDownLatch(3);
         FakeLoader first = new FakeLoader("m", 1, "0");
         loaders.add(first);
-        manager.aspire("m", List.of(Aspired.of(first)));
+        manager.aspire("m", List.of(AspiredVersion.of(first)));
         var unused = manager.settled("m").toCompletableFuture().get(20, TimeUnit.SECONDS);
         for (int t = 0; t < 3; t++) {
             int thread = t;
@@ -75,15 +75,15 @@ class ChurnTest {
         }
         for (int round = 1; round <= 1_500; round++) {
             // Version 1 stays aspired and is sometimes reloaded; other versions are added and removed.
-            List<Aspired> list = new ArrayList<>();
+            List<AspiredVersion> list = new ArrayList<>();
             FakeLoader one = new FakeLoader("m", 1, "" + round / 3);
             loaders.add(one);
-            list.add(Aspired.of(one));
+            list.add(AspiredVersion.of(one));
             if (random.nextBoolean()) {
                 FakeLoader other = new FakeLoader("m", 2 + random.nextInt(3), "" + random.nextInt(2));
                 other.failLoads = random.nextInt(5) == 0 ? 9 : 0;
                 loaders.add(other);
-                list.add(Aspired.of(other));
+                list.add(AspiredVersion.of(other));
             }
             manager.aspire("m", list);
             if (random.nextInt(4) == 0) {

@@ -7,10 +7,10 @@ import io.nereid.repository.layout.StoredModel.ModelEntry;
 import io.nereid.repository.layout.StoredModel.Version;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.TextFiles;
-import io.nereid.spi.ModelControl.ServedModel;
-import io.nereid.spi.Source.Aspired;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.management.ModelListEntry;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -39,7 +39,7 @@ public final class ListedModelTraits {
     }
 
     /** Applies the list to the configuration: its policy wins; its platform applies if the configuration has none. */
-    static ModelConfig withListSettings(ModelConfig config, ServedModel served) {
+    static ModelConfig withListSettings(ModelConfig config, ModelListEntry served) {
         ModelConfig.Builder asked = config.toBuilder();
         if (served.versionPolicy() != null) {
             asked.versionPolicy(served.versionPolicy());
@@ -74,7 +74,7 @@ public final class ListedModelTraits {
 
     /** Checks that the backend is the one that the list requests. */
     static void checkPlatform(
-            ServedModel served, Choice choice, BackendSelector chooser, Path file, ProblemCollector problems) {
+            ModelListEntry served, Choice choice, BackendSelector chooser, Path file, ProblemCollector problems) {
         if (!served.platform().equals(ModelServerConfig.ANY_PLATFORM)
                 && choice.backend() != chooser.named(served.platform())) {
             problems.error(
@@ -120,7 +120,7 @@ public final class ListedModelTraits {
                 && model.aspired().isEmpty()
                 && model.entry().directory().equals(t.directory)
                 && t.emitted.stream()
-                        .map(Aspired::id)
+                        .map(AspiredVersion::id)
                         .noneMatch(id -> model.versions().stream().anyMatch(v -> v.version() == id.version()));
     }
 }

@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.tfserving.TfServingTextFiles;
-import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.HashMap;
@@ -59,12 +59,12 @@ public final class ModelServerConfig {
      * @param where the origin of the text, for messages
      * @throws ServingException INVALID_ARGUMENT with every error and its position
      */
-    public static List<ServedModel> parse(String text, String where) {
+    public static List<ModelListEntry> parse(String text, String where) {
         return parseIfAny(text, where).orElse(List.of());
     }
 
     /** As {@link #parse}, of a file, which must be readable. */
-    public static List<ServedModel> read(Path file) {
+    public static List<ModelListEntry> read(Path file) {
         return parse(TfServingTextFiles.text(file), file.toString());
     }
 
@@ -72,12 +72,12 @@ public final class ModelServerConfig {
      * As {@link #parse}, but empty if the text does not contain a list, which means no change. In contrast,
      * {@code model_config_list {}} is a list without models.
      */
-    public static Optional<List<ServedModel>> parseIfAny(String text, String where) {
+    public static Optional<List<ModelListEntry>> parseIfAny(String text, String where) {
         return ModelServerConfigReader.read(text, where);
     }
 
     /** As {@link #parseIfAny}, of a file, which must be readable. */
-    public static Optional<List<ServedModel>> readIfAny(Path file) {
+    public static Optional<List<ModelListEntry>> readIfAny(Path file) {
         return parseIfAny(TfServingTextFiles.text(file), file.toString());
     }
 
@@ -88,11 +88,11 @@ public final class ModelServerConfig {
      * @param now the list in force, or an empty list
      * @throws ServingException INVALID_ARGUMENT for the first error
      */
-    public static void check(List<ServedModel> next, List<ServedModel> now) {
+    public static void check(List<ModelListEntry> next, List<ModelListEntry> now) {
         Map<String, String> platforms = new HashMap<>();
         now.forEach(m -> platforms.put(m.name(), m.platform()));
         Set<String> names = new HashSet<>();
-        for (ServedModel m : next) {
+        for (ModelListEntry m : next) {
             if (!names.add(m.name())) {
                 throw ServingException.invalidArgument(
                         "Illegal to list model " + m.name() + " multiple times in config list", "remove one of them");
@@ -111,10 +111,10 @@ public final class ModelServerConfig {
     /**
      * As {@link #check(List, List)}; the platform of each model must also be one of these backends or their platforms.
      */
-    public static void check(List<ServedModel> next, List<ServedModel> now, Collection<Backend> backends) {
+    public static void check(List<ModelListEntry> next, List<ModelListEntry> now, Collection<Backend> backends) {
         check(next, now);
         BackendSelector chooser = new BackendSelector(List.copyOf(backends));
-        for (ServedModel m : next) {
+        for (ModelListEntry m : next) {
             if (!m.platform().equals(ANY_PLATFORM) && chooser.named(m.platform()) == null) {
                 throw ServingException.of(
                         ErrorCode.INVALID_ARGUMENT,

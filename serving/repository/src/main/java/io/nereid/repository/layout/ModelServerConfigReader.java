@@ -7,11 +7,11 @@ import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
 import io.nereid.repository.tfserving.TfServingTextFiles;
 import io.nereid.repository.tfserving.TfServingTextFiles.Read;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -30,10 +30,10 @@ final class ModelServerConfigReader {
     }
 
     /** Reads the list; empty if the text does not contain {@code model_config_list}. */
-    static Optional<List<ServedModel>> read(String text, String where) {
+    static Optional<List<ModelListEntry>> read(String text, String where) {
         Read read = TfServingTextFiles.read(TfServingTextFiles.MODELS, text, where);
         ModelServerConfigReader reader = new ModelServerConfigReader(read);
-        List<ServedModel> models = new ArrayList<>();
+        List<ModelListEntry> models = new ArrayList<>();
         for (Value v : read.root().message("model_config_list").all("config")) {
             models.add(reader.model(v.message()));
         }
@@ -41,7 +41,7 @@ final class ModelServerConfigReader {
         return read.root().has("model_config_list") ? Optional.of(List.copyOf(models)) : Optional.empty();
     }
 
-    private ServedModel model(TypedMessage m) {
+    private ModelListEntry model(TypedMessage m) {
         if (m.lacks("name")) {
             read.error(m.at(), "a model of the list has no name", "write name: \"…\"");
         }
@@ -51,7 +51,7 @@ final class ModelServerConfigReader {
                     "model " + ProblemCollector.quote(m.text("name")) + " has no base_path",
                     "write base_path: \"/…\"");
         }
-        return new ServedModel(m.text("name"), m.text("base_path"), platform(m), policy(m), labels(m), logging(m));
+        return new ModelListEntry(m.text("name"), m.text("base_path"), platform(m), policy(m), labels(m), logging(m));
     }
 
     private String platform(TypedMessage m) {
@@ -112,20 +112,20 @@ final class ModelServerConfigReader {
         return new VersionPolicy(VersionPolicy.Kind.LATEST, (int) Math.min(count, Integer.MAX_VALUE), List.of());
     }
 
-    private Map<String, Label> labels(TypedMessage m) {
-        Map<String, Label> labels = new LinkedHashMap<>();
+    private Map<String, VersionLabel> labels(TypedMessage m) {
+        Map<String, VersionLabel> labels = new LinkedHashMap<>();
         for (Value v : m.all("version_labels")) {
             Object version = v.entry().value();
-            put(labels, v, m, Label.of(version instanceof Long n ? n : 0));
+            put(labels, v, m, VersionLabel.of(version instanceof Long n ? n : 0));
         }
         for (Value v : m.all("weighted_labels")) {
             TypedMessage label = v.entry().value() instanceof TypedMessage b ? b : new TypedMessage(v.at());
-            put(labels, v, m, new Label(shares(label, "targets"), shares(label, "shadows")));
+            put(labels, v, m, new VersionLabel(shares(label, "targets"), shares(label, "shadows")));
         }
         return Collections.unmodifiableMap(labels);
     }
 
-    private void put(Map<String, Label> labels, Value v, TypedMessage m, Label label) {
+    private void put(Map<String, VersionLabel> labels, Value v, TypedMessage m, VersionLabel label) {
         if (labels.put(v.entry().key(), label) != null) {
             read.error(
                     v.at(),
@@ -135,23 +135,23 @@ final class ModelServerConfigReader {
         }
     }
 
-    private static List<Share> shares(TypedMessage label, String field) {
-        List<Share> shares = new ArrayList<>();
+    private static List<WeightedVersion> shares(TypedMessage label, String field) {
+        List<WeightedVersion> shares = new ArrayList<>();
         for (Value v : label.all(field)) {
             TypedMessage share = v.message();
             double weight = share.has("weight") ? TfServingTextFiles.doubleValue(share, "weight") : 1;
-            shares.add(new Share(share.number("version"), weight));
+            shares.add(new WeightedVersion(share.number("version"), weight));
         }
         return List.copyOf(shares);
     }
 
-    private static @Nullable RequestLogging logging(TypedMessage m) {
+    private static @Nullable LoggingConfig logging(TypedMessage m) {
         if (!m.has("logging_config")) {
             return null;
         }
         TypedMessage logging = m.message("logging_config");
         TypedMessage collector = logging.message("log_collector_config");
-        return new RequestLogging(
+        return new LoggingConfig(
                 collector.text("type"),
                 collector.text("filename_prefix"),
                 TfServingTextFiles.doubleValue(logging.message("sampling_config"), "sampling_rate"));

@@ -5,11 +5,11 @@ package io.nereid.repository.layout;
 import io.nereid.base.ServingException;
 import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.problem.ProblemCollector;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -22,7 +22,7 @@ final class ModelServerConfigValidator {
 
     private ModelServerConfigValidator() {}
 
-    static void check(ServedModel m) {
+    static void check(ModelListEntry m) {
         name(m.name());
         if (m.platform().isEmpty()) {
             throw ServingException.invalidArgument(
@@ -33,7 +33,7 @@ final class ModelServerConfigValidator {
         Path unused = directory(m);
         policy(m.name(), m.versionPolicy());
         m.labels().forEach((label, meaning) -> label(m.name(), label, meaning));
-        RequestLogging logging = m.logging();
+        LoggingConfig logging = m.logging();
         if (logging != null) {
             logging(m.name(), logging);
         }
@@ -51,7 +51,7 @@ final class ModelServerConfigValidator {
     }
 
     /** Returns the base path as a local directory; rejects other URI schemes and relative paths. */
-    static Path directory(ServedModel m) {
+    static Path directory(ModelListEntry m) {
         String given = m.basePath();
         String scheme = scheme(given);
         if (scheme != null && !scheme.equals("file")) {
@@ -129,7 +129,7 @@ final class ModelServerConfigValidator {
         }
     }
 
-    private static void label(String model, String label, Label meaning) {
+    private static void label(String model, String label, VersionLabel meaning) {
         String what = "label " + ProblemCollector.quote(label);
         if (label.isEmpty()) {
             throw ServingException.invalidArgument(
@@ -139,7 +139,7 @@ final class ModelServerConfigValidator {
             throw ServingException.invalidArgument(
                     what + " of model " + model + " has no targets", "write targets { version: 1 weight: 1 }");
         }
-        for (Share share : meaning.targets()) {
+        for (WeightedVersion share : meaning.targets()) {
             version(model, share.version(), what);
             if (!(share.weight() > 0) || Double.isInfinite(share.weight())) {
                 throw ServingException.invalidArgument(
@@ -148,7 +148,7 @@ final class ModelServerConfigValidator {
                         "leave out a version that is not to get requests");
             }
         }
-        for (Share share : meaning.shadows()) {
+        for (WeightedVersion share : meaning.shadows()) {
             version(model, share.version(), what);
             if (!(share.weight() > 0 && share.weight() <= 1)) {
                 throw ServingException.invalidArgument(
@@ -160,9 +160,9 @@ final class ModelServerConfigValidator {
         unique(model, what, meaning);
     }
 
-    private static void unique(String model, String what, Label meaning) {
-        Map<Long, Share> targets = new java.util.HashMap<>();
-        for (Share share : meaning.targets()) {
+    private static void unique(String model, String what, VersionLabel meaning) {
+        Map<Long, WeightedVersion> targets = new java.util.HashMap<>();
+        for (WeightedVersion share : meaning.targets()) {
             if (targets.put(share.version(), share) != null) {
                 throw ServingException.invalidArgument(
                         what + " of model " + model + " names version " + share.version() + " twice",
@@ -171,7 +171,7 @@ final class ModelServerConfigValidator {
         }
     }
 
-    private static void logging(String model, RequestLogging logging) {
+    private static void logging(String model, LoggingConfig logging) {
         if (!logging.type().isEmpty() && !logging.type().equals("tfrecord")) {
             throw ServingException.invalidArgument(
                     "the logging_config of model " + model + " asks for a log of type "

@@ -5,10 +5,10 @@ package io.nereid.repository.layout;
 import io.nereid.backend.Backend;
 import io.nereid.base.ServingException;
 import io.nereid.repository.problem.Problem;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,7 +52,7 @@ public record StoredModel(
             Path directory,
             @Nullable Path file,
             boolean named,
-            @Nullable ServedModel served,
+            @Nullable ModelListEntry served,
             boolean placed) {
         /** A model that a root contains. */
         ModelEntry(String name, Path root, Path directory, @Nullable Path file, boolean named) {
@@ -65,7 +65,7 @@ public record StoredModel(
         }
 
         /** A model of the list. */
-        public static ModelEntry of(ServedModel served) {
+        public static ModelEntry of(ModelListEntry served) {
             Path directory = ModelServerConfigValidator.directory(served);
             return new ModelEntry(served.name(), directory, directory, null, true, served, false);
         }

@@ -4,7 +4,7 @@ package io.nereid.repository.layout;
 
 import io.nereid.repository.layout.StoredModel.ModelEntry;
 import io.nereid.repository.problem.Problem;
-import io.nereid.spi.Source.Aspired;
+import io.nereid.spi.AspiredVersion;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 /** The state of a model between two polls. Guarded by the source's lock. */
 public final class TrackedModel {
     public final String name;
-    public List<Aspired> emitted = List.of();
+    public List<AspiredVersion> emitted = List.of();
     public List<Problem> problems = List.of();
 
     public @Nullable Path root;

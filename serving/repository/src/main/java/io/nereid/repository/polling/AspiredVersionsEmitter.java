@@ -14,9 +14,9 @@ import io.nereid.repository.layout.StoredModel.Version;
 import io.nereid.repository.layout.TrackedModel;
 import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.ProblemCollector;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.Source.Aspired;
 import io.nereid.spi.Source.Target;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -37,7 +37,7 @@ public final class AspiredVersionsEmitter {
 
     private final LoaderFactory loaders;
     private final EnsembleMembership ensembles;
-    private final Map<String, List<Aspired>> round = new LinkedHashMap<>();
+    private final Map<String, List<AspiredVersion>> round = new LinkedHashMap<>();
     private final List<OverrideDirectory> retired = new ArrayList<>();
     private @Nullable Target target;
 
@@ -68,7 +68,7 @@ public final class AspiredVersionsEmitter {
         retired.clear();
     }
 
-    private List<Aspired> list(String name) {
+    private List<AspiredVersion> list(String name) {
         return round.getOrDefault(name, List.of());
     }
 
@@ -110,7 +110,7 @@ public final class AspiredVersionsEmitter {
             long number = stored == 0 ? 1 : model.versions().get(stored - 1).version();
             emit(
                     t,
-                    List.of(Aspired.failed(
+                    List.of(AspiredVersion.failed(
                             model.id(number),
                             ServingException.of(
                                     ErrorCode.UNAVAILABLE,
@@ -141,7 +141,7 @@ public final class AspiredVersionsEmitter {
             t.accepted = DUPLICATE;
             ServingException reason =
                     ServingException.invalidArgument(DUPLICATE, duplicateText(t.name) + ": " + places(entries));
-            emit(t, List.of(Aspired.failed(new ServableId(t.name, 1), reason)));
+            emit(t, List.of(AspiredVersion.failed(new ServableId(t.name, 1), reason)));
         }
     }
 
@@ -159,7 +159,7 @@ public final class AspiredVersionsEmitter {
                         ", ", entries.stream().map(e -> e.place().toString()).toList());
     }
 
-    private void emit(TrackedModel t, List<Aspired> list) {
+    private void emit(TrackedModel t, List<AspiredVersion> list) {
         t.emitted = list;
         t.serving = list.stream().anyMatch(a -> a.loader() != null);
         round.put(t.name, list);
@@ -182,19 +182,19 @@ public final class AspiredVersionsEmitter {
         }
     }
 
-    private static List<Aspired> failures(StoredModel model) {
+    private static List<AspiredVersion> failures(StoredModel model) {
         ServingException error = ProblemCollector.refusal(model.problems());
         List<Version> wanted = model.aspired();
         return wanted.isEmpty()
-                ? List.of(Aspired.failed(model.id(1), error))
+                ? List.of(AspiredVersion.failed(model.id(1), error))
                 : wanted.stream()
-                        .map(v -> Aspired.failed(model.id(v.version()), error))
+                        .map(v -> AspiredVersion.failed(model.id(v.version()), error))
                         .toList();
     }
 
     /** An unreadable version keeps its emitted loader, if any, so that it keeps serving. */
-    private List<Aspired> aspired(TrackedModel t, StoredModel model, @Nullable OverrideDirectory scratch) {
-        List<Aspired> list = new ArrayList<>();
+    private List<AspiredVersion> aspired(TrackedModel t, StoredModel model, @Nullable OverrideDirectory scratch) {
+        List<AspiredVersion> list = new ArrayList<>();
         for (Version v : model.aspired()) {
             ServableId id = model.id(v.version());
             if (v.error() == null) {
@@ -204,13 +204,13 @@ public final class AspiredVersionsEmitter {
                 list.add(t.emitted.stream()
                         .filter(a -> a.id().equals(id) && a.loader() != null)
                         .findFirst()
-                        .orElse(Aspired.failed(id, v.error())));
+                        .orElse(AspiredVersion.failed(id, v.error())));
             }
         }
         return list;
     }
 
-    private Aspired aspired(StoredModel model, Version v, @Nullable OverrideDirectory scratch) {
+    private AspiredVersion aspired(StoredModel model, Version v, @Nullable OverrideDirectory scratch) {
         ServableId id = model.id(v.version());
         ModelLocation where = new ModelLocation(id, model.entry().directory(), v.directory());
         Backend backend = model.backend();
@@ -218,9 +218,9 @@ public final class AspiredVersionsEmitter {
             Loader loader = backend == null
                     ? loaders.ensemble(where, model.config(), v.fingerprint())
                     : loaders.create(where, model.config(), backend, v.fingerprint());
-            return Aspired.of(scratch == null ? loader : scratch.guard(loader));
+            return AspiredVersion.of(scratch == null ? loader : scratch.guard(loader));
         } catch (ServingException e) {
-            return Aspired.failed(id, e);
+            return AspiredVersion.failed(id, e);
         }
     }
 }

@@ -8,12 +8,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.config.VersionPolicy;
 import io.nereid.spi.config.VersionPolicy.Kind;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -68,7 +68,7 @@ class ModelServerConfigTest {
         }
         """;
 
-    private static ServedModel one(String fields) {
+    private static ModelListEntry one(String fields) {
         return ModelServerConfig.parse("model_config_list { config { " + fields + " } }", "list")
                 .get(0);
     }
@@ -82,11 +82,11 @@ class ModelServerConfigTest {
         });
     }
 
-    private static ServedModel model(String name, String basePath, String platform) {
-        return new ServedModel(name, basePath, platform, null, Map.of(), null);
+    private static ModelListEntry model(String name, String basePath, String platform) {
+        return new ModelListEntry(name, basePath, platform, null, Map.of(), null);
     }
 
-    private static ServedModel model(String name) {
+    private static ModelListEntry model(String name) {
         return model(name, "/models/" + name, "tensorflow");
     }
 
@@ -105,21 +105,21 @@ class ModelServerConfigTest {
 
     @Test
     void everyFieldIsRead() {
-        List<ServedModel> models = ModelServerConfig.parse(EVERYTHING, "list");
+        List<ModelListEntry> models = ModelServerConfig.parse(EVERYTHING, "list");
         assertThat(models)
-                .containsExactly(new ServedModel(
+                .containsExactly(new ModelListEntry(
                         "m",
                         "/b",
                         "onnxruntime",
                         new VersionPolicy(Kind.SPECIFIC, 0, List.of(0L, 1L, 3L)),
                         Map.of(
-                                "stable", Label.of(1),
-                                "first", Label.of(0),
+                                "stable", VersionLabel.of(1),
+                                "first", VersionLabel.of(0),
                                 "canary",
-                                        new Label(
-                                                List.of(new Share(1, 90), new Share(2, 10)),
-                                                List.of(new Share(3, 0.1)))),
-                        new RequestLogging("tfrecord", "/logs/m", 0.25)));
+                                        new VersionLabel(
+                                                List.of(new WeightedVersion(1, 90), new WeightedVersion(2, 10)),
+                                                List.of(new WeightedVersion(3, 0.1)))),
+                        new LoggingConfig("tfrecord", "/logs/m", 0.25)));
         ModelServerConfig.check(models, List.of(), List.of(Fakes.ONNX));
     }
 
@@ -270,7 +270,7 @@ class ModelServerConfigTest {
 
     @Test
     void anUnsupportedPlatformIsRefusedWithWhatThereIs() {
-        List<ServedModel> next = List.of(model("a", "/a", "onnxruntme"));
+        List<ModelListEntry> next = List.of(model("a", "/a", "onnxruntme"));
         refused(
                 () -> ModelServerConfig.check(next, List.of(), List.of(Fakes.ONNX)),
                 "Model a requests unsupported platform onnxruntme",
@@ -286,36 +286,41 @@ class ModelServerConfigTest {
         refused(() -> ModelServerConfig.check(List.of(model(name, "/a", "tensorflow")), List.of()), "name");
     }
 
-    private static void refusedLabel(Label label, String... parts) {
+    private static void refusedLabel(VersionLabel label, String... parts) {
         refused(
                 () -> ModelServerConfig.check(
-                        List.of(new ServedModel("a", "/a", "tensorflow", null, Map.of("l", label), null)), List.of()),
+                        List.of(new ModelListEntry("a", "/a", "tensorflow", null, Map.of("l", label), null)),
+                        List.of()),
                 parts);
     }
 
     @Test
     void labelsThatCannotBeAreRefused() {
-        refusedLabel(new Label(List.of(), List.of()), "label 'l' of model a has no targets");
-        refusedLabel(new Label(List.of(new Share(1, 0)), List.of()), "the weight 0.0", "more than 0");
-        refusedLabel(new Label(List.of(new Share(1, Double.NaN)), List.of()), "the weight NaN");
-        refusedLabel(new Label(List.of(new Share(-1, 1)), List.of()), "version -1");
-        refusedLabel(new Label(List.of(new Share(1, 1), new Share(1, 2)), List.of()), "names version 1 twice");
-        refusedLabel(new Label(List.of(new Share(1, 1)), List.of(new Share(2, 1.5))), "with 1.5 of the requests");
+        refusedLabel(new VersionLabel(List.of(), List.of()), "label 'l' of model a has no targets");
+        refusedLabel(new VersionLabel(List.of(new WeightedVersion(1, 0)), List.of()), "the weight 0.0", "more than 0");
+        refusedLabel(new VersionLabel(List.of(new WeightedVersion(1, Double.NaN)), List.of()), "the weight NaN");
+        refusedLabel(new VersionLabel(List.of(new WeightedVersion(-1, 1)), List.of()), "version -1");
+        refusedLabel(
+                new VersionLabel(List.of(new WeightedVersion(1, 1), new WeightedVersion(1, 2)), List.of()),
+                "names version 1 twice");
+        refusedLabel(
+                new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of(new WeightedVersion(2, 1.5))),
+                "with 1.5 of the requests");
     }
 
-    private static void refusedLogging(RequestLogging logging, String... parts) {
+    private static void refusedLogging(LoggingConfig logging, String... parts) {
         refused(
                 () -> ModelServerConfig.check(
-                        List.of(new ServedModel("a", "/a", "tensorflow", null, Map.of(), logging)), List.of()),
+                        List.of(new ModelListEntry("a", "/a", "tensorflow", null, Map.of(), logging)), List.of()),
                 parts);
     }
 
     @Test
     void loggingThatCannotBeIsRefused() {
-        refusedLogging(new RequestLogging("", "/l", 1.5), "sampling_rate of 1.5", "0 to 1");
-        refusedLogging(new RequestLogging("", "/l", Double.NaN), "sampling_rate of NaN");
-        refusedLogging(new RequestLogging("kafka", "/l", 1), "a log of type 'kafka'", "tfrecord");
-        refusedLogging(new RequestLogging("", "", 1), "has no filename_prefix");
+        refusedLogging(new LoggingConfig("", "/l", 1.5), "sampling_rate of 1.5", "0 to 1");
+        refusedLogging(new LoggingConfig("", "/l", Double.NaN), "sampling_rate of NaN");
+        refusedLogging(new LoggingConfig("kafka", "/l", 1), "a log of type 'kafka'", "tfrecord");
+        refusedLogging(new LoggingConfig("", "", 1), "has no filename_prefix");
     }
 
     @Test
@@ -326,7 +331,7 @@ class ModelServerConfigTest {
                 new VersionPolicy(Kind.LATEST, 0, List.of()))) {
             refused(
                     () -> ModelServerConfig.check(
-                            List.of(new ServedModel("a", "/a", "tensorflow", policy, Map.of(), null)), List.of()),
+                            List.of(new ModelListEntry("a", "/a", "tensorflow", policy, Map.of(), null)), List.of()),
                     "version policy of model a");
         }
     }
@@ -350,7 +355,7 @@ class ModelServerConfigTest {
                     .append(i);
             text.append("' model_platform: 'tensorflow' }\n");
         }
-        List<ServedModel> models = ModelServerConfig.parse(text.append('}').toString(), "list");
+        List<ModelListEntry> models = ModelServerConfig.parse(text.append('}').toString(), "list");
         assertThat(models).hasSize(10_000);
         ModelServerConfig.check(models, models, List.of(Fakes.ONNX));
     }

@@ -109,7 +109,7 @@ public final class SequenceBatcher implements Scheduler {
             batcher.submit(job, ownIdsAreTexts ? Long.toString(id) : id, true, false);
             return;
         }
-        InferenceRequest.Sequence where = job.request().options().sequence();
+        InferenceRequest.SequenceFlags where = job.request().options().sequence();
         if (where == null || where.id().equals(0L) || where.id().equals("")) {
             throw batcher.errors.noId();
         }

@@ -19,7 +19,7 @@ import io.nereid.scheduling.Turn;
 import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.SequenceBatching;
@@ -271,7 +271,8 @@ class SequenceSimulationTest {
         Turn turn(int id, boolean start, boolean end) {
             number++;
             Shape shape = maxBatch > 0 ? Shape.of(1, 1) : Shape.of(1);
-            return new Turn(number, new Sequence((long) id, start, end), List.of(ledger.ints("IN", shape, number)));
+            return new Turn(
+                    number, new SequenceFlags((long) id, start, end), List.of(ledger.ints("IN", shape, number)));
         }
 
         /** The sequence that would start now. */
@@ -392,7 +393,7 @@ class SequenceSimulationTest {
                 check(control(request, "START") == 0 && control(request, "END") == 0, "a filler with flags");
                 return;
             }
-            Sequence where = request.options().sequence();
+            SequenceFlags where = request.options().sequence();
             int number = Puppet.number(job);
             int generation = generationOf.get(number);
             synchronized (this) {

@@ -106,7 +106,7 @@ public final class SequenceStage {
         values[0] = number;
         Shape shape = maxBatch > 0 ? Shape.of(1, elements) : Shape.of(elements);
         Turn turn = new Turn(
-                number, new InferenceRequest.Sequence(id, start, end), List.of(ledger.ints("IN", shape, values)));
+                number, new InferenceRequest.SequenceFlags(id, start, end), List.of(ledger.ints("IN", shape, values)));
         turns.add(turn);
         return turn;
     }

@@ -6,16 +6,16 @@ import io.nereid.base.Clock;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
+import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
-import io.nereid.spi.Source;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -65,7 +65,11 @@ public class HandleBenchmark {
     public void prepare() {
         manager = new ServableManager(ManagerOptions.DEFAULT.withLoadNiceness(0), Clock.system());
         aspire(2);
-        manager.labels("m", Map.of("canary", new Label(List.of(new Share(1, 9), new Share(2, 1)), List.of())));
+        manager.labels(
+                "m",
+                Map.of(
+                        "canary",
+                        new VersionLabel(List.of(new WeightedVersion(1, 9), new WeightedVersion(2, 1)), List.of())));
         churner = io.nereid.base.Threads.named("churn").newThread(this::churn);
         if (transitionsPerSecond > 0) {
             churner.start();
@@ -76,8 +80,8 @@ public class HandleBenchmark {
         manager.aspire(
                 "m",
                 List.of(
-                        Source.Aspired.of(new Nothing(new ServableId("m", 1))),
-                        Source.Aspired.of(new Nothing(new ServableId("m", highest)))));
+                        AspiredVersion.of(new Nothing(new ServableId("m", 1))),
+                        AspiredVersion.of(new Nothing(new ServableId("m", highest)))));
         manager.settled("m").toCompletableFuture().join();
     }
 

@@ -38,7 +38,8 @@ public final class IterativeSequenceModel extends BuiltInRequestModel {
     @Override
     public void execute(List<ModelRequest> requests) {
         for (ModelRequest request : requests) {
-            InferenceRequest.Sequence sequence = request.request().options().sequence();
+            InferenceRequest.SequenceFlags sequence =
+                    request.request().options().sequence();
             Object key = sequence == null ? request.request() : sequence.id();
             Integer before = left.remove(key);
             if (request.cancelled()) {

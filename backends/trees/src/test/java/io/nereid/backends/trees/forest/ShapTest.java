@@ -12,7 +12,7 @@ import io.nereid.backend.ModelInstance;
 import io.nereid.backends.trees.References;
 import io.nereid.backends.trees.References.Expected;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;

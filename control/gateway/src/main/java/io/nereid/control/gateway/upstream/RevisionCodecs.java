@@ -3,7 +3,7 @@
 package io.nereid.control.gateway.upstream;
 
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.transport.api.ProtocolCodec;
 import java.util.List;
 

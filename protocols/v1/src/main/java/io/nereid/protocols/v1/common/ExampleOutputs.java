@@ -3,7 +3,7 @@
 package io.nereid.protocols.v1.common;
 
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.TfDataType;

@@ -8,11 +8,11 @@ import io.nereid.base.ServingException;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest.Options;
-import io.nereid.spi.ModelControl;
-import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.Signature;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 

@@ -11,12 +11,12 @@ import io.nereid.protocols.v1.common.ExampleOutputs;
 import io.nereid.protocols.v1.common.ExampleOutputs.Scored;
 import io.nereid.protocols.v1.common.ModelLookup;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
-import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ResponseSink;
+import io.nereid.spi.Signature;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ExampleList;
 import io.nereid.tfdata.ExampleTensors;
@@ -28,7 +28,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One Classify, Regress or MultiInference call: one or more tasks over the same examples, which run concurrently and
@@ -252,7 +251,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
         private String platform = "";
         private long startedAt;
         private boolean done;
-        private volatile InferenceEngine.@Nullable Call inference;
+        private volatile InferenceCall inference;
         private ModelSpec answered = ModelSpec.of("");
         private List<List<Scored>> classes = List.of();
         private float[] values = {};
@@ -272,7 +271,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
 
         void start(InferenceRequest request) {
             startedAt = context.now();
-            InferenceEngine.Call begun = context.engine.infer(request, this);
+            InferenceCall begun = context.engine.infer(request, this);
             inference = begun;
             if (cancelled) {
                 begun.cancel();
@@ -280,7 +279,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
         }
 
         void cancel() {
-            InferenceEngine.Call begun = inference;
+            InferenceCall begun = inference;
             if (begun != null) {
                 begun.cancel();
             }

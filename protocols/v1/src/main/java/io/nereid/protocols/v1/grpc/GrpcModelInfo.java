@@ -7,15 +7,15 @@ import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelStatus;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.management.ModelStatus;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.TensorProtoCodec;
@@ -166,7 +166,7 @@ final class GrpcModelInfo {
         states.sort(Comparator.comparing(ServableState::id).reversed());
         String name = spec.label();
         if (name != null) {
-            Label label = status.labels().get(name);
+            VersionLabel label = status.labels().get(name);
             if (label == null) {
                 throw ServingException.invalidArgument(
                         "Unrecognized servable version label: " + name,
@@ -178,7 +178,8 @@ final class GrpcModelInfo {
                                                 .sorted()
                                                 .toList()));
             }
-            List<Long> versions = label.targets().stream().map(Share::version).toList();
+            List<Long> versions =
+                    label.targets().stream().map(WeightedVersion::version).toList();
             states.removeIf(state -> !versions.contains(state.id().version()));
             if (states.isEmpty()) {
                 throw unknownVersion(versions.get(0), spec.name());

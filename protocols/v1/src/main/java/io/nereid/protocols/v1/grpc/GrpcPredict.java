@@ -8,14 +8,14 @@ import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protocols.v1.common.ModelLookup;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
-import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -29,7 +29,6 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One Predict call, from the request message to the response. Thread-safe: the steps run one after the other, possibly
@@ -46,7 +45,7 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
     private long startedAt;
     private boolean counted;
     private boolean ended;
-    private volatile InferenceEngine.@Nullable Call inference;
+    private volatile InferenceCall inference;
     private volatile boolean cancelled;
 
     GrpcPredict(GrpcContext context, GrpcCall call) {
@@ -99,7 +98,7 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
         context.metrics.started(spec.name());
         counted = true;
         startedAt = context.now();
-        InferenceEngine.Call begun = context.engine.infer(request, this);
+        InferenceCall begun = context.engine.infer(request, this);
         inference = begun;
         if (cancelled) {
             begun.cancel();
@@ -199,7 +198,7 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
     @Override
     public void onCancel() {
         cancelled = true;
-        InferenceEngine.Call begun = inference;
+        InferenceCall begun = inference;
         if (begun != null) {
             begun.cancel();
         }

@@ -6,7 +6,7 @@ import io.nereid.protocols.v1.common.TfServingMetrics;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.Kind;
 import java.util.List;

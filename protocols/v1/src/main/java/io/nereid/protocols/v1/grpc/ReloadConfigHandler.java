@@ -6,11 +6,11 @@ import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
+import io.nereid.spi.management.VersionLabel;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import java.util.ArrayList;
@@ -33,7 +33,7 @@ final class ReloadConfigHandler {
         ProtobufReader wire = new ProtobufReader();
         StringInterner names = context.tools().names;
         wire.reset(message.nio(0, message.size()));
-        List<ServedModel> models = null;
+        List<ModelListEntry> models = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
@@ -71,11 +71,11 @@ final class ReloadConfigHandler {
     }
 
     /** One error for all models that did not become available; null when all did. */
-    private static @Nullable ServingException failed(List<ModelChange> changes) {
+    private static @Nullable ServingException failed(List<ModelListChange> changes) {
         ServingException first = null;
         StringBuilder texts = new StringBuilder();
         int count = 0;
-        for (ModelChange change : changes) {
+        for (ModelListChange change : changes) {
             ServingException e = change.error();
             if (e != null) {
                 first = first == null ? e : first;
@@ -101,9 +101,9 @@ final class ReloadConfigHandler {
     }
 
     /** The models of a ModelServerConfig; null when it does not contain a list. */
-    private static @Nullable List<ServedModel> config(
-            ProtobufReader wire, StringInterner names, @Nullable List<ServedModel> before) {
-        List<ServedModel> models = before;
+    private static @Nullable List<ModelListEntry> config(
+            ProtobufReader wire, StringInterner names, @Nullable List<ModelListEntry> before) {
+        List<ModelListEntry> models = before;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
@@ -129,14 +129,14 @@ final class ReloadConfigHandler {
         return models;
     }
 
-    private static ServedModel model(ProtobufReader wire, StringInterner names) {
+    private static ModelListEntry model(ProtobufReader wire, StringInterner names) {
         String name = "";
         String basePath = "";
         String platform = "";
         long type = 0;
         VersionPolicy policy = null;
-        Map<String, Label> labels = new LinkedHashMap<>();
-        RequestLogging logging = null;
+        Map<String, VersionLabel> labels = new LinkedHashMap<>();
+        LoggingConfig logging = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
@@ -162,7 +162,7 @@ final class ReloadConfigHandler {
                 default -> wire.skipField(tag);
             }
         }
-        return new ServedModel(name, basePath, platform(name, platform, type), policy, labels, logging);
+        return new ModelListEntry(name, basePath, platform(name, platform, type), policy, labels, logging);
     }
 
     private static String platform(String model, String platform, long type) {
@@ -183,7 +183,7 @@ final class ReloadConfigHandler {
         return "tensorflow";
     }
 
-    private static void label(ProtobufReader wire, StringInterner names, Map<String, Label> labels) {
+    private static void label(ProtobufReader wire, StringInterner names, Map<String, VersionLabel> labels) {
         String name = "";
         long version = 0;
         while (wire.hasMore()) {
@@ -194,7 +194,7 @@ final class ReloadConfigHandler {
                 default -> wire.skipField(tag);
             }
         }
-        labels.put(name, Label.of(version));
+        labels.put(name, VersionLabel.of(version));
     }
 
     private static @Nullable VersionPolicy policy(ProtobufReader wire, @Nullable VersionPolicy before) {
@@ -251,7 +251,7 @@ final class ReloadConfigHandler {
         return new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.copyOf(versions));
     }
 
-    private static RequestLogging logging(ProtobufReader wire, StringInterner names) {
+    private static LoggingConfig logging(ProtobufReader wire, StringInterner names) {
         String type = "";
         String prefix = "";
         double rate = 0;
@@ -277,6 +277,6 @@ final class ReloadConfigHandler {
             }
             wire.leave(outer);
         }
-        return new RequestLogging(type, prefix, rate);
+        return new LoggingConfig(type, prefix, rate);
     }
 }

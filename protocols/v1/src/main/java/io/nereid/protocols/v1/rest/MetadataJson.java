@@ -4,7 +4,7 @@ package io.nereid.protocols.v1.rest;
 
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tfdata.TfDataType;
 import java.nio.charset.StandardCharsets;

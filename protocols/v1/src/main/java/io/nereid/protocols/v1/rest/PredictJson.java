@@ -12,7 +12,7 @@ import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
 import io.nereid.json.TensorReader;
-import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;

@@ -10,13 +10,14 @@ import io.nereid.protocols.v1.common.TfServingMetrics;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.protocols.v1.common.TfServingMetrics.Entrypoint;
 import io.nereid.protocols.v1.common.V1Options;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.spi.Signature;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ExampleList;
 import io.nereid.tfdata.ExampleTensors;
@@ -150,7 +151,7 @@ final class RestPredictionHandler {
             throw e;
         }
         metrics.started(model.model());
-        InferenceEngine.Call call = engine.infer(request, answer);
+        InferenceCall call = engine.infer(request, answer);
         if (!answer.ended) {
             x.onCancel(call::cancel);
         }

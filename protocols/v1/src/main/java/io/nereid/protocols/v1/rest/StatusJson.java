@@ -4,10 +4,10 @@ package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
+import io.nereid.spi.management.ModelStatus;
+import io.nereid.spi.management.VersionLabel;
 import io.nereid.transport.api.HttpReply;
 import java.util.List;
 
@@ -28,7 +28,7 @@ final class StatusJson {
         this.model = status.model();
         String name = ref.label();
         if (name != null) {
-            Label label = status.labels().get(name);
+            VersionLabel label = status.labels().get(name);
             if (label == null) {
                 throw ServingException.invalidArgument(
                         "Unrecognized servable version label: " + name,

@@ -15,11 +15,11 @@ import io.nereid.protocols.v1.HalfPlusTwo;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelControl.ModelChange;
-import io.nereid.spi.ModelControl.RequestLogging;
-import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.config.VersionPolicy;
+import io.nereid.spi.management.LoggingConfig;
+import io.nereid.spi.management.ModelListChange;
+import io.nereid.spi.management.ModelListEntry;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -482,14 +482,14 @@ class GrpcServicesTest {
     @Test
     void aNewListReachesTheServerCompletely() {
         golden("HandleReloadConfigRequest", "reload");
-        assertThat(model.configured).extracting(ServedModel::name).containsExactly("a", "b", "c");
-        ServedModel a = model.configured.get(0);
+        assertThat(model.configured).extracting(ModelListEntry::name).containsExactly("a", "b", "c");
+        ModelListEntry a = model.configured.get(0);
         assertThat(a.basePath()).isEqualTo("/models/a");
         assertThat(a.platform()).isEqualTo("tensorflow");
         assertThat(a.versionPolicy()).isEqualTo(new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.of(1L, 300L)));
         assertThat(a.labels().get("canary").targets().get(0).version()).isEqualTo(300);
-        assertThat(a.logging()).isEqualTo(new RequestLogging("tfrecord", "/logs/a", 0.5));
-        ServedModel b = model.configured.get(1);
+        assertThat(a.logging()).isEqualTo(new LoggingConfig("tfrecord", "/logs/a", 0.5));
+        ModelListEntry b = model.configured.get(1);
         assertThat(b.platform()).isEqualTo("tensorflow");
         assertThat(b.versionPolicy()).isEqualTo(new VersionPolicy(VersionPolicy.Kind.LATEST, 2, List.of()));
         assertThat(b.logging()).isNull();
@@ -499,16 +499,16 @@ class GrpcServicesTest {
     @Test
     void modelsThatDoNotServeFailTheReloadTogether() {
         model.changes = List.of(
-                new ModelChange(
+                new ModelListChange(
                         "a",
-                        ModelChange.Action.ADDED,
+                        ModelListChange.Action.ADDED,
                         List.of(),
                         List.of(),
                         ServingException.of(ErrorCode.UNAVAILABLE, "no file")),
-                new ModelChange("b", ModelChange.Action.KEPT, List.of(), List.of(), null),
-                new ModelChange(
+                new ModelListChange("b", ModelListChange.Action.KEPT, List.of(), List.of(), null),
+                new ModelListChange(
                         "c",
-                        ModelChange.Action.ADDED,
+                        ModelListChange.Action.ADDED,
                         List.of(),
                         List.of(),
                         ServingException.of(ErrorCode.UNKNOWN, "bad")));

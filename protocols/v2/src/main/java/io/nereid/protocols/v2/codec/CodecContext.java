@@ -8,7 +8,7 @@ import io.nereid.base.ServingException;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import java.nio.file.Path;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;

@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelControl.LoadOptions;
+import io.nereid.spi.management.LoadOptions;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;

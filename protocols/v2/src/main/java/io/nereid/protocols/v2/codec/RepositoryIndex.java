@@ -4,10 +4,10 @@ package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelControl;
-import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.spi.management.ModelStatus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;

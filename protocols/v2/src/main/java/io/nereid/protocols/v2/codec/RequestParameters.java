@@ -5,7 +5,7 @@ package io.nereid.protocols.v2.codec;
 import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceRequest.Options;
-import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -153,7 +153,7 @@ public final class RequestParameters {
             return Options.NONE;
         }
         long timeoutNanos = timeoutMicros > Long.MAX_VALUE / 1_000 ? Long.MAX_VALUE : timeoutMicros * 1_000;
-        Sequence sequence = id == null ? null : new Sequence(id, sequenceStart, sequenceEnd);
+        SequenceFlags sequence = id == null ? null : new SequenceFlags(id, sequenceStart, sequenceEnd);
         return new Options(priority, timeoutNanos, sequence, trace, signature);
     }
 }

@@ -8,7 +8,7 @@ import io.nereid.base.ServingException;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse.ServingStatus;
-import io.nereid.spi.ModelControl;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;

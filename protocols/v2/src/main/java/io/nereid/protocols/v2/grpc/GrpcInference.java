@@ -9,7 +9,7 @@ import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.GrpcInferReader;
 import io.nereid.protocols.v2.codec.GrpcInferWriter;
 import io.nereid.protocols.v2.codec.OutputEncoding;
-import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
@@ -35,7 +35,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
     private @Nullable RequestTrace trace;
     private boolean started;
     private boolean ended;
-    private volatile InferenceEngine.@Nullable Call inference;
+    private volatile InferenceCall inference;
     private volatile boolean cancelled;
 
     GrpcInference(CodecContext context, GrpcCall call) {
@@ -104,7 +104,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
             throw e;
         }
         form = reader.form();
-        InferenceEngine.Call begun = context.engine.infer(request, this);
+        InferenceCall begun = context.engine.infer(request, this);
         inference = begun;
         // a cancellation before the assignment found no call to cancel
         if (cancelled) {
@@ -122,7 +122,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
     @Override
     public void onCancel() {
         cancelled = true;
-        InferenceEngine.Call begun = inference;
+        InferenceCall begun = inference;
         if (begun != null) {
             begun.cancel();
         }

@@ -10,7 +10,7 @@ import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.GrpcInferReader;
 import io.nereid.protocols.v2.codec.GrpcInferWriter;
 import io.nereid.protocols.v2.codec.OutputEncoding;
-import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
@@ -45,7 +45,7 @@ final class GrpcStreamInference implements GrpcListener {
         private boolean ordered = true;
 
         private @Nullable RequestTrace trace;
-        private InferenceEngine.@Nullable Call inference;
+        private InferenceCall inference;
 
         @Override
         public void next(InferenceResponse response, boolean last) {
@@ -158,7 +158,7 @@ final class GrpcStreamInference implements GrpcListener {
         if (decoupled(request.model())) {
             unorder(slot);
         }
-        InferenceEngine.Call begun = context.engine.infer(request, slot);
+        InferenceCall begun = context.engine.infer(request, slot);
         boolean tooLate;
         synchronized (this) {
             slot.inference = begun;
@@ -255,7 +255,7 @@ final class GrpcStreamInference implements GrpcListener {
     }
 
     private void cancelAll() {
-        List<InferenceEngine.Call> running = new ArrayList<>();
+        List<InferenceCall> running = new ArrayList<>();
         synchronized (this) {
             if (over) {
                 return;
@@ -278,7 +278,7 @@ final class GrpcStreamInference implements GrpcListener {
             slots.clear();
             unordered.clear();
         }
-        running.forEach(InferenceEngine.Call::cancel);
+        running.forEach(InferenceCall::cancel);
     }
 
     @Override

@@ -8,7 +8,7 @@ import io.nereid.json.JsonWriter;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import io.nereid.protocols.v2.codec.CodecContext;
-import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
@@ -42,7 +42,7 @@ final class RestGenerate implements ResponseSink, Runnable {
     private @Nullable InferenceResponse only;
     private @Nullable ResponseStream stream;
     private boolean ended;
-    private volatile InferenceEngine.@Nullable Call call;
+    private volatile InferenceCall call;
     private volatile boolean cancelled;
 
     RestGenerate(CodecContext context, HttpExchange exchange, ModelRef model, boolean streaming) {
@@ -74,7 +74,7 @@ final class RestGenerate implements ResponseSink, Runnable {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
         }
-        InferenceEngine.Call started = context.engine.infer(request, this);
+        InferenceCall started = context.engine.infer(request, this);
         call = started;
         if (cancelled) {
             started.cancel();
@@ -85,7 +85,7 @@ final class RestGenerate implements ResponseSink, Runnable {
     @Override
     public void run() {
         cancelled = true;
-        InferenceEngine.Call started = call;
+        InferenceCall started = call;
         if (started != null) {
             started.cancel();
         }

@@ -9,7 +9,7 @@ import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.OutputEncoding;
 import io.nereid.protocols.v2.codec.RestInferReader;
 import io.nereid.protocols.v2.codec.RestInferWriter;
-import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
@@ -29,7 +29,7 @@ final class RestInference implements ResponseSink, Runnable {
     private final @Nullable RequestTrace trace;
     private OutputEncoding form = OutputEncoding.JSON;
     private boolean ended;
-    private volatile InferenceEngine.@Nullable Call call;
+    private volatile InferenceCall call;
     private volatile boolean cancelled;
 
     RestInference(CodecContext context, HttpExchange exchange, ModelRef model) {
@@ -67,7 +67,7 @@ final class RestInference implements ResponseSink, Runnable {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
         }
-        InferenceEngine.Call started = context.engine.infer(request, this);
+        InferenceCall started = context.engine.infer(request, this);
         call = started;
         // a cancellation before the assignment found no call to cancel
         if (cancelled) {
@@ -79,7 +79,7 @@ final class RestInference implements ResponseSink, Runnable {
     @Override
     public void run() {
         cancelled = true;
-        InferenceEngine.Call started = call;
+        InferenceCall started = call;
         if (started != null) {
             started.cancel();
         }

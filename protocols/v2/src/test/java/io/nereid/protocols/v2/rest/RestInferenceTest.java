@@ -275,8 +275,8 @@ class RestInferenceTest {
                                 + "\"binary_data_output\":false},\"inputs\""));
         assertThat(engine.last.parameters()).isEqualTo(Map.of("i", 3L, "d", 1.5, "s", "t", "b", true));
         assertThat(engine.last.options())
-                .isEqualTo(
-                        new InferenceRequest.Options(2, 5_000, new InferenceRequest.Sequence("q", true, false), null));
+                .isEqualTo(new InferenceRequest.Options(
+                        2, 5_000, new InferenceRequest.SequenceFlags("q", true, false), null));
         assertThat(engine.last.deadlineNanos()).isEqualTo(Long.MAX_VALUE);
     }
 
@@ -540,7 +540,7 @@ class RestInferenceTest {
         infer(body.replace(
                 "{\"inputs\"",
                 "{\"parameters\":{\"sequence_id\":18446744073709551615,\"sequence_end\":true},\"inputs\""));
-        assertThat(engine.last.options().sequence()).isEqualTo(new InferenceRequest.Sequence(-1L, false, true));
+        assertThat(engine.last.options().sequence()).isEqualTo(new InferenceRequest.SequenceFlags(-1L, false, true));
         infer(body.replace("{\"inputs\"", "{\"parameters\":{\"sequence_id\":0,\"sequence_start\":true},\"inputs\""));
         assertThat(engine.last.options()).isSameAs(InferenceRequest.Options.NONE);
         infer(body);

@@ -16,6 +16,7 @@ import io.nereid.protocols.v2.Wire;
 import io.nereid.protocols.v2.grpc.DocumentProtoBuilder;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoadOptions;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -138,7 +139,7 @@ class RestManagementTest {
         assertThat(engine.lastLoad.config()).isEqualTo("{\"backend\":\"b\"}");
         assertThat(engine.lastLoad.files().get("1/model.onnx")).containsExactly(1, 2, 3);
         post("/v2/repository/models/m/load", "{\"parameters\":null}");
-        assertThat(engine.lastLoad).isSameAs(io.nereid.spi.ModelControl.LoadOptions.NONE);
+        assertThat(engine.lastLoad).isSameAs(LoadOptions.NONE);
     }
 
     @Test
