@@ -16,7 +16,7 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.nereid.base.ServingException;
 import io.nereid.transport.ServerOptions.Purpose;
-import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.proxy.PooledUpstreamClient;
 import io.nereid.transport.server.Server;
 import io.nereid.transport.tls.Identity;
@@ -117,7 +117,7 @@ class TlsTest {
                             "https://localhost:" + rig.port + "/ok",
                             List.of(),
                             new byte[0],
-                            UpstreamClient.Terms.DEFAULT)
+                            ForwardOptions.DEFAULT)
                     .toCompletableFuture()
                     .get(LONG.toSeconds(), TimeUnit.SECONDS);
             answer.body().release();

@@ -12,20 +12,6 @@ import org.jspecify.annotations.Nullable;
  * under an equal key. Implementations are thread-safe and never block the caller.
  */
 public interface CacheStore extends AutoCloseable {
-    /** Creates stores. Implementations are found through {@link java.util.ServiceLoader}. */
-    interface Provider {
-        /** The name used in {@code --cache-config NAME,key=value}. */
-        String name();
-
-        /**
-         * Opens a store, which the caller closes.
-         *
-         * @param settings the values of {@code --cache-config NAME,key=value}, by key
-         * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an unknown, missing or invalid setting
-         */
-        CacheStore open(Map<String, String> settings);
-    }
-
     /**
      * Looks up a key. Completes with the value, or with null when there is none; a local store completes at once. The
      * caller must not change the returned array.

@@ -11,6 +11,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.engine.options.CacheOptions;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.repository.RepositorySource;
@@ -114,7 +115,7 @@ class EnsembleEngineTest {
     void equalRequestsAreAnsweredFromTheCacheUntilTheModelIsLoadedAnew() throws Exception {
         adder("a", 1, "response_cache { enable: true }\n");
         ensemble("e", "response_cache { enable: true }\n", "a");
-        try (Engine engine = engine(new EngineOptions.Cache("local", Map.of("size", "1000000")))) {
+        try (Engine engine = engine(new CacheOptions("local", Map.of("size", "1000000")))) {
             join(engine.start());
             for (int i = 0; i < 3; i++) {
                 assertThat(infer(engine, "a", 5, 0)).isEqualTo("6.0");
@@ -145,7 +146,7 @@ class EnsembleEngineTest {
     void anEnsembleFollowsItsMembersWithoutBeingLoadedByHand() throws Exception {
         adder("a", 1, "");
         ensemble("e", "response_cache { enable: true }\n", "a");
-        try (Engine engine = engine(new EngineOptions.Cache("local", Map.of("size", "1000000")))) {
+        try (Engine engine = engine(new CacheOptions("local", Map.of("size", "1000000")))) {
             join(engine.start());
             assertThat(infer(engine, "e", 5, 0)).isEqualTo("6.0");
             Files.writeString(root.resolve("a/1/model.adder"), "200");
@@ -168,7 +169,7 @@ class EnsembleEngineTest {
         }
     }
 
-    private Engine engine(EngineOptions.@Nullable Cache cache) {
+    private Engine engine(CacheOptions cache) {
         EngineOptions options = EngineOptions.builder(List.of(root))
                 .repository(RepositorySource.Options.DEFAULT
                         .withMode(RepositorySource.Mode.EXPLICIT)

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.options.CacheOptions;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.Signature;
@@ -165,7 +165,7 @@ class SignatureTest {
         rig.stored("m", 1, "signatures");
         Files.writeString(
                 root.resolve("repository/m/config.pbtxt"), "max_batch_size: 4 response_cache { enable: true }");
-        rig.options.cache(new EngineOptions.Cache("local", Map.of("size", "100000")));
+        rig.options.cache(new CacheOptions("local", Map.of("size", "100000")));
         rig.start();
         for (int i = 0; i < 2; i++) {
             assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 1), 1))))

@@ -37,7 +37,7 @@ import java.util.function.BiConsumer;
 public final class ExplainCodec implements ProtocolCodec {
     /** Finds the engine for the models of a request. Implementations are thread-safe and return at once. */
     @FunctionalInterface
-    public interface Doors {
+    public interface EngineFinder {
         /**
          * Passes the exchange, or a replacement of it, on with the engine, now or later; or replies itself.
          *
@@ -47,7 +47,7 @@ public final class ExplainCodec implements ProtocolCodec {
         void find(HttpExchange x, BiConsumer<HttpExchange, InferenceEngine> then);
     }
 
-    private final Doors engines;
+    private final EngineFinder engines;
     private final Executor pool;
     private final Clock clock;
     private final ExplainSettings settings;
@@ -66,7 +66,7 @@ public final class ExplainCodec implements ProtocolCodec {
     }
 
     /** Creates the endpoints with an engine that is found for each request. */
-    public ExplainCodec(Doors engines, Executor pool, Clock clock, ExplainSettings settings) {
+    public ExplainCodec(EngineFinder engines, Executor pool, Clock clock, ExplainSettings settings) {
         this.engines = engines;
         this.pool = pool;
         this.clock = clock;

@@ -20,7 +20,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamResponse;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -58,7 +58,7 @@ public final class RemoteModel implements InferenceEngine {
          * @param body its ownership passes to this method
          * @return the whole response, whatever its status
          */
-        CompletionStage<Answer> call(String target, MemoryRegion body);
+        CompletionStage<UpstreamResponse> call(String target, MemoryRegion body);
     }
 
     private final String model;
@@ -145,7 +145,11 @@ public final class RemoteModel implements InferenceEngine {
     }
 
     private void ended(
-            @Nullable Answer answer, @Nullable Throwable failure, int rows, ResponseSink sink, AtomicBoolean over) {
+            @Nullable UpstreamResponse answer,
+            @Nullable Throwable failure,
+            int rows,
+            ResponseSink sink,
+            AtomicBoolean over) {
         InferenceResponse response;
         try {
             if (answer == null) {
@@ -250,8 +254,8 @@ public final class RemoteModel implements InferenceEngine {
     }
 
     /** Fails after a time without a response; releases a response that arrives later. */
-    private static CompletionStage<Answer> within(CompletionStage<Answer> answer, long nanos) {
-        CompletableFuture<Answer> limited = new CompletableFuture<>();
+    private static CompletionStage<UpstreamResponse> within(CompletionStage<UpstreamResponse> answer, long nanos) {
+        CompletableFuture<UpstreamResponse> limited = new CompletableFuture<>();
         answer.whenComplete((value, failure) -> {
             if (failure != null) {
                 limited.completeExceptionally(failure);

@@ -12,7 +12,7 @@ import io.nereid.explain.request.ExplainSettings;
 import io.nereid.explain.request.JsonValues;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpRoute;
-import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamResponse;
 import java.net.ConnectException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -35,7 +35,8 @@ class RemoteModelTest {
         return MemoryRegion.copyOf(bytes, 0, bytes.length);
     }
 
-    private Exchange ask(Function<List<?>, CompletionStage<Answer>> model, String body, String... parameters) {
+    private Exchange ask(
+            Function<List<?>, CompletionStage<UpstreamResponse>> model, String body, String... parameters) {
         RemoteModel called = new RemoteModel("own", (target, json) -> {
             targets.add(target);
             byte[] bytes = new byte[json.size()];
@@ -50,13 +51,13 @@ class RemoteModelTest {
         return exchange;
     }
 
-    private CompletionStage<Answer> answer(int status, String text) {
+    private CompletionStage<UpstreamResponse> answer(int status, String text) {
         MemoryRegion body = region(text);
         answers.add(body);
-        return CompletableFuture.completedStage(new Answer(status, List.of(), body));
+        return CompletableFuture.completedStage(new UpstreamResponse(status, List.of(), body));
     }
 
-    private CompletionStage<Answer> linear(List<?> rows) {
+    private CompletionStage<UpstreamResponse> linear(List<?> rows) {
         StringBuilder out = new StringBuilder();
         for (Object each : rows) {
             double[] row = (double[]) each;
@@ -124,13 +125,14 @@ class RemoteModelTest {
 
     @Test
     void aMissingResponseTimesOut() throws InterruptedException {
-        CompletableFuture<Answer> never = new CompletableFuture<>();
+        CompletableFuture<UpstreamResponse> never = new CompletableFuture<>();
         Exchange x =
                 ask(rows -> never, "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]],\"timeout_ms\":50}}");
         assertThat(x.await(java.time.Duration.ofSeconds(20))).isTrue();
         assertThat(x.status()).as(x.text()).isEqualTo(504);
         MemoryRegion late = region("{\"predictions\":[1]}");
-        assertThat(never.complete(new Answer(200, List.of(), late.retain()))).isTrue();
+        assertThat(never.complete(new UpstreamResponse(200, List.of(), late.retain())))
+                .isTrue();
         assertThat(late.release()).as("the late answer was let go").isTrue();
     }
 

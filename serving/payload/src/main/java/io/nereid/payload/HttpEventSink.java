@@ -4,6 +4,7 @@ package io.nereid.payload;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.api.UpstreamClient.Header;
 import java.time.Duration;
@@ -14,8 +15,7 @@ import java.util.concurrent.CompletionStage;
 
 /** Sends each event as a CloudEvent in HTTP's binary mode. Thread-safe. */
 final class HttpEventSink implements EventSink {
-    private static final UpstreamClient.Terms TERMS =
-            new UpstreamClient.Terms(Duration.ofSeconds(30), 1 << 20, List.of());
+    private static final ForwardOptions TERMS = new ForwardOptions(Duration.ofSeconds(30), 1 << 20, List.of());
 
     private final UpstreamClient upstream;
     private final String url;

@@ -4,6 +4,7 @@ package io.nereid.payload;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.api.UpstreamClient.Header;
 import java.io.IOException;
@@ -21,8 +22,7 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 final class ObjectEventSink implements EventSink {
-    private static final UpstreamClient.Terms TERMS =
-            new UpstreamClient.Terms(Duration.ofMinutes(1), 256L << 20, List.of());
+    private static final ForwardOptions TERMS = new ForwardOptions(Duration.ofMinutes(1), 256L << 20, List.of());
     private static final int LONGEST_ID = 180;
 
     private final ObjectStore store;

@@ -134,7 +134,7 @@ public final class PayloadLog implements AutoCloseable {
      * @param headers all headers, with names in lower case
      * @return receives the bodies; null when the request is not logged
      */
-    public @Nullable Heard begin(
+    public @Nullable Recorder begin(
             String transport,
             String method,
             Function<String, @Nullable String> header,
@@ -149,7 +149,7 @@ public final class PayloadLog implements AutoCloseable {
         String given = header.apply("ce-id");
         String id = given == null || given.isEmpty() ? UUID.randomUUID().toString() : given;
         String metadata = settings.metadataHeaders().isEmpty() ? "" : metadata(headers.get());
-        return new Heard(id, transport.equals("grpc"), metadata);
+        return new Recorder(id, transport.equals("grpc"), metadata);
     }
 
     private String metadata(List<Header> headers) {
@@ -466,7 +466,7 @@ public final class PayloadLog implements AutoCloseable {
      * arrives in pieces is one event; each message of a gRPC stream is an event of its own, and the last one has the
      * status.
      */
-    public final class Heard {
+    public final class Recorder {
         private final String id;
         private final boolean grpc;
         private final String metadata;
@@ -478,7 +478,7 @@ public final class PayloadLog implements AutoCloseable {
         private boolean any;
         private boolean lost;
 
-        private Heard(String id, boolean grpc, String metadata) {
+        private Recorder(String id, boolean grpc, String metadata) {
             this.id = id;
             this.grpc = grpc;
             this.metadata = metadata;

@@ -7,10 +7,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -24,7 +26,7 @@ import java.util.concurrent.TimeUnit;
 /** Records requests and responds with the configured statuses, 200 by default. Thread-safe. */
 final class FakeUpstream implements UpstreamClient {
     private final BlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
-    private final BlockingQueue<CompletionStage<Answer>> answers = new LinkedBlockingQueue<>();
+    private final BlockingQueue<CompletionStage<UpstreamResponse>> answers = new LinkedBlockingQueue<>();
 
     record Sent(String url, Map<String, String> headers, byte[] body) {
         String text() {
@@ -48,13 +50,13 @@ final class FakeUpstream implements UpstreamClient {
     }
 
     /** The next answer is this one, whenever it comes. */
-    void answers(CompletionStage<Answer> next) {
+    void answers(CompletionStage<UpstreamResponse> next) {
         answers.add(next);
     }
 
-    static Answer answer(int status, List<Header> headers, String body) {
+    static UpstreamResponse answer(int status, List<Header> headers, String body) {
         byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
-        return new Answer(status, headers, MemoryRegion.copyOf(bytes, 0, bytes.length));
+        return new UpstreamResponse(status, headers, MemoryRegion.copyOf(bytes, 0, bytes.length));
     }
 
     Sent next() throws InterruptedException {
@@ -68,9 +70,10 @@ final class FakeUpstream implements UpstreamClient {
     }
 
     @Override
-    public CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms) {
+    public CompletionStage<UpstreamResponse> send(
+            String method, String url, List<Header> headers, byte[] body, ForwardOptions terms) {
         assertThat(method).isEqualTo("POST");
-        CompletionStage<Answer> answer = answers.poll();
+        CompletionStage<UpstreamResponse> answer = answers.poll();
         Map<String, String> all = new TreeMap<>();
         headers.forEach(h -> all.put(h.name(), h.value()));
         sent.add(new Sent(url, all, body));
@@ -78,12 +81,12 @@ final class FakeUpstream implements UpstreamClient {
     }
 
     @Override
-    public void forward(HttpExchange exchange, Address address, String path, Terms terms) {
+    public void forward(HttpExchange exchange, Address address, String path, ForwardOptions terms) {
         throw new AssertionError("nothing is forwarded");
     }
 
     @Override
-    public GrpcMethod.GrpcListener forward(GrpcCall call, Address address, Terms terms) {
+    public GrpcMethod.GrpcListener forward(GrpcCall call, Address address, ForwardOptions terms) {
         throw new AssertionError("nothing is forwarded");
     }
 

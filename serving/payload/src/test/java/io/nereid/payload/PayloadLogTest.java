@@ -9,8 +9,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -72,7 +72,7 @@ class PayloadLogTest {
         return MemoryRegion.copyOf(bytes, 0, bytes.length);
     }
 
-    private static PayloadLog.@Nullable Heard begin(PayloadLog log, String... headers) {
+    private static PayloadLog.@Nullable Recorder begin(PayloadLog log, String... headers) {
         List<Header> all = new ArrayList<>();
         for (int i = 0; i < headers.length; i += 2) {
             all.add(new Header(headers[i], headers[i + 1]));
@@ -89,7 +89,7 @@ class PayloadLogTest {
     }
 
     private static void exchange(PayloadLog log, String request, String response, int status, String... headers) {
-        PayloadLog.Heard recorder = Objects.requireNonNull(begin(log, headers));
+        PayloadLog.Recorder recorder = Objects.requireNonNull(begin(log, headers));
         recorder.request("application/json", bytes(request));
         if (!response.isEmpty()) {
             recorder.response("text/plain", bytes(response));
@@ -176,13 +176,13 @@ class PayloadLogTest {
     @Test
     void anAnswerInPiecesIsOneEventAndAMessageOfAStreamIsOneByItself() throws Exception {
         PayloadLog log = log("http://sink/", "response", "{}");
-        PayloadLog.Heard pieces = Objects.requireNonNull(begin(log));
+        PayloadLog.Recorder pieces = Objects.requireNonNull(begin(log));
         pieces.response("text/event-stream", bytes("one "));
         pieces.response("text/event-stream", bytes("two "));
         pieces.response("text/event-stream", bytes("three"));
         pieces.end(200, 0);
         assertThat(upstream.next().text()).isEqualTo("one two three");
-        PayloadLog.Heard stream = Objects.requireNonNull(log.begin("grpc", "POST", name -> null, List::of));
+        PayloadLog.Recorder stream = Objects.requireNonNull(log.begin("grpc", "POST", name -> null, List::of));
         stream.response("application/grpc", bytes("a"));
         stream.response("application/grpc", bytes("b"));
         FakeUpstream.Sent a = upstream.next();
@@ -257,7 +257,7 @@ class PayloadLogTest {
     void theQueueIsBoundedInEvents() throws Exception {
         annotations.put("nereid.io/logger-queue-events", "7");
         PayloadLog log = log("http://sink/", "request", "{}");
-        CompletableFuture<Answer> stuck = new CompletableFuture<>();
+        CompletableFuture<UpstreamResponse> stuck = new CompletableFuture<>();
         for (int i = 0; i < 7; i++) {
             upstream.answers(stuck.thenApply(a -> FakeUpstream.answer(200, List.of(), "")));
         }
@@ -313,7 +313,7 @@ class PayloadLogTest {
     void theQueueIsBoundedInBytesIncludingPartialResponses() throws Exception {
         annotations.put("nereid.io/logger-queue-bytes", "10");
         PayloadLog log = log("http://sink/", "all", "{}");
-        PayloadLog.Heard recorder = Objects.requireNonNull(begin(log));
+        PayloadLog.Recorder recorder = Objects.requireNonNull(begin(log));
         recorder.request("", bytes("12345678901"));
         recorder.response("", bytes("12345678"));
         recorder.response("", bytes("123"));

@@ -3,7 +3,6 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.layout.BackendSelector;
 import io.nereid.repository.layout.Fingerprint;
@@ -46,7 +45,7 @@ final class ManagedModelReader {
     }
 
     /** The models of a managed model, with their names in the engine; never empty. */
-    List<StoredModel> read(PlacedModel placed) {
+    List<StoredModel> read(ManagedModel placed) {
         Path directory = placed.directory();
         if (Files.isRegularFile(directory)) {
             Path parent = directory.toAbsolutePath().getParent();
@@ -92,7 +91,7 @@ final class ManagedModelReader {
         return List.of(single(placed, placed.name(), directory, null));
     }
 
-    private List<StoredModel> each(PlacedModel placed, List<ModelEntry> entries) {
+    private List<StoredModel> each(ManagedModel placed, List<ModelEntry> entries) {
         if (entries.isEmpty()) {
             return List.of(failed(
                     placed.name(),
@@ -126,7 +125,7 @@ final class ManagedModelReader {
                 "");
     }
 
-    private StoredModel single(PlacedModel placed, String name, Path directory, @Nullable Path file) {
+    private StoredModel single(ManagedModel placed, String name, Path directory, @Nullable Path file) {
         ModelEntry entry = ModelEntry.placed(name, directory, file);
         StoredModel stored;
         boolean configured = file == null && Files.exists(directory.resolve(CONFIG));
@@ -142,7 +141,7 @@ final class ManagedModelReader {
     }
 
     /** Reads a model without a configuration and without a given backend or file. */
-    private StoredModel unnamed(PlacedModel placed, ModelEntry entry) {
+    private StoredModel unnamed(ManagedModel placed, ModelEntry entry) {
         StoredModel stored = layout.read(entry);
         if (stored.hasErrors() && entry.file() == null) {
             List<String> candidates = candidates(placed, entry.directory());
@@ -153,7 +152,7 @@ final class ManagedModelReader {
         return stored;
     }
 
-    private StoredModel named(PlacedModel placed, ModelEntry entry) {
+    private StoredModel named(ManagedModel placed, ModelEntry entry) {
         String backend = placed.backend();
         if (!backend.isEmpty() && chooser.named(backend) == null) {
             return failed(
@@ -233,7 +232,7 @@ final class ManagedModelReader {
     // ---- candidates ----
 
     /** The files in a directory that may be the model; a backend's default file wins over files with its extension. */
-    private List<String> candidates(PlacedModel placed, Path directory) {
+    private List<String> candidates(ManagedModel placed, Path directory) {
         List<Path> children = RepositoryLayout.childrenOrNone(directory);
         List<Path> found = children.stream().filter(c -> isCandidate(placed, c)).toList();
         if (placed.expectedFiles().isEmpty()) {
@@ -258,7 +257,7 @@ final class ManagedModelReader {
         return found.stream().map(RepositoryLayout::fileName).toList();
     }
 
-    private boolean isCandidate(PlacedModel placed, Path child) {
+    private boolean isCandidate(ManagedModel placed, Path child) {
         String name = RepositoryLayout.fileName(child);
         if (name.startsWith(".")) {
             return false;
@@ -307,7 +306,7 @@ final class ManagedModelReader {
         return highest;
     }
 
-    private String expected(PlacedModel placed) {
+    private String expected(ManagedModel placed) {
         if (!placed.expectedFiles().isEmpty()) {
             return String.join(", ", placed.expectedFiles());
         }
@@ -329,7 +328,7 @@ final class ManagedModelReader {
     // ---- configuration ----
 
     /** Applies the managed model's settings to the stored configuration. */
-    private static StoredModel configured(PlacedModel placed, StoredModel stored) {
+    private static StoredModel configured(ManagedModel placed, StoredModel stored) {
         if (stored.isEnsemble()) {
             return stored;
         }

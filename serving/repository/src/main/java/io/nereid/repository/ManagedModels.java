@@ -12,8 +12,6 @@ import io.nereid.repository.polling.EnsembleMembership;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Source;
-import io.nereid.spi.config.DynamicBatching;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -42,7 +40,7 @@ import org.slf4j.LoggerFactory;
  *   <li>else directories whose names are whole numbers, each a version; the highest is served unless
  *       {@code config.pbtxt} has another version policy;
  *   <li>else directories with models in them, each served as {@code name/directory}. A
- *       {@linkplain PlacedModel#repository repository} is always read like this, unless it is a single model's
+ *       {@linkplain ManagedModel#repository repository} is always read like this, unless it is a single model's
  *       directory itself.
  * </ul>
  *
@@ -55,68 +53,8 @@ import org.slf4j.LoggerFactory;
 public final class ManagedModels implements Source {
     private static final Logger LOG = LoggerFactory.getLogger(ManagedModels.class);
 
-    /**
-     * One managed model. Immutable.
-     *
-     * @param name its name in the engine; may contain slashes
-     * @param directory the directory with its files, or a single file
-     * @param repository whether the directory is a Triton repository of several models; each is served as
-     *     {@code name/directory}
-     * @param backend the backend or platform, unless a stored configuration names one; empty to determine it by the
-     *     files
-     * @param modelFile the name of the model's file; empty for the only one of its kind
-     * @param parameters override the parameters of the stored configuration
-     * @param instances number of instances; multiplies the counts of the stored configuration. A change does not reload
-     * @param batching dynamic batching, unless the stored configuration has it; null for no batching
-     * @param maxBatchSize maximum batch size with {@code batching}, unless the stored configuration has one; 0 for the
-     *     backend's
-     * @param config the whole configuration as JSON of Triton's ModelConfig, instead of a stored one; empty for the
-     *     stored one
-     * @param expectedFiles glob patterns of files that may be the model, such as {@code *.joblib}; empty for the
-     *     backend's default files
-     */
-    public record PlacedModel(
-            String name,
-            Path directory,
-            boolean repository,
-            String backend,
-            String modelFile,
-            Map<String, String> parameters,
-            int instances,
-            @Nullable DynamicBatching batching,
-            int maxBatchSize,
-            String config,
-            List<String> expectedFiles) {
-        /** Copies the collections. */
-        public PlacedModel {
-            parameters = Map.copyOf(parameters);
-            expectedFiles = List.copyOf(expectedFiles);
-        }
-
-        /** A model with default settings. */
-        public static PlacedModel of(String name, Path directory) {
-            return new PlacedModel(name, directory, false, "", "", Map.of(), 1, null, 0, "", List.of());
-        }
-
-        /** This model with another number of instances. */
-        public PlacedModel withInstances(int count) {
-            return new PlacedModel(
-                    name,
-                    directory,
-                    repository,
-                    backend,
-                    modelFile,
-                    parameters,
-                    count,
-                    batching,
-                    maxBatchSize,
-                    config,
-                    expectedFiles);
-        }
-    }
-
     /** A managed model and its emitted versions, by name in the engine. */
-    private record Emitted(PlacedModel placed, Map<String, List<AspiredVersion>> models) {}
+    private record Emitted(ManagedModel placed, Map<String, List<AspiredVersion>> models) {}
 
     private final ManagedModelReader reader;
     private final ReentrantLock lock = new ReentrantLock();
@@ -165,7 +103,7 @@ public final class ManagedModels implements Source {
      * @throws ServingException FAILED_PRECONDITION before {@link #start} and after {@link #close}, INVALID_ARGUMENT for
      *     a duplicate name; nothing has changed then
      */
-    public Map<String, List<String>> place(List<PlacedModel> all) {
+    public Map<String, List<String>> place(List<ManagedModel> all) {
         lock.lock();
         try {
             Target to = target;
@@ -175,14 +113,14 @@ public final class ManagedModels implements Source {
                         ErrorCode.FAILED_PRECONDITION, "the engine is not running, no model can be placed");
             }
             Set<String> names = new HashSet<>();
-            for (PlacedModel placed : all) {
+            for (ManagedModel placed : all) {
                 if (!names.add(placed.name())) {
                     throw ServingException.invalidArgument("model '" + placed.name() + "' is placed twice");
                 }
             }
             Map<String, Emitted> next = new LinkedHashMap<>();
             List<Emitted> changed = new ArrayList<>();
-            for (PlacedModel placed : all) {
+            for (ManagedModel placed : all) {
                 Emitted before = emitted.get(placed.name());
                 if (before != null && before.placed.equals(placed)) {
                     next.put(placed.name(), before);
@@ -211,7 +149,7 @@ public final class ManagedModels implements Source {
         }
     }
 
-    private Emitted read(PlacedModel placed, LoaderFactory factory) {
+    private Emitted read(ManagedModel placed, LoaderFactory factory) {
         EnsembleMembership ensembles = new EnsembleMembership();
         Map<String, StoredModel> stored = new LinkedHashMap<>();
         for (StoredModel model : reader.read(placed)) {

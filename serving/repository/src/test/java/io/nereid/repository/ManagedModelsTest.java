@@ -8,7 +8,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeBackend;
 import io.nereid.repository.Fakes.Recorder;
-import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.spi.config.DynamicBatching;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,8 +35,8 @@ class ManagedModelsTest {
         placed.start(target);
     }
 
-    private PlacedModel sklearn() {
-        return new PlacedModel(NAME, disk, false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES);
+    private ManagedModel sklearn() {
+        return new ManagedModel(NAME, disk, false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES);
     }
 
     @Test
@@ -110,7 +109,7 @@ class ManagedModelsTest {
         Fakes.write(disk.resolve("all/1/.keep"), "");
 
         Map<String, List<String>> names =
-                placed.place(List.of(new PlacedModel(NAME, disk, true, "", "", Map.of(), 1, null, 0, "", List.of())));
+                placed.place(List.of(new ManagedModel(NAME, disk, true, "", "", Map.of(), 1, null, 0, "", List.of())));
 
         assertThat(names.get(NAME)).containsExactlyInAnyOrder(NAME + "/cifar", NAME + "/all");
         assertThat(target.last(NAME + "/cifar").loadable()).containsExactly(1L);
@@ -119,7 +118,7 @@ class ManagedModelsTest {
 
     @Test
     void anEmptyRepositoryFailsUnderItsOwnName() {
-        placed.place(List.of(new PlacedModel(NAME, disk, true, "", "", Map.of(), 1, null, 0, "", List.of())));
+        placed.place(List.of(new ManagedModel(NAME, disk, true, "", "", Map.of(), 1, null, 0, "", List.of())));
 
         assertThat(target.last(NAME).error()).contains("no model in the repository");
     }
@@ -128,7 +127,7 @@ class ManagedModelsTest {
     void anUnknownBackendIsToldWithThoseThereAre() {
         Fakes.write(disk.resolve("model.bin"), "x");
 
-        placed.place(List.of(new PlacedModel(NAME, disk, false, "sklaern", "", Map.of(), 1, null, 0, "", List.of())));
+        placed.place(List.of(new ManagedModel(NAME, disk, false, "sklaern", "", Map.of(), 1, null, 0, "", List.of())));
 
         assertThat(target.last(NAME).error())
                 .contains("unknown backend 'sklaern'")
@@ -140,7 +139,7 @@ class ManagedModelsTest {
         Fakes.write(disk.resolve("model.joblib"), "x");
         DynamicBatching batching = new DynamicBatching(List.of(), Duration.ofMillis(5), false);
 
-        placed.place(List.of(new PlacedModel(
+        placed.place(List.of(new ManagedModel(
                 NAME,
                 disk,
                 false,
@@ -164,8 +163,8 @@ class ManagedModelsTest {
     @Test
     void anotherNumberOfInstancesIsEmittedUnderAnotherFingerprintAndTheRestIsLeftAlone() {
         Fakes.write(disk.resolve("model.joblib"), "x");
-        PlacedModel other =
-                new PlacedModel("default/other", disk, false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES);
+        ManagedModel other =
+                new ManagedModel("default/other", disk, false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES);
         placed.place(List.of(sklearn(), other));
         String before = target.last(NAME).loader().fingerprint();
 
@@ -202,7 +201,7 @@ class ManagedModelsTest {
         Fakes.write(disk.resolve("model.onnx"), "x");
         Fakes.write(disk.resolve("config.pbtxt"), "name: \"resnet\"\ninstance_group { count: 2 }");
 
-        placed.place(List.of(PlacedModel.of(NAME, disk).withInstances(2)));
+        placed.place(List.of(ManagedModel.of(NAME, disk).withInstances(2)));
 
         assertThat(target.last(NAME).loader().config().instanceGroups().get(0).count())
                 .isEqualTo(4);
@@ -214,7 +213,7 @@ class ManagedModelsTest {
         Path file = Fakes.write(disk.resolve("deep/net.onnx"), "x");
 
         placed.place(
-                List.of(new PlacedModel(NAME, file, false, "onnxruntime", "", Map.of(), 1, null, 0, "", List.of())));
+                List.of(new ManagedModel(NAME, file, false, "onnxruntime", "", Map.of(), 1, null, 0, "", List.of())));
 
         assertThat(target.last(NAME).loader().config().modelFile()).isEqualTo("net.onnx");
     }

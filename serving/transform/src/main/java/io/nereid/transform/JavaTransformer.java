@@ -10,6 +10,7 @@ import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -62,7 +63,7 @@ public final class JavaTransformer implements AutoCloseable {
          * @param body ownership passes to the predictor, also when the call fails
          * @return the whole response; error statuses of the predictor are responses too
          */
-        CompletionStage<UpstreamClient.Answer> call(
+        CompletionStage<UpstreamResponse> call(
                 String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body);
     }
 

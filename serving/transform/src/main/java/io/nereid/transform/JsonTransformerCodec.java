@@ -10,8 +10,8 @@ import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -182,7 +182,7 @@ final class JsonTransformerCodec implements ProtocolCodec {
 
     /** Handles a whole response, whose body is released afterwards. */
     private interface AnswerHandler {
-        void take(Answer answer);
+        void take(UpstreamResponse answer);
     }
 
     private void ask(
@@ -200,13 +200,13 @@ final class JsonTransformerCodec implements ProtocolCodec {
         });
     }
 
-    private static byte[] bytes(Answer answer) {
+    private static byte[] bytes(UpstreamResponse answer) {
         byte[] body = new byte[answer.body().size()];
         answer.body().getBytes(0, body, 0, body.length);
         return body;
     }
 
-    private static HttpReply reply(Answer answer) {
+    private static HttpReply reply(UpstreamResponse answer) {
         String type = "";
         List<String> headers = new ArrayList<>();
         for (Header header : answer.headers()) {

@@ -10,8 +10,8 @@ import io.nereid.base.ServingException;
 import io.nereid.json.JsonWriter;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpRoute;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -30,7 +30,7 @@ class JsonTransformerCodecTest {
     private final List<String> asked = new ArrayList<>();
     private final List<List<Header>> sent = new ArrayList<>();
     private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
-    private Supplier<CompletionStage<Answer>> answer = () -> answered(200, "{\"predictions\":[1]}");
+    private Supplier<CompletionStage<UpstreamResponse>> answer = () -> answered(200, "{\"predictions\":[1]}");
     private boolean ending;
 
     /** Adds a word from a header to the request and to the response. */
@@ -46,14 +46,14 @@ class JsonTransformerCodecTest {
         }
     }
 
-    private static CompletionStage<Answer> answered(int status, String text) {
+    private static CompletionStage<UpstreamResponse> answered(int status, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         List<Header> headers = List.of(
                 new Header("content-type", "application/json"),
                 new Header("content-length", "" + bytes.length),
                 new Header("x-of", "predictor"));
         return CompletableFuture.completedStage(
-                new Answer(status, headers, MemoryRegion.copyOf(bytes, 0, bytes.length)));
+                new UpstreamResponse(status, headers, MemoryRegion.copyOf(bytes, 0, bytes.length)));
     }
 
     private FakeExchange post(JsonTransformer transformer, String path, String body) {

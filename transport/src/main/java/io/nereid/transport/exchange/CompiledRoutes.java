@@ -11,6 +11,7 @@ import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.api.VirtualHosts;
 import io.nereid.transport.codec.ContentEncoding;
 import io.nereid.transport.routing.RequestLine;
@@ -30,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * The routes and gRPC methods of the server or of one virtual host, compiled for lookup. Also serves requests from
  * within the process, without a socket. Immutable.
  */
-public final class CompiledRoutes implements VirtualHosts.Site {
+public final class CompiledRoutes implements VirtualHosts.VirtualHost {
     private static final String ANY_METHOD = "/*";
 
     private final ServerContext server;
@@ -119,11 +120,11 @@ public final class CompiledRoutes implements VirtualHosts.Site {
     private static final String[] NONE = {};
 
     @Override
-    public CompletionStage<UpstreamClient.Answer> call(
+    public CompletionStage<UpstreamResponse> call(
             String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body) {
         EventLoop loop = loop();
         RequestLine line = line(method, target);
-        CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
+        CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
         HttpReply refusal = null;
         MemoryRegion plain = body;
         long reserved = 0;

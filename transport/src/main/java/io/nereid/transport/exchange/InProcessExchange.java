@@ -8,8 +8,8 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.codec.GatheringWrite;
 import io.nereid.transport.routing.RequestLine;
 import io.netty.buffer.ByteBuf;
@@ -34,7 +34,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
 
     private final EventLoop loop;
     private final List<Header> headers;
-    private final CompletableFuture<Answer> answer;
+    private final CompletableFuture<UpstreamResponse> answer;
 
     InProcessExchange(
             ServerContext server,
@@ -45,7 +45,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
             long bytesIn,
             long reserved,
             long arrivedNanos,
-            CompletableFuture<Answer> answer) {
+            CompletableFuture<UpstreamResponse> answer) {
         super(server, line, body, bytesIn, reserved, arrivedNanos);
         this.loop = loop;
         this.headers = List.copyOf(headers);
@@ -88,7 +88,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
             int copied = GatheringWrite.copied(content);
             body = joined(GatheringWrite.into(MemoryRegion.allocator().directBuffer(Math.max(16, copied)), content));
         }
-        complete(new Answer(reply.status(), headersOf(reply), body));
+        complete(new UpstreamResponse(reply.status(), headersOf(reply), body));
     }
 
     /** Joins buffers into one region; takes them over. */
@@ -108,7 +108,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
         return MemoryRegion.ofByteBuf(all);
     }
 
-    private void complete(Answer whole) {
+    private void complete(UpstreamResponse whole) {
         if (!answer.complete(whole)) {
             whole.body().release();
         }
@@ -204,7 +204,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
             over = true;
             MemoryRegion body = pieces.isEmpty() ? MemoryRegion.empty() : joined(pieces.toArray(new ByteBuf[0]));
             pieces.clear();
-            complete(new Answer(status, headers, body));
+            complete(new UpstreamResponse(status, headers, body));
         }
 
         @Override

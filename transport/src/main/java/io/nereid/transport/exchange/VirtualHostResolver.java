@@ -32,7 +32,7 @@ public record VirtualHostResolver(CompiledRoutes own, VirtualHosts hosts) {
             return own;
         }
         try {
-            VirtualHosts.Site found = hosts.find(head);
+            VirtualHosts.VirtualHost found = hosts.find(head);
             if (found == null) {
                 return own;
             }

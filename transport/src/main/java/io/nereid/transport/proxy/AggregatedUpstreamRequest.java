@@ -5,9 +5,9 @@ package io.nereid.transport.proxy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.UpstreamClient.Header;
-import io.nereid.transport.api.UpstreamClient.Terms;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.exchange.InProcessExchange;
 import io.netty.buffer.ByteBuf;
 import io.netty.handler.codec.http.HttpHeaders;
@@ -19,8 +19,8 @@ import java.util.concurrent.CompletableFuture;
 
 /** A request whose response is aggregated and delivered as a whole. Confined to its event loop. */
 final class AggregatedUpstreamRequest extends UpstreamRequest {
-    final CompletableFuture<Answer> answer = new CompletableFuture<>();
-    private final Terms terms;
+    final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
+    private final ForwardOptions terms;
     private final List<Header> headers = new ArrayList<>();
     private final List<ByteBuf> pieces = new ArrayList<>();
     private int status;
@@ -33,7 +33,7 @@ final class AggregatedUpstreamRequest extends UpstreamRequest {
             String target,
             HttpHeaders headers,
             ByteBuf body,
-            Terms terms) {
+            ForwardOptions terms) {
         super(client, key, method, target, headers, body, terms.timeout());
         this.terms = terms;
     }
@@ -63,7 +63,7 @@ final class AggregatedUpstreamRequest extends UpstreamRequest {
         MemoryRegion body =
                 pieces.isEmpty() ? MemoryRegion.empty() : InProcessExchange.joined(pieces.toArray(new ByteBuf[0]));
         pieces.clear();
-        if (!answer.complete(new Answer(status, List.copyOf(headers), body))) {
+        if (!answer.complete(new UpstreamResponse(status, List.copyOf(headers), body))) {
             body.release();
         }
     }

@@ -8,10 +8,12 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.EventLoops;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.exchange.AbstractHttpExchange;
 import io.nereid.transport.http1.Http1ResponseEncoder;
 import io.nereid.transport.http2.GrpcServerCall;
@@ -104,7 +106,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
     }
 
     @Override
-    public void forward(HttpExchange exchange, Address address, String path, Terms terms) {
+    public void forward(HttpExchange exchange, Address address, String path, ForwardOptions terms) {
         AbstractHttpExchange known = exchange.origin() instanceof AbstractHttpExchange e ? e : null;
         EventLoopHttpClient client = client(known == null ? null : known.loop());
         HttpHeaders headers = requestHeaders(exchange, known, address);
@@ -185,7 +187,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
     }
 
     @Override
-    public GrpcMethod.GrpcListener forward(GrpcCall call, Address address, Terms terms) {
+    public GrpcMethod.GrpcListener forward(GrpcCall call, Address address, ForwardOptions terms) {
         GrpcServerCall known = call.origin() instanceof GrpcServerCall c ? c : null;
         EventLoop caller = known == null ? null : known.loop();
         EventLoopHttpClient client = client(caller);
@@ -237,7 +239,8 @@ public final class PooledUpstreamClient implements UpstreamClient {
     }
 
     @Override
-    public CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms) {
+    public CompletionStage<UpstreamResponse> send(
+            String method, String url, List<Header> headers, byte[] body, ForwardOptions terms) {
         URI uri;
         try {
             uri = new URI(url);

@@ -67,7 +67,7 @@ import org.slf4j.LoggerFactory;
  * server.close();
  * }</pre>
  */
-public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
+public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFactory {
     private static final Logger LOG = LoggerFactory.getLogger(Server.class);
 
     /** The time limit for requests in flight when a single listener is closed. */
@@ -247,7 +247,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     }
 
     @Override
-    public VirtualHosts.Site site(List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
+    public VirtualHosts.VirtualHost site(List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
         return new CompiledRoutes(context, loops, siteRoutes, siteMethods, prefix);
     }
 
@@ -258,7 +258,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
      * in flight, for at most ten minutes.
      */
     @Override
-    public synchronized VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
+    public synchronized VirtualHosts.Listener listen(String address, int port, VirtualHosts.VirtualHost site) {
         if (!(site instanceof CompiledRoutes routed)) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,

@@ -23,6 +23,7 @@ import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.api.VirtualHosts;
 import io.nereid.transport.proxy.PooledUpstreamClientGrpcTest;
 import java.io.IOException;
@@ -40,13 +41,13 @@ import org.junit.jupiter.api.Test;
 
 /** Virtual hosts by host, path prefix and port, over sockets and in process. */
 class VirtualHostResolverTest {
-    private final Map<String, VirtualHosts.Site> byHost = new ConcurrentHashMap<>();
+    private final Map<String, VirtualHosts.VirtualHost> byHost = new ConcurrentHashMap<>();
     private final BlockingQueue<String> asked = new LinkedBlockingQueue<>();
     private final ByteBudget budget = new ByteBudget(1 << 20);
     private final Rig rig =
             new Rig(o -> o.virtualHosts(this::find).budget(budget).maxBodyBytes(100_000));
     private final BlockingQueue<HttpExchange> parked = new LinkedBlockingQueue<>();
-    private final VirtualHosts.Site iris = rig.server.site(
+    private final VirtualHosts.VirtualHost iris = rig.server.site(
             List.of(
                     HttpRoute.get("/who", x -> x.reply(HttpReply.text(200, "text/plain", "iris " + x.path()))),
                     HttpRoute.post("/echo", VirtualHostResolverTest::echo),
@@ -70,12 +71,12 @@ class VirtualHostResolverTest {
                 }
             })),
             "");
-    private final VirtualHosts.Site prefixed = rig.server.site(
+    private final VirtualHosts.VirtualHost prefixed = rig.server.site(
             List.of(HttpRoute.get("/who", x -> x.reply(HttpReply.text(200, "text/plain", "prefixed " + x.path())))),
             List.of(),
             "/serving/default/iris");
 
-    private VirtualHosts.@Nullable Site find(VirtualHosts.Head head) {
+    private VirtualHosts.@Nullable VirtualHost find(VirtualHosts.Head head) {
         asked.add(head.method() + " " + head.path() + " " + head.authority() + " " + head.header("x-test"));
         if (head.path().startsWith("/serving/")) {
             return prefixed;
@@ -275,14 +276,14 @@ class VirtualHostResolverTest {
         return MemoryRegion.copyOf(bytes, 0, bytes.length);
     }
 
-    private UpstreamClient.Answer call(String method, String target, byte[] body, UpstreamClient.Header... headers)
+    private UpstreamResponse call(String method, String target, byte[] body, UpstreamClient.Header... headers)
             throws Exception {
         return iris.call(method, target, List.of(headers), region(body))
                 .toCompletableFuture()
                 .get(10, TimeUnit.SECONDS);
     }
 
-    private static String text(UpstreamClient.Answer answer) {
+    private static String text(UpstreamResponse answer) {
         byte[] b = new byte[answer.body().size()];
         answer.body().getBytes(0, b, 0, b.length);
         answer.body().release();
@@ -291,7 +292,7 @@ class VirtualHostResolverTest {
 
     @Test
     void aRouteIsCalledFromInside() throws Exception {
-        UpstreamClient.Answer answer = call("GET", "/who?x=1", new byte[0]);
+        UpstreamResponse answer = call("GET", "/who?x=1", new byte[0]);
         assertThat(answer.status()).isEqualTo(200);
         assertThat(text(answer)).isEqualTo("iris /who");
         answer = call("POST", "/echo", "x".repeat(50_000).getBytes(StandardCharsets.US_ASCII));
@@ -308,7 +309,7 @@ class VirtualHostResolverTest {
     @Test
     void errorsInProcessAreResponsesToo() throws Exception {
         assertThat(text(call("GET", "/nothing", new byte[0]))).isEqualTo("{\"error\":\"Not Found\"}");
-        UpstreamClient.Answer answer = call("GET", "/throw", new byte[0]);
+        UpstreamResponse answer = call("GET", "/throw", new byte[0]);
         assertThat(answer.status()).isEqualTo(404);
         assertThat(text(answer)).isEqualTo("{\"error\":\"no such thing\"}");
         answer = call("POST", "/echo", new byte[100_001]);

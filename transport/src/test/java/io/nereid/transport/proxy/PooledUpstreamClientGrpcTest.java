@@ -31,6 +31,7 @@ import io.grpc.stub.StreamObserver;
 import io.nereid.base.Clock;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.UpstreamClient;
@@ -89,7 +90,7 @@ public class PooledUpstreamClientGrpcTest {
     private final PooledUpstreamClient relay = new PooledUpstreamClient(new PooledUpstreamClient.Options(
             loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), PooledUpstreamClient.Trust.JVM));
     private io.grpc.Server far = start(0);
-    private UpstreamClient.Terms terms = new UpstreamClient.Terms(
+    private ForwardOptions terms = new ForwardOptions(
             Duration.ofSeconds(20), 64 << 20, List.of(new UpstreamClient.Header("x-added", "by us")));
     private final Server near = new Server(
             ServerOptions.builder().listen("127.0.0.1", 0).loops(loops).build(), List.of(new ProtocolCodec() {
@@ -320,7 +321,7 @@ public class PooledUpstreamClientGrpcTest {
                 .satisfies(t -> assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED));
         assertThat(event("deadline")).isEqualTo("deadline true");
         assertThat(event("cancelled")).isEqualTo("cancelled");
-        terms = new UpstreamClient.Terms(Duration.ofMillis(200), 1 << 20, List.of());
+        terms = new ForwardOptions(Duration.ofMillis(200), 1 << 20, List.of());
         assertThatThrownBy(() -> ask(channel, "Never", new byte[1])).satisfies(t -> {
             assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
             assertThat(Status.fromThrowable(t).getDescription()).contains("after 200 ms");

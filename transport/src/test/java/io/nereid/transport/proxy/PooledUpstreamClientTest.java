@@ -11,9 +11,11 @@ import io.nereid.base.Threads;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.Rig;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.server.Server;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -150,8 +152,8 @@ class PooledUpstreamClientTest {
     private final PooledUpstreamClient relay = new PooledUpstreamClient(new PooledUpstreamClient.Options(
             loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), PooledUpstreamClient.Trust.JVM));
     private final Far far = new Far();
-    private UpstreamClient.Terms terms = new UpstreamClient.Terms(
-            Duration.ofSeconds(20), 1 << 20, List.of(new UpstreamClient.Header("X-Added", "by us")));
+    private ForwardOptions terms =
+            new ForwardOptions(Duration.ofSeconds(20), 1 << 20, List.of(new UpstreamClient.Header("X-Added", "by us")));
     private final Server near = new Server(
             ServerOptions.builder().listen("127.0.0.1", 0).loops(loops).build(), List.of(new ProtocolCodec() {
                 @Override
@@ -385,7 +387,7 @@ class PooledUpstreamClientTest {
 
     @Test
     void noAnswerInTimeIsTheDeadlineAndEndsTheRequest() throws Exception {
-        terms = new UpstreamClient.Terms(Duration.ofMillis(150), 1 << 20, List.of());
+        terms = new ForwardOptions(Duration.ofMillis(150), 1 << 20, List.of());
         far.answersOnceNever();
         try (Rig.Raw c = new Rig.Raw(port)) {
             Rig.Reply r = c.ask(get("/"));
@@ -442,14 +444,13 @@ class PooledUpstreamClientTest {
             far.answers(ok("done"));
         }
         {
-            java.util.List<java.util.concurrent.CompletableFuture<UpstreamClient.Answer>> all =
-                    new java.util.ArrayList<>();
+            java.util.List<java.util.concurrent.CompletableFuture<UpstreamResponse>> all = new java.util.ArrayList<>();
             for (int i = 0; i < 100; i++) {
                 all.add(relay.send("GET", url("/" + i), List.of(), new byte[0], terms)
                         .toCompletableFuture());
             }
             for (var one : all) {
-                UpstreamClient.Answer a = one.get(10, TimeUnit.SECONDS);
+                UpstreamResponse a = one.get(10, TimeUnit.SECONDS);
                 assertThat(a.status()).isEqualTo(200);
                 a.body().release();
             }
@@ -464,7 +465,7 @@ class PooledUpstreamClientTest {
     @Test
     void wholeRequestsAreSentAndAnswersGathered() throws Exception {
         far.answers("HTTP/1.1 302 Found\r\nLocation: /else\r\ncontent-length: 4\r\n\r\ngone");
-        UpstreamClient.Answer a = relay.send(
+        UpstreamResponse a = relay.send(
                         "POST",
                         url("/p?q=1"),
                         List.of(new UpstreamClient.Header("ce-id", "7")),

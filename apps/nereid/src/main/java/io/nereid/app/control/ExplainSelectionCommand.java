@@ -12,6 +12,7 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import java.io.PrintWriter;
@@ -101,7 +102,7 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
                 spec.commandLine().getErr().flush();
             }
         }
-        ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
+        ObjectNode admitted = new Admission(AdmissionContext.NONE)
                 .admit(ResourceKinds.INFERENCE_SERVICE, resource, null)
                 .resource();
         RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(admitted), RuntimeCatalog.builtIn());

@@ -9,7 +9,7 @@ import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.graph.GjsonPath;
@@ -22,7 +22,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** Reads the current settings and runtimes from the store, for admission. Thread-safe. */
-final class ControlPlaneSettings implements Admission.Surroundings {
+final class ControlPlaneSettings implements AdmissionContext {
     /**
      * Namespace of the ConfigMap with the defaults for all namespaces; one in another namespace applies to that one
      * only.

@@ -9,8 +9,8 @@ import io.nereid.explain.RemoteModel;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -21,7 +21,7 @@ import java.util.function.BiConsumer;
  * counts as active while the explanation is computed. A transformer or a predictor in a child process is called as a
  * client would, one prediction request after the other. Immutable and thread-safe.
  */
-final class ExplainTarget implements ExplainCodec.Doors {
+final class ExplainTarget implements ExplainCodec.EngineFinder {
     /** The request headers that KServe's explainers forward to the predictor, and those of tracing. */
     private static final List<String> PASSED =
             List.of("authorization", "x-request-id", "x-b3-traceid", "traceparent", "tracestate", "baggage");
@@ -54,7 +54,7 @@ final class ExplainTarget implements ExplainCodec.Doors {
         }
     }
 
-    private CompletionStage<Answer> call(String target, List<Header> headers, MemoryRegion body) {
+    private CompletionStage<UpstreamResponse> call(String target, List<Header> headers, MemoryRegion body) {
         return gateway.call(namespace, service, null, target, headers, body);
     }
 }

@@ -8,9 +8,10 @@ import io.nereid.control.api.InferenceGraph.Step;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.graph.StepCaller;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.UpstreamClient;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
@@ -39,14 +40,14 @@ final class GraphStepCaller implements StepCaller {
     }
 
     @Override
-    public CompletionStage<Answer> call(Step step, List<Header> headers, byte[] body, Duration timeout) {
+    public CompletionStage<UpstreamResponse> call(Step step, List<Header> headers, byte[] body, Duration timeout) {
         String url = step.serviceUrl();
         if (url == null) {
             return CompletableFuture.failedStage(ServingException.of(
                     ErrorCode.UNAVAILABLE, "the service '" + step.serviceName() + "' has no address yet"));
         }
         if (step.serviceName() == null || step.serviceName().isEmpty()) {
-            return upstream.send("POST", url, headers, body, new UpstreamClient.Terms(timeout, MOST_BYTES, List.of()));
+            return upstream.send("POST", url, headers, body, new ForwardOptions(timeout, MOST_BYTES, List.of()));
         }
         URI address = URI.create(url);
         String target = address.getRawQuery() == null
@@ -56,10 +57,10 @@ final class GraphStepCaller implements StepCaller {
     }
 
     /** Calls a service of this server. A result that is cancelled or times out cancels the call. */
-    private CompletableFuture<Answer> local(
+    private CompletableFuture<UpstreamResponse> local(
             String service, String target, List<Header> headers, byte[] body, Duration timeout) {
-        CompletableFuture<Answer> result = new CompletableFuture<>();
-        CompletableFuture<Answer> call = gateway.call(
+        CompletableFuture<UpstreamResponse> result = new CompletableFuture<>();
+        CompletableFuture<UpstreamResponse> call = gateway.call(
                         namespace, service, null, target, headers, MemoryRegion.copyOf(body, 0, body.length))
                 .toCompletableFuture();
         Object unusedAnswer = call.whenComplete((answer, failure) -> {
@@ -83,7 +84,7 @@ final class GraphStepCaller implements StepCaller {
         return result;
     }
 
-    private static void limit(CompletableFuture<Answer> result, String service, Duration timeout) {
+    private static void limit(CompletableFuture<UpstreamResponse> result, String service, Duration timeout) {
         CompletableFuture<Void> timer =
                 new CompletableFuture<Void>().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
         Object unusedLimit = timer.whenComplete((never, late) -> {

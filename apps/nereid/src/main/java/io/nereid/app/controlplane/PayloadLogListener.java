@@ -52,8 +52,8 @@ final class PayloadLogListener implements Tap, PayloadListener {
     }
 
     @Override
-    public @Nullable Tapped begin(Head head) {
-        PayloadLog.Heard entry = log.begin(head.transport(), head.method(), head::header, head::headers);
+    public @Nullable Recorder begin(Head head) {
+        PayloadLog.Recorder entry = log.begin(head.transport(), head.method(), head::header, head::headers);
         return entry == null ? null : new LoggedRequest(entry);
     }
 
@@ -63,7 +63,7 @@ final class PayloadLogListener implements Tap, PayloadListener {
     }
 
     /** One request. As thread-safe as the log entry behind it. */
-    private record LoggedRequest(PayloadLog.Heard entry) implements Tapped {
+    private record LoggedRequest(PayloadLog.Recorder entry) implements Recorder {
         @Override
         public void request(String contentType, MemoryRegion body) {
             entry.request(contentType, body);

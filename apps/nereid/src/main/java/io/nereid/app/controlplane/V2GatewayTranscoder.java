@@ -9,7 +9,7 @@ import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.UpstreamClient.UnaryCalls;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.concurrent.Executor;
 
 /** Transcodes between the REST and gRPC forms of the V2 protocol, for the gateway. Immutable and thread-safe. */
@@ -24,7 +24,7 @@ final class V2GatewayTranscoder implements ProtocolTranscoder {
     }
 
     @Override
-    public GrpcListener overRest(GrpcCall call, Site rest) {
+    public GrpcListener overRest(GrpcCall call, VirtualHost rest) {
         return grpcOverRest.start(call, rest);
     }
 

@@ -4,6 +4,7 @@ package io.nereid.app.serve;
 
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.options.WarmupOptions;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.protocols.v1.common.V1Options;
@@ -369,7 +370,7 @@ final class TfServingFlags {
                                         ? LabelAssignmentPolicy.FIRST_ASSIGNMENT
                                         : LabelAssignmentPolicy.SERVING)
                 .reloadTimeout(Duration.ofSeconds(reloadTimeoutSeconds))
-                .warmup(new EngineOptions.Warmup(
+                .warmup(new WarmupOptions(
                         modelWarmup, Math.max(1, warmupIterations), Math.max(1, warmupThreads), warmupAllBatchSizes));
         if (aspired != null) {
             engine.transition(

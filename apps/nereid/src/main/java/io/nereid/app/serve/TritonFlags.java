@@ -4,6 +4,8 @@ package io.nereid.app.serve;
 
 import io.nereid.app.process.Logging;
 import io.nereid.base.ServingException;
+import io.nereid.engine.options.CacheOptions;
+import io.nereid.engine.options.DelayOptions;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.protocols.v2.options.V2Options;
@@ -352,10 +354,10 @@ final class TritonFlags {
         Map<String, String> cache = cache();
         String kind = cache.remove("");
         if (kind != null) {
-            engine.cache(new EngineOptions.Cache(kind, cache));
+            engine.cache(new CacheOptions(kind, cache));
         }
         if (testHooks) {
-            engine.delays(new EngineOptions.Delays(
+            engine.delays(new DelayOptions(
                     hook("TRITONSERVER_DELAY_SCHEDULER"), hook("TRITONSERVER_BACKLOG_DELAY_SCHEDULER")));
         }
     }

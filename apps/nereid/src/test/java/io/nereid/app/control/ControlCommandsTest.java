@@ -12,6 +12,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.ResourceStore;
@@ -66,7 +67,7 @@ class ControlCommandsTest {
         store = FileResourceStore.open(dir.resolve("store"), Clock.system());
         api = new ApiServer(
                 store,
-                new Admission(Admission.Surroundings.NONE),
+                new Admission(AdmissionContext.NONE),
                 new ApiServer.Options(
                         Set.of(),
                         "test",

@@ -3,6 +3,7 @@
 package io.nereid.caches.redis;
 
 import io.nereid.backend.CacheStore;
+import io.nereid.backend.CacheStoreProvider;
 import io.nereid.base.Clock;
 import java.util.Map;
 
@@ -12,7 +13,7 @@ import java.util.Map;
  * {@code db}, {@code pool_size} connections, and in milliseconds {@code connect_timeout}, {@code socket_timeout} and
  * {@code wait_timeout}. Immutable.
  */
-public final class RedisCacheProvider implements CacheStore.Provider {
+public final class RedisCacheProvider implements CacheStoreProvider {
     /** Found through {@link java.util.ServiceLoader}. */
     public RedisCacheProvider() {}
 

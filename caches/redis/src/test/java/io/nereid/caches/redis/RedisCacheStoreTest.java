@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.nereid.backend.CacheStore;
+import io.nereid.backend.CacheStoreProvider;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import java.io.File;
@@ -46,8 +47,8 @@ class RedisCacheStoreTest {
 
     @Test
     void theProviderIsFoundByItsName() {
-        assertThat(ServiceLoader.load(CacheStore.Provider.class))
-                .extracting(CacheStore.Provider::name)
+        assertThat(ServiceLoader.load(CacheStoreProvider.class))
+                .extracting(CacheStoreProvider::name)
                 .containsExactly("redis");
     }
 

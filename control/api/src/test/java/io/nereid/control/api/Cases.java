@@ -5,6 +5,7 @@ package io.nereid.control.api;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.yaml.ManifestReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -82,7 +83,7 @@ public record Cases(
         }
         ObjectNode old = null;
         if (tree.get("old") instanceof ObjectNode patch) {
-            ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
+            ObjectNode admitted = new Admission(AdmissionContext.NONE)
                     .admit(ResourceKinds.of(base), base, null)
                     .resource();
             old = patched(admitted, patch);
@@ -122,7 +123,7 @@ public record Cases(
                 runtimes.add(ServingRuntime.read((ObjectNode) one));
             }
         }
-        return new Admission(new Admission.Surroundings() {
+        return new Admission(new AdmissionContext() {
             @Override
             public InferenceServiceConfig config(String namespace) {
                 return config.forNamespace(namespace);

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.yaml.ManifestReader;
 import java.util.List;
 import java.util.Map;
@@ -241,7 +242,7 @@ class RecordsTest {
 
     @Test
     void aNameIsGeneratedFromGenerateName() {
-        ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
+        ObjectNode admitted = new Admission(AdmissionContext.NONE)
                 .admit(ResourceKinds.CONFIG_MAP, tree("metadata: {generateName: a-}"), null)
                 .resource();
         assertThat(admitted.path("metadata").path("name").asText()).matches("a-[a-z0-9]{5}");

@@ -18,8 +18,8 @@ import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.apiserver.http.CrossOriginFilter;
 import io.nereid.control.core.Infrastructure;
-import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
@@ -108,7 +108,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         /** No workloads. */
         Runs NONE = new Runs() {
             @Override
-            public Map<String, ObservedState.State> of(String namespace, String service) {
+            public Map<String, WorkloadState> of(String namespace, String service) {
                 return Map.of();
             }
 
@@ -122,7 +122,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         static Runs of(Infrastructure infrastructure) {
             return new Runs() {
                 @Override
-                public Map<String, ObservedState.State> of(String namespace, String service) {
+                public Map<String, WorkloadState> of(String namespace, String service) {
                     return infrastructure.observe(namespace, service);
                 }
 
@@ -134,7 +134,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         }
 
         /** The states of a service's workloads by revision. */
-        Map<String, ObservedState.State> of(String namespace, String service);
+        Map<String, WorkloadState> of(String namespace, String service);
 
         /** The last log lines of a revision, oldest first; each begins with a timestamp and a space. */
         List<String> tail(String namespace, String revision, int most);

@@ -12,11 +12,11 @@ import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
-import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
 import io.nereid.control.core.ResourceStore.Listing;
 import io.nereid.control.core.ResourceStore.Watch;
+import io.nereid.control.core.WorkloadState;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -104,7 +104,7 @@ final class PodView {
         for (ObjectNode service : store.list(SERVICES, null).items()) {
             String namespace = service.path("metadata").path("namespace").asText();
             String name = service.path("metadata").path("name").asText();
-            Map<String, State> states = runs.of(namespace, name);
+            Map<String, WorkloadState> states = runs.of(namespace, name);
             if (states.isEmpty()) {
                 continue;
             }
@@ -135,7 +135,7 @@ final class PodView {
         return ApiResponse.JSON.missingNode();
     }
 
-    private static ObjectNode pod(ObjectNode service, String revision, State state, JsonNode kept) {
+    private static ObjectNode pod(ObjectNode service, String revision, WorkloadState state, JsonNode kept) {
         JsonNode owner = service.path("metadata");
         String name = owner.path("name").asText();
         ObjectNode pod = ApiResponse.JSON.createObjectNode();
@@ -188,7 +188,7 @@ final class PodView {
         return stored;
     }
 
-    private static void status(ObjectNode status, State state) {
+    private static void status(ObjectNode status, WorkloadState state) {
         Phase phase = state.phase();
         boolean ready = phase == Phase.READY;
         Failure failure = state.failure();

@@ -10,6 +10,7 @@ import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.store.FileResourceStore;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -259,11 +260,11 @@ class KubectlTest {
                 .contains("timed out");
     }
 
-    private static ObservedState.State state(ObservedState.Phase phase, int replicas, int desired) {
+    private static WorkloadState state(ObservedState.Phase phase, int replicas, int desired) {
         ObservedState.Failure failure = phase == ObservedState.Phase.FAILED
                 ? new ObservedState.Failure("ModelLoadFailed", "no such file", Instant.EPOCH, null)
                 : null;
-        return new ObservedState.State(phase, replicas, desired, failure, ObservedState.Traffic.NONE);
+        return new WorkloadState(phase, replicas, desired, failure, ObservedState.Traffic.NONE);
     }
 
     @Test

@@ -5,8 +5,9 @@ package io.nereid.control.apiserver;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
-import io.nereid.control.core.ObservedState;
+import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.store.FileResourceStore;
@@ -24,7 +25,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 final class TestPlane implements AutoCloseable {
     final ResourceStore store;
     /** The states of the workloads of all services, by revision. */
-    final Map<String, ObservedState.State> states = new ConcurrentSkipListMap<>();
+    final Map<String, WorkloadState> states = new ConcurrentSkipListMap<>();
     /** The log lines by revision. */
     final Map<String, List<String>> lines = new ConcurrentHashMap<>();
 
@@ -36,7 +37,7 @@ final class TestPlane implements AutoCloseable {
         store = FileResourceStore.open(directory, Clock.system());
         api = new ApiServer(
                 store,
-                new Admission(Admission.Surroundings.NONE),
+                new Admission(AdmissionContext.NONE),
                 new ApiServer.Options(
                         Set.of("models.example"),
                         "test",
@@ -45,8 +46,8 @@ final class TestPlane implements AutoCloseable {
                         service -> RuntimeSelection.of(InferenceService.read(service), RuntimeCatalog.builtIn()),
                         new ApiServer.Runs() {
                             @Override
-                            public Map<String, ObservedState.State> of(String namespace, String service) {
-                                Map<String, ObservedState.State> of = new TreeMap<>(states);
+                            public Map<String, WorkloadState> of(String namespace, String service) {
+                                Map<String, WorkloadState> of = new TreeMap<>(states);
                                 of.keySet().removeIf(revision -> !revision.startsWith(service + "-"));
                                 return of;
                             }

@@ -17,7 +17,7 @@ public interface Infrastructure extends AutoCloseable {
     void apply(String namespace, String service, Plan plan);
 
     /** The states of a service's workloads by revision. */
-    java.util.Map<String, ObservedState.State> observe(String namespace, String service);
+    java.util.Map<String, WorkloadState> observe(String namespace, String service);
 
     /**
      * Sets the listener that is called with namespace and name of each service whose observed state has changed. Must

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param revisions the revisions of the last plan, oldest first
  * @param status the last written status, or an empty object
  */
-public record ObservedState(Map<String, State> workloads, List<Revision> revisions, JsonNode status) {
+public record ObservedState(Map<String, WorkloadState> workloads, List<Revision> revisions, JsonNode status) {
     /** The state of a service without workloads and revisions. */
     public static ObservedState nothing(JsonNode status) {
         return new ObservedState(Map.of(), List.of(), status);
@@ -34,18 +34,6 @@ public record ObservedState(Map<String, State> workloads, List<Revision> revisio
         /** It failed to load, to start or to stay up. */
         FAILED
     }
-
-    /**
-     * The state of one workload.
-     *
-     * @param phase its phase
-     * @param replicas the number of ready replicas
-     * @param wanted the desired number of replicas
-     * @param failure the failure since it was last ready; null for none
-     * @param traffic statistics of its recent requests
-     */
-    public record State(
-            Phase phase, int replicas, int wanted, @Nullable Failure failure, Traffic traffic) {}
 
     /**
      * A failure.

@@ -22,7 +22,7 @@ public record Route(
         String namespace,
         String name,
         String kind,
-        List<Door> doors,
+        List<IngressRule> doors,
         Map<Component, Backend> components,
         String graph) {
     /**
@@ -34,7 +34,7 @@ public record Route(
      *     there is one, else the predictor, and the explainer for {@code :explain}
      * @param tag the tag of the target that receives the requests; null to split the traffic among all targets
      */
-    public record Door(
+    public record IngressRule(
             String host,
             String pathPrefix,
             @Nullable Component component,

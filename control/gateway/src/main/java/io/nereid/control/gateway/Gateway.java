@@ -7,7 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
-import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
@@ -19,6 +19,7 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.api.VirtualHosts;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -57,16 +58,6 @@ import org.slf4j.LoggerFactory;
  * }</pre>
  */
 public final class Gateway implements VirtualHosts, AutoCloseable {
-    /** Is notified of requests that wait for a replica. */
-    @FunctionalInterface
-    public interface WakeListener {
-        /**
-         * Called when a request waits for a revision without replicas: once until it has some, and again when a later
-         * request arrives after all waiting ones have left. Must return at once.
-         */
-        void wake(String namespace, String revision);
-    }
-
     private static final Logger LOG = LoggerFactory.getLogger(Gateway.class);
     private static final long BYTES_HELD = 256L << 20;
     private static final long SWEEP_MILLIS = 50;
@@ -128,7 +119,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /** Sets the factory of sites. Call it before the first request. */
-    public void sites(SiteFactory factory) {
+    public void sites(VirtualHostFactory factory) {
         context.factory(factory);
     }
 
@@ -150,14 +141,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         ServiceRoute next = route == null ? null : new ServiceRoute(route, this::slot);
         if (next != null) {
             services.put(key, next);
-            for (Door endpoint : next.route.doors()) {
+            for (IngressRule endpoint : next.route.doors()) {
                 table.add(endpoint, next);
             }
         } else {
             services.remove(key);
         }
         if (old != null) {
-            for (Door endpoint : old.route.doors()) {
+            for (IngressRule endpoint : old.route.doors()) {
                 table.remove(endpoint, old);
             }
         }
@@ -219,8 +210,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     @Override
-    public @Nullable Site find(Head head) {
-        HostPathTable.Lead lead = table.find(head.authority(), head.path());
+    public @Nullable VirtualHost find(Head head) {
+        HostPathTable.Entry lead = table.find(head.authority(), head.path());
         if (lead == null) {
             if (gathering && HostPathTable.mayLead(head)) {
                 throw ServingException.of(
@@ -230,7 +221,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             }
             return null;
         }
-        Door endpoint = lead.endpoint();
+        IngressRule endpoint = lead.endpoint();
         return lead.service()
                 .site(head, endpoint.component(), endpoint.tag(), HostPathTable.prefix(endpoint), context.chance);
     }
@@ -256,7 +247,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return service;
     }
 
-    private Site site(String namespace, String name, @Nullable Component component, Head head) {
+    private VirtualHost site(String namespace, String name, @Nullable Component component, Head head) {
         return entry(namespace, name).site(head, component, null, "", context.chance);
     }
 
@@ -269,7 +260,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * @param body its ownership passes to this method in every case
      * @return the whole response, also for error statuses. Fails with UNAVAILABLE when the service does not exist
      */
-    public CompletionStage<UpstreamClient.Answer> call(
+    public CompletionStage<UpstreamResponse> call(
             String namespace,
             String name,
             @Nullable Component component,
@@ -280,7 +271,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /** Calls a service with any verb from within this process. */
-    public CompletionStage<UpstreamClient.Answer> call(
+    public CompletionStage<UpstreamResponse> call(
             String namespace,
             String name,
             @Nullable Component component,
@@ -288,7 +279,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             String target,
             List<UpstreamClient.Header> headers,
             MemoryRegion body) {
-        Site site;
+        VirtualHost site;
         try {
             site = site(namespace, name, component, new InnerHead(target, find(headers)));
         } catch (ServingException e) {

@@ -11,7 +11,7 @@ import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.api.UpstreamClient;
-import io.nereid.transport.api.VirtualHosts.SiteFactory;
+import io.nereid.transport.api.VirtualHosts.VirtualHostFactory;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -26,7 +26,7 @@ final class GatewayContext {
     final UpstreamClient upstream;
     final ProtocolTranscoder transcoder;
     final Clock clock;
-    final Gateway.WakeListener listener;
+    final WakeListener listener;
 
     /** Runs requests that have waited, and mirrored requests. */
     final Executor executor;
@@ -40,7 +40,7 @@ final class GatewayContext {
     /** Returns a random number below its argument. */
     final IntUnaryOperator chance;
 
-    private volatile @Nullable SiteFactory factory;
+    private volatile @Nullable VirtualHostFactory factory;
 
     GatewayContext(
             InferenceEngine engine,
@@ -49,7 +49,7 @@ final class GatewayContext {
             UpstreamClient upstream,
             ProtocolTranscoder transcoder,
             Clock clock,
-            Gateway.WakeListener listener,
+            WakeListener listener,
             Executor executor,
             ByteBudget budget,
             IntUnaryOperator chance) {
@@ -65,12 +65,12 @@ final class GatewayContext {
         this.chance = chance;
     }
 
-    void factory(SiteFactory made) {
+    void factory(VirtualHostFactory made) {
         factory = made;
     }
 
-    SiteFactory factory() {
-        SiteFactory now = factory;
+    VirtualHostFactory factory() {
+        VirtualHostFactory now = factory;
         if (now == null) {
             throw ServingException.of(ErrorCode.UNAVAILABLE, "the server is starting", "try again");
         }

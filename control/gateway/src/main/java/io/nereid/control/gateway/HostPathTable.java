@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Route.IngressRule;
 import io.nereid.transport.api.VirtualHosts;
 import java.util.Locale;
 import java.util.Map;
@@ -15,11 +15,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class HostPathTable {
     /** A table entry: the service, and the host and path that lead to it. Immutable. */
-    record Lead(ServiceRoute service, Door endpoint) {}
+    record Entry(ServiceRoute service, IngressRule endpoint) {}
 
     private static final class Host {
-        volatile @Nullable Lead bare;
-        final Map<String, Lead> prefixes = new ConcurrentHashMap<>();
+        volatile @Nullable Entry bare;
+        final Map<String, Entry> prefixes = new ConcurrentHashMap<>();
 
         /** The range of the prefixes' lengths, which bounds the lookups. It only grows. */
         volatile int shortest = Integer.MAX_VALUE;
@@ -28,7 +28,7 @@ final class HostPathTable {
 
         /** The entry with the longest prefix that ends at a slash or at the end of the path. */
         @Nullable
-        Lead byPath(String path) {
+        Entry byPath(String path) {
             int end = path.length();
             if (end < shortest) {
                 return null;
@@ -37,7 +37,7 @@ final class HostPathTable {
                 end = path.lastIndexOf('/', longest);
             }
             while (end >= shortest && end > 0) {
-                Lead found = prefixes.get(path.substring(0, end));
+                Entry found = prefixes.get(path.substring(0, end));
                 if (found != null) {
                     return found;
                 }
@@ -52,12 +52,12 @@ final class HostPathTable {
 
     /** Finds the entry for a request: first by host and path, then by host, then by path alone; null for none. */
     @Nullable
-    Lead find(@Nullable String authority, String path) {
+    Entry find(@Nullable String authority, String path) {
         if (authority != null) {
             Host host = hosts.get(host(authority));
             if (host != null) {
-                Lead byPath = host.byPath(path);
-                Lead found = byPath == null ? host.bare : byPath;
+                Entry byPath = host.byPath(path);
+                Entry found = byPath == null ? host.bare : byPath;
                 if (found != null) {
                     return found;
                 }
@@ -99,9 +99,9 @@ final class HostPathTable {
         return authority.substring(0, end).toLowerCase(Locale.ROOT);
     }
 
-    void add(Door endpoint, ServiceRoute service) {
+    void add(IngressRule endpoint, ServiceRoute service) {
         Host host = endpoint.host().isEmpty() ? anyHost : hosts.computeIfAbsent(host(endpoint.host()), h -> new Host());
-        Lead lead = new Lead(service, endpoint);
+        Entry lead = new Entry(service, endpoint);
         String prefix = prefix(endpoint);
         if (prefix.isEmpty()) {
             if (host != anyHost) {
@@ -119,14 +119,14 @@ final class HostPathTable {
     }
 
     /** Removes an entry, unless it leads to another service by now. */
-    void remove(Door endpoint, ServiceRoute service) {
+    void remove(IngressRule endpoint, ServiceRoute service) {
         Host host = endpoint.host().isEmpty() ? anyHost : hosts.get(host(endpoint.host()));
         if (host == null) {
             return;
         }
         String prefix = prefix(endpoint);
         if (prefix.isEmpty()) {
-            Lead lead = host.bare;
+            Entry lead = host.bare;
             if (lead != null && lead.service == service) {
                 host.bare = null;
             }
@@ -138,7 +138,7 @@ final class HostPathTable {
         }
     }
 
-    static String prefix(Door endpoint) {
+    static String prefix(IngressRule endpoint) {
         String prefix = endpoint.pathPrefix();
         return prefix.endsWith("/") ? prefix.substring(0, prefix.length() - 1) : prefix;
     }

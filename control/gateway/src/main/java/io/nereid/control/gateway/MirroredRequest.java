@@ -6,9 +6,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.control.gateway.inprocess.DiscardingCall;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcMethod;
-import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.api.UpstreamClient.Header;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.UpstreamResponse;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -158,9 +158,9 @@ final class MirroredRequest {
     }
 
     private void sendRequest(MirrorTarget mirror, RevisionActivator to) {
-        CompletionStage<UpstreamClient.Answer> answer;
+        CompletionStage<UpstreamResponse> answer;
         try {
-            Site site = to.site().at("");
+            VirtualHost site = to.site().at("");
             answer = site.call(method, target, headers, body);
         } catch (RuntimeException e) {
             mirror.underWay.decrementAndGet();

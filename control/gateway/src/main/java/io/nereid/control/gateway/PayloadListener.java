@@ -20,7 +20,7 @@ public interface PayloadListener {
      * @return receives the request's bodies; null to ignore the request
      */
     @Nullable
-    Tapped begin(Head head);
+    Recorder begin(Head head);
 
     /** The head of a request. Valid during {@link #begin} only. */
     interface Head {
@@ -45,7 +45,7 @@ public interface PayloadListener {
      * Receives the bodies of one request. Called by one thread at a time, {@link #end} last and once. The ownership of
      * each body passes to the listener.
      */
-    interface Tapped {
+    interface Recorder {
         /**
          * Receives the body of the request, or one message of it. It shares the request's memory: copy what is kept for
          * long.

@@ -6,9 +6,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.inprocess.AggregatingCall;
 import io.nereid.control.gateway.upstream.ReplicaBalancer;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
-import io.nereid.transport.api.UpstreamClient.Terms;
 import java.net.ConnectException;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,8 +22,8 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
     private static final HttpHandler NONE = x -> {};
     private static final int MOST_TRIES = 3;
 
-    private volatile ReplicaBalancer.@Nullable Member member;
-    private List<ReplicaBalancer.Member> tried = List.of();
+    private volatile ReplicaBalancer.@Nullable Endpoint member;
+    private List<ReplicaBalancer.Endpoint> tried = List.of();
 
     ProxiedHttpRequest(RevisionActivator activator, HttpExchange exchange) {
         super(activator, exchange, NONE);
@@ -31,10 +31,9 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
 
     @Override
     void run(HttpHandler routed) {
-        ReplicaBalancer.Member chosen =
-                activator
-                        .replicas()
-                        .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+        ReplicaBalancer.Endpoint chosen = activator
+                .replicas()
+                .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
         if (chosen == null && activator.site().inside(this)) {
             return;
         }
@@ -56,13 +55,13 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
             });
             return;
         }
-        Terms terms = activator.terms();
+        ForwardOptions terms = activator.terms();
         activator.context().upstream.forward(this, chosen.http, target(), terms);
     }
 
     @Override
     public void fail(ServingException e) {
-        ReplicaBalancer.Member failed = member;
+        ReplicaBalancer.Endpoint failed = member;
         if (failed == null
                 || isEnded()
                 || !neverSent(e)
@@ -71,7 +70,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
             super.fail(e);
             return;
         }
-        List<ReplicaBalancer.Member> more = new ArrayList<>(tried);
+        List<ReplicaBalancer.Endpoint> more = new ArrayList<>(tried);
         more.add(failed);
         tried = more;
         released();
@@ -90,7 +89,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
 
     @Override
     void released() {
-        ReplicaBalancer.Member held;
+        ReplicaBalancer.Endpoint held;
         synchronized (this) {
             held = member;
             member = null;

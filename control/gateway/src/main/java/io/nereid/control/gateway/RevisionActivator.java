@@ -10,8 +10,8 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.Destination.Processes;
 import io.nereid.control.gateway.upstream.ReplicaBalancer;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.UpstreamClient.Header;
-import io.nereid.transport.api.UpstreamClient.Terms;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -87,7 +87,7 @@ public final class RevisionActivator {
     private final String revision;
     private final Settings settings;
     private final RevisionRoutes site;
-    private final Terms terms;
+    private final ForwardOptions terms;
     private final ConcurrencyMeter meter;
     private final TrafficWindow window = new TrafficWindow();
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
@@ -143,9 +143,9 @@ public final class RevisionActivator {
         this.settings = settings;
         this.destination = destination;
         this.meter = new ConcurrencyMeter(context.clock.nanos());
-        this.terms = new Terms(
+        this.terms = new ForwardOptions(
                 settings.timeout,
-                Terms.DEFAULT.mostBytes(),
+                ForwardOptions.DEFAULT.mostBytes(),
                 List.of(
                         new Header("KServe-Isvc-Name", settings.service),
                         new Header("KServe-Isvc-Namespace", namespace)));
@@ -174,7 +174,7 @@ public final class RevisionActivator {
     }
 
     /** The options with which requests are forwarded to child processes. */
-    Terms terms() {
+    ForwardOptions terms() {
         return terms;
     }
 

@@ -14,7 +14,7 @@ import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpStatusCodes;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.UpstreamClient.Header;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -66,10 +66,10 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     private boolean keepsFirst;
 
     private List<MirrorTarget> mirrors = List.of();
-    private volatile PayloadListener.@Nullable Tapped tapped;
+    private volatile PayloadListener.@Nullable Recorder tapped;
 
-    private ReplicaBalancer.@Nullable Member member;
-    private List<ReplicaBalancer.Member> tried = List.of();
+    private ReplicaBalancer.@Nullable Endpoint member;
+    private List<ReplicaBalancer.Endpoint> tried = List.of();
 
     private RevisionGrpcCall(
             RevisionActivator activator, GrpcCall call, @Nullable GrpcHandler handler, boolean nested) {
@@ -136,8 +136,8 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
             if (!copies.isEmpty() && metadata != null && metadata(MirroredRequest.MARK) == null) {
                 mirrors = copies;
             }
-            keepsFirst =
-                    !mirrors.isEmpty() || (handler == null && activator.replicas().size() > 1);
+            keepsFirst = !mirrors.isEmpty()
+                    || (handler == null && activator.replicas().size() > 1);
             if (keepsFirst && messages == 1 && buffered.peek() instanceof MemoryRegion region) {
                 first = region.retain();
             }
@@ -221,10 +221,9 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     }
 
     private GrpcListener forward() {
-        ReplicaBalancer.Member chosen =
-                activator
-                        .replicas()
-                        .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+        ReplicaBalancer.Endpoint chosen = activator
+                .replicas()
+                .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
         if (chosen == null) {
             throw ServingException.of(
                     ErrorCode.UNAVAILABLE, "no process of revision " + activator.revision() + " answers", "try again");
@@ -242,7 +241,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     }
 
     /** The REST routes of a process that does not speak gRPC. */
-    private Site rest(Destination.Replica replica) {
+    private VirtualHost rest(Destination.Replica replica) {
         String origin = "http://" + replica.host() + ":" + replica.httpPort();
         return (method, target, headers, body) -> {
             byte[] bytes = BodyCopies.bytes(body);
@@ -274,7 +273,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
             }
             released();
             drop();
-            PayloadListener.Tapped listening = tapped;
+            PayloadListener.Recorder listening = tapped;
             if (listening != null) {
                 listening.end(0, code.number());
             }
@@ -282,7 +281,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     }
 
     private void released() {
-        ReplicaBalancer.Member held;
+        ReplicaBalancer.Endpoint held;
         synchronized (this) {
             held = member;
             member = null;
@@ -318,7 +317,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
 
     @Override
     public void onMessage(MemoryRegion message) {
-        PayloadListener.Tapped listening = tapped;
+        PayloadListener.Recorder listening = tapped;
         if (listening != null && !isEnded()) {
             listening.request("application/grpc", message.retain());
         }
@@ -444,7 +443,7 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
                 responded = true;
             }
         }
-        PayloadListener.Tapped listening = tapped;
+        PayloadListener.Recorder listening = tapped;
         if (listening != null && !isEnded()) {
             listening.response("application/grpc", BodyCopies.copy(message));
         }
@@ -453,17 +452,18 @@ final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcLi
     /** Retries with another process when no connection could be made; false when a retry is not possible. */
     private boolean again(ServingException e) {
         synchronized (this) {
-            ReplicaBalancer.Member failed = member;
+            ReplicaBalancer.Endpoint failed = member;
             boolean resent = messages == 0 || (messages == 1 && first != null);
             if (failed == null
                     || isEnded()
                     || responded
                     || !resent
                     || !ProxiedHttpRequest.neverSent(e)
-                    || tried.size() + 1 >= Math.min(MOST_TRIES, activator.replicas().size())) {
+                    || tried.size() + 1
+                            >= Math.min(MOST_TRIES, activator.replicas().size())) {
                 return false;
             }
-            List<ReplicaBalancer.Member> more = new ArrayList<>(tried);
+            List<ReplicaBalancer.Endpoint> more = new ArrayList<>(tried);
             more.add(failed);
             tried = more;
             direct = null;

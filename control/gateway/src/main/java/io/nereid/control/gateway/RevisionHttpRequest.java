@@ -31,7 +31,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     final HttpExchange exchange;
     private final HttpHandler handler;
     private volatile @Nullable Runnable onCancel;
-    private PayloadListener.@Nullable Tapped tapped;
+    private PayloadListener.@Nullable Recorder tapped;
     private boolean disconnected;
 
     RevisionHttpRequest(RevisionActivator activator, HttpExchange exchange, HttpHandler handler) {
@@ -131,7 +131,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     private void over(int status) {
         if (end(status)) {
             released();
-            PayloadListener.Tapped listening = tapped;
+            PayloadListener.Recorder listening = tapped;
             if (listening != null) {
                 listening.end(status == 499 ? 0 : status, 0);
             }
@@ -140,8 +140,8 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
 
     // ---- listening ----
 
-    private PayloadListener.@Nullable Tapped begin(PayloadListener tap) {
-        PayloadListener.Tapped listening = tap.begin(new TappedHead(this));
+    private PayloadListener.@Nullable Recorder begin(PayloadListener tap) {
+        PayloadListener.Recorder listening = tap.begin(new TappedHead(this));
         if (listening != null) {
             String type = exchange.header("content-type");
             listening.request(type == null ? "" : type, exchange.body().retain());
@@ -150,7 +150,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     }
 
     private HttpReply recorded(HttpReply reply) {
-        PayloadListener.Tapped listening = tapped;
+        PayloadListener.Recorder listening = tapped;
         if (listening != null && !isEnded() && reply.content().length() > 0) {
             listening.response(reply.contentType(), BodyCopies.copy(reply.content()));
         }
@@ -313,7 +313,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
 
         @Override
         public void send(io.nereid.transport.api.ResponseBody piece) {
-            PayloadListener.Tapped listening = tapped;
+            PayloadListener.Recorder listening = tapped;
             if (listening != null && !isEnded() && piece.length() > 0) {
                 listening.response(contentType, BodyCopies.copy(piece));
             }

@@ -15,7 +15,7 @@ import io.nereid.transport.api.GrpcMethod.GrpcHandler;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
 import io.nereid.transport.api.ProtocolCodec;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -63,12 +63,12 @@ final class RevisionRoutes {
             Map<String, GrpcMethod> byPath,
             Map<String, HttpHandler> handlers,
             Map<String, GrpcHandler> inner,
-            @Nullable Site inside) {}
+            @Nullable VirtualHost inside) {}
 
     private final GatewayContext context;
     private final RevisionActivator activator;
     private volatile @Nullable Built built;
-    private volatile Map<String, Site> sites = Map.of();
+    private volatile Map<String, VirtualHost> sites = Map.of();
 
     RevisionRoutes(GatewayContext context, RevisionActivator activator) {
         this.context = context;
@@ -81,17 +81,17 @@ final class RevisionRoutes {
         sites = Map.of();
     }
 
-    Site at(String prefix) {
-        Site site = sites.get(prefix);
+    VirtualHost at(String prefix) {
+        VirtualHost site = sites.get(prefix);
         return site == null ? make(prefix) : site;
     }
 
-    private synchronized Site make(String prefix) {
-        Site site = sites.get(prefix);
+    private synchronized VirtualHost make(String prefix) {
+        VirtualHost site = sites.get(prefix);
         if (site == null) {
             Built now = built();
             site = context.factory().site(now.routes, now.methods, prefix);
-            Map<String, Site> more = new HashMap<>(sites);
+            Map<String, VirtualHost> more = new HashMap<>(sites);
             more.put(prefix, site);
             sites = Map.copyOf(more);
         }
@@ -120,7 +120,7 @@ final class RevisionRoutes {
         List<GrpcMethod> methods = new ArrayList<>();
         Map<String, HttpHandler> handlers = new HashMap<>();
         Map<String, GrpcHandler> inner = new HashMap<>();
-        Site inside = null;
+        VirtualHost inside = null;
         Destination destination = activator.destination();
         if (destination instanceof Processes) {
             routes.add(new HttpRoute(
@@ -151,7 +151,7 @@ final class RevisionRoutes {
             if (changing) {
                 List<HttpRoute> bare =
                         codecs.stream().flatMap(c -> c.httpRoutes().stream()).toList();
-                Site rest = context.factory().site(bare, List.of(), "");
+                VirtualHost rest = context.factory().site(bare, List.of(), "");
                 inside = rest;
                 if (methods.isEmpty()) {
                     GrpcMethod bridged = new GrpcMethod(
@@ -211,7 +211,7 @@ final class RevisionRoutes {
 
     /** Answers a request that was admitted before its destination was known; false when processes answer it. */
     boolean inside(RevisionHttpRequest x) {
-        Site site = built().inside;
+        VirtualHost site = built().inside;
         if (site == null) {
             return false;
         }

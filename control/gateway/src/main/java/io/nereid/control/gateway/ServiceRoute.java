@@ -7,7 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.transport.api.VirtualHosts.Head;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.function.BiFunction;
@@ -37,7 +37,8 @@ final class ServiceRoute {
      * @param prefix the path prefix that led here
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    Site site(Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
+    VirtualHost site(
+            Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
         TrafficSplit split = split(component == null ? front(head) : component);
         ActivatorSlot slot = tag == null ? split.pick(head, chance) : split.tagged(tag);
         if (slot == null && tag != null && component == null) {

@@ -4,7 +4,7 @@ package io.nereid.control.gateway;
 
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Backend;
-import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.Later;
@@ -76,14 +76,14 @@ public final class Bed {
         return new Target(revision, percent, null);
     }
 
-    void route(List<Door> doors, Map<Component, Backend> components) {
+    void route(List<IngressRule> doors, Map<Component, Backend> components) {
         gateway.route("default", "iris", new Route("default", "iris", "InferenceService", doors, components, ""));
     }
 
     /** Iris under its host, one predictor. */
     public void route(String revision) {
         route(
-                List.of(new Door("iris.example.com", "", null, null)),
+                List.of(new IngressRule("iris.example.com", "", null, null)),
                 Map.of(Component.PREDICTOR, backend(target(revision, 100))));
     }
 

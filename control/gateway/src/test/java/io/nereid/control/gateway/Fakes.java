@@ -8,6 +8,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.InMemoryExchange;
+import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
@@ -18,6 +19,7 @@ import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.api.VirtualHosts;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -128,7 +130,7 @@ public final class Fakes {
         final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;
         private volatile int streaming;
-        final CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
+        final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
 
         TestExchange(String method, String path, Map<String, String> given, String body) {
             super(method, path, List.of(), Fakes.region(body));
@@ -159,7 +161,7 @@ public final class Fakes {
         @Override
         public void reply(HttpReply r) {
             super.reply(r);
-            answer.complete(new UpstreamClient.Answer(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
+            answer.complete(new UpstreamResponse(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
         }
 
         @Override
@@ -267,21 +269,22 @@ public final class Fakes {
     }
 
     /** Sites whose routes the test calls by itself. Thread-safe as far as tests need. */
-    public static final class TestSites implements VirtualHosts.SiteFactory {
+    public static final class TestSites implements VirtualHosts.VirtualHostFactory {
         final List<TestSite> made = new ArrayList<>();
 
         @Nullable
         VirtualHosts doors;
 
         @Override
-        public synchronized VirtualHosts.Site site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
+        public synchronized VirtualHosts.VirtualHost site(
+                List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
             TestSite site = new TestSite(routes, methods, prefix);
             made.add(site);
             return site;
         }
 
         @Override
-        public VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
+        public VirtualHosts.Listener listen(String address, int port, VirtualHosts.VirtualHost site) {
             return listen(address, port, head -> site);
         }
 
@@ -303,7 +306,8 @@ public final class Fakes {
     }
 
     /** Finds routes by verb and a template's text before and after its only placeholder. */
-    record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) implements VirtualHosts.Site {
+    record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix)
+            implements VirtualHosts.VirtualHost {
         void handle(TestExchange exchange) {
             for (HttpRoute route : routes) {
                 if ((route.method().equals(exchange.method()) || route.method().equals(HttpRoute.ANY))
@@ -340,7 +344,7 @@ public final class Fakes {
         }
 
         @Override
-        public CompletionStage<UpstreamClient.Answer> call(
+        public CompletionStage<UpstreamResponse> call(
                 String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body) {
             Map<String, String> map = new HashMap<>();
             headers.forEach(h -> map.put(h.name(), h.value()));
@@ -408,31 +412,32 @@ public final class Fakes {
 
     /** Records forwarded requests. */
     public static final class TestUpstream implements UpstreamClient {
-        record Sent(HttpExchange exchange, Address address, String path, Terms terms) {}
+        record Sent(HttpExchange exchange, Address address, String path, ForwardOptions terms) {}
 
         public record SentCall(GrpcCall call, Address address, List<String> events) {}
 
-        public record Asked(String method, String url, List<Header> headers, String body, Terms terms) {}
+        public record Asked(String method, String url, List<Header> headers, String body, ForwardOptions terms) {}
 
         final List<Sent> sent = new ArrayList<>();
         public final List<SentCall> calls = new ArrayList<>();
         final List<Asked> asked = new ArrayList<>();
-        final CompletableFuture<Answer> answer = new CompletableFuture<>();
+        final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
 
         @Override
-        public void forward(HttpExchange exchange, Address address, String path, Terms terms) {
+        public void forward(HttpExchange exchange, Address address, String path, ForwardOptions terms) {
             sent.add(new Sent(exchange, address, path, terms));
         }
 
         @Override
-        public GrpcListener forward(GrpcCall call, Address address, Terms terms) {
+        public GrpcListener forward(GrpcCall call, Address address, ForwardOptions terms) {
             List<String> events = new ArrayList<>();
             calls.add(new SentCall(call, address, events));
             return new Noted(events);
         }
 
         @Override
-        public CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms) {
+        public CompletionStage<UpstreamResponse> send(
+                String method, String url, List<Header> headers, byte[] body, ForwardOptions terms) {
             asked.add(new Asked(method, url, headers, new String(body, StandardCharsets.UTF_8), terms));
             return answer;
         }
@@ -447,7 +452,7 @@ public final class Fakes {
 
         public final List<Asked> exchanges = new ArrayList<>();
 
-        record Bridged(GrpcCall call, VirtualHosts.Site rest, List<String> events) {}
+        record Bridged(GrpcCall call, VirtualHosts.VirtualHost rest, List<String> events) {}
 
         final List<Bridged> calls = new ArrayList<>();
 
@@ -457,7 +462,7 @@ public final class Fakes {
         }
 
         @Override
-        public GrpcListener overRest(GrpcCall call, VirtualHosts.Site rest) {
+        public GrpcListener overRest(GrpcCall call, VirtualHosts.VirtualHost rest) {
             List<String> events = new ArrayList<>();
             calls.add(new Bridged(call, rest, events));
             return new Noted(events);

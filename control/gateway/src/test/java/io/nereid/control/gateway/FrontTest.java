@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.Parking;
 import io.nereid.control.gateway.Fakes.TestBridge;
@@ -24,7 +24,7 @@ import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
-import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -46,7 +46,7 @@ class FrontTest {
     /** A service with a predictor and a transformer. */
     private RevisionActivator iris() {
         bed.route(
-                List.of(new Door("iris.example.com", "", null, null)),
+                List.of(new IngressRule("iris.example.com", "", null, null)),
                 Map.of(
                         Component.PREDICTOR, Bed.backend(Bed.target("r1", 100)),
                         Component.TRANSFORMER, Bed.backend(Bed.target("t1", 100))));
@@ -218,7 +218,7 @@ class FrontTest {
         TestBridge.Bridged bridged = bed.bridge.calls.get(0);
         assertThat(bridged.events()).containsExactly("message one");
         assertThat(activator.activeNow()).isEqualTo(1);
-        UpstreamClient.Answer answer = bridged.rest()
+        UpstreamResponse answer = bridged.rest()
                 .call("POST", "/v2/models/iris/infer", List.of(), MemoryRegion.empty())
                 .toCompletableFuture()
                 .join();

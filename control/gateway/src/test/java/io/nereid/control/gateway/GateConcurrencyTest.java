@@ -61,7 +61,7 @@ class GateConcurrencyTest {
                         "default",
                         "g",
                         "InferenceGraph",
-                        List.of(new Route.Door("g", "", null, null)),
+                        List.of(new Route.IngressRule("g", "", null, null)),
                         Map.of(Component.PREDICTOR, Bed.backend(Bed.target("r1", 100))),
                         ""));
         RevisionActivator activator = gateway.open(

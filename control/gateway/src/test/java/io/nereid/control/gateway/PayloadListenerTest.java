@@ -29,9 +29,9 @@ class PayloadListenerTest {
         bed.route("r1");
     }
 
-    private PayloadListener.@Nullable Tapped listen(PayloadListener.Head head) {
+    private PayloadListener.@Nullable Recorder listen(PayloadListener.Head head) {
         recorded.add(head.transport() + " " + head.path());
-        return new PayloadListener.Tapped() {
+        return new PayloadListener.Recorder() {
             @Override
             public void request(String contentType, MemoryRegion body) {
                 recorded.add("request " + Fakes.text(body));
@@ -121,7 +121,7 @@ class PayloadListenerTest {
         bed.open("r1", 0, 1);
         RevisionActivator shadow = bed.open("shadow", 0, 1);
         bed.route(
-                List.of(new io.nereid.control.core.Route.Door("iris.example.com", "", null, null)),
+                List.of(new io.nereid.control.core.Route.IngressRule("iris.example.com", "", null, null)),
                 java.util.Map.of(
                         io.nereid.control.core.Workload.Component.PREDICTOR,
                         new io.nereid.control.core.Route.Backend(

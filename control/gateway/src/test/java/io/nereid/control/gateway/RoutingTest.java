@@ -9,14 +9,14 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Backend;
-import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
-import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.api.VirtualHosts;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -27,7 +27,7 @@ import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 
 class RoutingTest {
-    private static final Door FRONT = new Door("iris.example.com", "", null, null);
+    private static final IngressRule FRONT = new IngressRule("iris.example.com", "", null, null);
 
     private final Bed bed = new Bed();
 
@@ -78,8 +78,8 @@ class RoutingTest {
         bed.open("r2", 0, 1);
         bed.route(
                 List.of(
-                        new Door("", "/serving/default/iris", null, null),
-                        new Door("", "/serving/default/iris/canary", Component.TRANSFORMER, null)),
+                        new IngressRule("", "/serving/default/iris", null, null),
+                        new IngressRule("", "/serving/default/iris/canary", Component.TRANSFORMER, null)),
                 Map.of(
                         Component.PREDICTOR, Bed.backend(Bed.target("r1", 100)),
                         Component.TRANSFORMER, Bed.backend(Bed.target("r2", 100))));
@@ -105,7 +105,7 @@ class RoutingTest {
                         "default",
                         "other",
                         "InferenceService",
-                        List.of(new Door("", "/v1", null, null)),
+                        List.of(new IngressRule("", "/v1", null, null)),
                         Map.of(Component.PREDICTOR, Bed.backend(Bed.target("r2", 100))),
                         ""));
         assertThat(bed.find("iris.example.com", "/v1/models"))
@@ -119,7 +119,7 @@ class RoutingTest {
         RevisionActivator transformer = bed.open("t", 0, 1);
         RevisionActivator explainer = bed.open("e", 0, 1);
         bed.route(
-                List.of(FRONT, new Door("iris-predictor.example.com", "", Component.PREDICTOR, null)),
+                List.of(FRONT, new IngressRule("iris-predictor.example.com", "", Component.PREDICTOR, null)),
                 Map.of(
                         Component.PREDICTOR, Bed.backend(Bed.target("p", 100)),
                         Component.TRANSFORMER, Bed.backend(Bed.target("t", 100)),
@@ -139,7 +139,7 @@ class RoutingTest {
         bed.open("old", 0, 1);
         RevisionActivator canary = bed.open("new", 0, 1);
         bed.route(
-                List.of(FRONT, new Door("latest-iris.example.com", "", Component.PREDICTOR, "latest")),
+                List.of(FRONT, new IngressRule("latest-iris.example.com", "", Component.PREDICTOR, "latest")),
                 Map.of(
                         Component.PREDICTOR,
                         Bed.backend(new Target("old", 100, "prev"), new Target("new", 0, "latest"))));
@@ -157,7 +157,7 @@ class RoutingTest {
         RevisionActivator canary = bed.open("new", 0, 1);
         RevisionActivator explainer = bed.open("e", 0, 1);
         bed.route(
-                List.of(FRONT, new Door("latest-iris.example.com", "", null, "latest")),
+                List.of(FRONT, new IngressRule("latest-iris.example.com", "", null, "latest")),
                 Map.of(
                         Component.PREDICTOR,
                         Bed.backend(new Target("old", 100, "prev"), new Target("new", 0, "latest")),
@@ -192,11 +192,11 @@ class RoutingTest {
                 Map.of(
                         Component.PREDICTOR,
                         new Backend(List.of(Bed.target("old", 70), Bed.target("new", 30)), List.of(), "X-User")));
-        Map<String, Set<Site>> seen = new HashMap<>();
+        Map<String, Set<VirtualHost>> seen = new HashMap<>();
         int hits = 0;
         for (int i = 0; i < 3000; i++) {
             String user = "user-" + (i % 1000);
-            Site site = bed.gateway.find(new TestHead("iris.example.com", "/v1", Map.of("x-user", user)));
+            VirtualHost site = bed.gateway.find(new TestHead("iris.example.com", "/v1", Map.of("x-user", user)));
             seen.computeIfAbsent(user, u -> new HashSet<>()).add(site);
             hits += i < 1000 && site == canary.site().at("") ? 1 : 0;
         }
@@ -231,7 +231,7 @@ class RoutingTest {
         bed.open("r1", 0, 1);
         bed.route("r1");
         bed.route(
-                List.of(new Door("iris2.example.com", "", null, null)),
+                List.of(new IngressRule("iris2.example.com", "", null, null)),
                 Map.of(Component.PREDICTOR, Bed.backend(Bed.target("r1", 100))));
         assertThat(bed.find("iris.example.com", "/v1")).isNull();
         assertThat(bed.find("iris2.example.com", "/v1")).isNotNull();
@@ -258,7 +258,7 @@ class RoutingTest {
     void inProcessCallsGoThroughTheActivator() {
         RevisionActivator activator = bed.open("r1", 0, 1);
         bed.route("r1");
-        CompletableFuture<UpstreamClient.Answer> answer = bed.gateway
+        CompletableFuture<UpstreamResponse> answer = bed.gateway
                 .call("default", "iris", null, "/v1/models/iris:predict", List.of(), Fakes.region("{}"))
                 .toCompletableFuture();
         assertThat(activator.activeNow()).isEqualTo(1);

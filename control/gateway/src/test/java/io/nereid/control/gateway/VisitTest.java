@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
-import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.upstream.Destination.Processes;
@@ -100,7 +100,7 @@ class VisitTest {
         bed.open("r1", 0, 1);
         assertThat(visit(explain())).isTrue();
         bed.route(
-                List.of(new Door("iris.example.com", "", null, null)),
+                List.of(new IngressRule("iris.example.com", "", null, null)),
                 Map.of(
                         Component.PREDICTOR, Bed.backend(Bed.target("r1", 100)),
                         Component.TRANSFORMER, Bed.backend(Bed.target("t1", 100))));

@@ -32,7 +32,7 @@ record CompiledGraph(Map<String, Node> nodes) {
         }
     }
 
-    record Node(String name, Kind kind, List<Place> steps) {}
+    record Node(String name, Kind kind, List<CompiledStep> steps) {}
 
     /**
      * A step of a node.
@@ -41,7 +41,7 @@ record CompiledGraph(Map<String, Node> nodes) {
      * @param key the key of the step's response in an Ensemble's merged response: the step's name, else its index
      * @param condition the parsed condition; null for none
      */
-    record Place(Step step, String key, @Nullable GjsonPath condition) {}
+    record CompiledStep(Step step, String key, @Nullable GjsonPath condition) {}
 
     Node root() {
         return node(InferenceGraph.ROOT);
@@ -72,7 +72,7 @@ record CompiledGraph(Map<String, Node> nodes) {
                     throw ServingException.invalidArgument("node '" + name + "' has the routerType '"
                             + node.routerType() + "' (expected Sequence, Splitter, Ensemble or Switch)");
             };
-            List<Place> steps = new ArrayList<>();
+            List<CompiledStep> steps = new ArrayList<>();
             for (Step step : node.steps()) {
                 steps.add(place(name, steps.size(), step));
             }
@@ -80,7 +80,7 @@ record CompiledGraph(Map<String, Node> nodes) {
         });
         CompiledGraph graph = new CompiledGraph(nodes);
         for (Node node : nodes.values()) {
-            for (Place place : node.steps) {
+            for (CompiledStep place : node.steps) {
                 if (place.step.nodeName() != null) {
                     Node unused = graph.node(place.step.nodeName());
                 }
@@ -90,13 +90,13 @@ record CompiledGraph(Map<String, Node> nodes) {
         return graph;
     }
 
-    private static Place place(String node, int index, Step step) {
+    private static CompiledStep place(String node, int index, Step step) {
         String key = step.name() == null || step.name().isEmpty() ? Integer.toString(index) : step.name();
         if (step.condition() == null || step.condition().isEmpty()) {
-            return new Place(step, key, null);
+            return new CompiledStep(step, key, null);
         }
         try {
-            return new Place(step, key, GjsonPath.parse(step.condition()));
+            return new CompiledStep(step, key, GjsonPath.parse(step.condition()));
         } catch (ServingException e) {
             throw ServingException.of(
                     e.code(), "step " + key + " of node '" + node + "': " + e.getMessage(), e.remedy());

@@ -115,7 +115,7 @@ sealed interface GjsonComponent {
     }
 
     /** {@code [a,b]}: an array multipath, a new array of the results of several paths. */
-    record Several(List<GjsonComponent> parts, GjsonComponent next) implements GjsonComponent {
+    record ArrayMultipath(List<GjsonComponent> parts, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             ArrayNode all = array();
@@ -130,7 +130,7 @@ sealed interface GjsonComponent {
     }
 
     /** {@code {a,"b":c}}: an object multipath, a new object of the results of several paths. */
-    record Named(Map<String, GjsonComponent> parts, GjsonComponent next) implements GjsonComponent {
+    record ObjectMultipath(Map<String, GjsonComponent> parts, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             ObjectNode all = JsonNodeFactory.instance.objectNode();

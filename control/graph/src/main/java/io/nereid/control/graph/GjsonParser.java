@@ -222,7 +222,7 @@ final class GjsonParser {
             }
         }
         expect(']');
-        return new GjsonComponent.Several(List.copyOf(parts), next(stops));
+        return new GjsonComponent.ArrayMultipath(List.copyOf(parts), next(stops));
     }
 
     private GjsonComponent named(String stops) {
@@ -243,7 +243,7 @@ final class GjsonParser {
             }
         }
         expect('}');
-        return new GjsonComponent.Named(parts, next(stops));
+        return new GjsonComponent.ObjectMultipath(parts, next(stops));
     }
 
     /** The key of an unnamed member of an object multipath: the last key of its path. */

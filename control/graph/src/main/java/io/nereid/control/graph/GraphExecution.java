@@ -7,9 +7,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.graph.CompiledGraph.CompiledStep;
 import io.nereid.control.graph.CompiledGraph.Node;
-import io.nereid.control.graph.CompiledGraph.Place;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -101,7 +102,7 @@ final class GraphExecution {
         if (i == node.steps().size()) {
             return done(before == null ? new StepResult(200, original) : before);
         }
-        Place place = node.steps().get(i);
+        CompiledStep place = node.steps().get(i);
         if (place.condition() != null) {
             byte[] asked = before == null ? original : before.body();
             JsonNode tree = StepResult.parse(asked);
@@ -126,7 +127,7 @@ final class GraphExecution {
     private CompletionStage<StepResult> choose(Node node, byte[] body) {
         JsonNode tree = StepResult.parse(body);
         if (tree != null) {
-            for (Place place : node.steps()) {
+            for (CompiledStep place : node.steps()) {
                 if (place.condition() == null || place.condition().find(tree) != null) {
                     return step(place, body);
                 }
@@ -138,9 +139,9 @@ final class GraphExecution {
     /**
      * Draws a step of a Splitter by weight: walks through the cumulative weights until they exceed the random number.
      */
-    private Place split(Node node) {
+    private CompiledStep split(Node node) {
         int left = settings.percent().getAsInt();
-        for (Place place : node.steps()) {
+        for (CompiledStep place : node.steps()) {
             Long weight = place.step().weight();
             left -= weight == null ? 0 : weight.intValue();
             if (left < 0) {
@@ -153,7 +154,7 @@ final class GraphExecution {
     /** Runs all steps of an Ensemble at once, and merges their responses when the last one has arrived. */
     private CompletionStage<StepResult> ensemble(Node node, byte[] body) {
         List<CompletableFuture<StepResult>> running = new ArrayList<>();
-        for (Place place : node.steps()) {
+        for (CompiledStep place : node.steps()) {
             running.add(step(place, body).toCompletableFuture());
         }
         return CompletableFuture.allOf(running.toArray(CompletableFuture[]::new))
@@ -165,7 +166,7 @@ final class GraphExecution {
         ObjectNode merged = StepResult.JSON.createObjectNode();
         StepResult wrong = null;
         for (int i = 0; i < running.size(); i++) {
-            Place place = node.steps().get(i);
+            CompiledStep place = node.steps().get(i);
             StepResult outcome = running.get(i).join();
             if (place.step().hard() && !outcome.success()) {
                 return outcome;
@@ -183,7 +184,7 @@ final class GraphExecution {
         return wrong == null ? StepResult.json(200, merged) : wrong;
     }
 
-    private CompletionStage<StepResult> step(Place place, byte[] input) {
+    private CompletionStage<StepResult> step(CompiledStep place, byte[] input) {
         byte[] body = place.step().mapPredictionsToInstances() ? mapped(input) : input;
         try {
             if (place.step().nodeName() != null) {
@@ -199,7 +200,7 @@ final class GraphExecution {
     }
 
     /** Calls a step's service. The timeout is the step's, or the rest of the graph's when that is shorter. */
-    private CompletionStage<StepResult> call(Place place, byte[] body) {
+    private CompletionStage<StepResult> call(CompiledStep place, byte[] body) {
         long left = remaining();
         if (left == 0) {
             return done(StepResult.of(late()));
@@ -208,7 +209,7 @@ final class GraphExecution {
         if (left != Long.MAX_VALUE && (timeout.isZero() || left < timeout.toNanos())) {
             timeout = Duration.ofNanos(left);
         }
-        CompletableFuture<UpstreamClient.Answer> answer =
+        CompletableFuture<UpstreamResponse> answer =
                 caller.call(place.step(), headers, body, timeout).toCompletableFuture();
         Runnable end = () -> answer.cancel(true);
         underWay.add(end);
@@ -222,7 +223,7 @@ final class GraphExecution {
         });
     }
 
-    private static StepResult outcome(UpstreamClient.Answer answer) {
+    private static StepResult outcome(UpstreamResponse answer) {
         try {
             return new StepResult(answer.status(), GraphCodec.bytes(answer.body()));
         } finally {

@@ -4,6 +4,7 @@ package io.nereid.control.graph;
 
 import io.nereid.control.api.InferenceGraph.Step;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -20,6 +21,6 @@ public interface StepCaller {
      * @return the whole response, whatever its status; fails with UNAVAILABLE or DEADLINE_EXCEEDED when no response
      *     arrives. Cancelling its future cancels the call
      */
-    CompletionStage<UpstreamClient.Answer> call(
+    CompletionStage<UpstreamResponse> call(
             Step step, List<UpstreamClient.Header> headers, byte[] body, Duration timeout);
 }

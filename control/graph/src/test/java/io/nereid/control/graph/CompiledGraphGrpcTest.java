@@ -33,6 +33,7 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -61,7 +62,7 @@ class CompiledGraphGrpcTest {
     private final List<String> calls = new ArrayList<>();
     private final List<List<UpstreamClient.Header>> headers = new ArrayList<>();
     private final List<Duration> timeouts = new ArrayList<>();
-    private final CompletableFuture<UpstreamClient.Answer> slow = new CompletableFuture<>();
+    private final CompletableFuture<UpstreamResponse> slow = new CompletableFuture<>();
     private long now = 1_000_000_000;
     private int dice;
 
@@ -77,7 +78,7 @@ class CompiledGraphGrpcTest {
         }
     };
 
-    private CompletionStage<UpstreamClient.Answer> call(
+    private CompletionStage<UpstreamResponse> call(
             Step step, List<UpstreamClient.Header> passed, byte[] body, Duration timeout) {
         String service = String.valueOf(step.serviceName());
         calls.add(service + " " + new String(body, StandardCharsets.UTF_8));
@@ -108,10 +109,10 @@ class CompiledGraphGrpcTest {
         };
     }
 
-    private static CompletionStage<UpstreamClient.Answer> answer(int status, String text) {
+    private static CompletionStage<UpstreamResponse> answer(int status, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return CompletableFuture.completedStage(
-                new UpstreamClient.Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
+                new UpstreamResponse(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
     }
 
     private GrpcHandler graph(String nodes, Duration timeout) throws Exception {

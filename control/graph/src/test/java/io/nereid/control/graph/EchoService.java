@@ -25,6 +25,7 @@ import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -50,7 +51,7 @@ final class EchoService implements InferenceEngine, ModelControl {
                 .orElseThrow();
     }
 
-    CompletionStage<UpstreamClient.Answer> ask(byte[] body) {
+    CompletionStage<UpstreamResponse> ask(byte[] body) {
         return new Exchange("POST", "/v2/models/echo/infer", JSON, MemoryRegion.copyOf(body, 0, body.length))
                 .handledBy(infer);
     }

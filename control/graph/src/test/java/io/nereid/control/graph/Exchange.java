@@ -7,14 +7,14 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
-import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** A request in memory; cancelling its response stands for a client that disconnects. Confined to one thread. */
 final class Exchange extends InMemoryExchange {
-    private final CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
+    private final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
 
     /** @param body its ownership passes to this */
     Exchange(String method, String path, List<Header> given, MemoryRegion body) {
@@ -27,7 +27,7 @@ final class Exchange extends InMemoryExchange {
         });
     }
 
-    CompletableFuture<UpstreamClient.Answer> handledBy(HttpRoute route) {
+    CompletableFuture<UpstreamResponse> handledBy(HttpRoute route) {
         try {
             route.handler().handle(this);
         } catch (ServingException e) {
@@ -41,7 +41,7 @@ final class Exchange extends InMemoryExchange {
         super.reply(reply);
         byte[] bytes = bytes(reply.content());
         MemoryRegion copy = MemoryRegion.copyOf(bytes, 0, bytes.length);
-        if (!answer.complete(new UpstreamClient.Answer(reply.status(), List.of(), copy))) {
+        if (!answer.complete(new UpstreamResponse(reply.status(), List.of(), copy))) {
             copy.release();
         }
     }

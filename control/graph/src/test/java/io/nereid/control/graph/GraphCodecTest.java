@@ -13,7 +13,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceGraph.Step;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -33,7 +33,7 @@ class GraphCodecTest {
     private final List<String> calls = new ArrayList<>();
     private int dice;
 
-    private CompletionStage<UpstreamClient.Answer> call(Step step, byte[] body) {
+    private CompletionStage<UpstreamResponse> call(Step step, byte[] body) {
         calls.add(step.serviceName() + " " + new String(body, StandardCharsets.UTF_8));
         return switch (String.valueOf(step.serviceName())) {
             case "good" -> answer(200, SUCCESS);
@@ -45,10 +45,10 @@ class GraphCodecTest {
         };
     }
 
-    private static CompletionStage<UpstreamClient.Answer> answer(int status, String text) {
+    private static CompletionStage<UpstreamResponse> answer(int status, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return CompletableFuture.completedStage(
-                new UpstreamClient.Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
+                new UpstreamResponse(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
     }
 
     private StepResult run(String nodes, String body) throws Exception {

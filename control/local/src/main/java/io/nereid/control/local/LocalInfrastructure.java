@@ -5,11 +5,11 @@ package io.nereid.control.local;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Infrastructure;
-import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
@@ -429,8 +429,8 @@ public final class LocalInfrastructure implements Infrastructure {
     // ---- observation ----
 
     @Override
-    public Map<String, ObservedState.State> observe(String namespace, String service) {
-        Map<String, ObservedState.State> states = new LinkedHashMap<>();
+    public Map<String, WorkloadState> observe(String namespace, String service) {
+        Map<String, WorkloadState> states = new LinkedHashMap<>();
         shown.getOrDefault(key(namespace, service), Map.of()).forEach((revision, unit) -> {
             states.put(revision, unit.state());
         });

@@ -4,9 +4,9 @@ package io.nereid.control.local;
 
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
-import io.nereid.control.core.ObservedState.State;
-import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Artifact;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.RevisionActivator.Load;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.process.ProcessRunner;
@@ -361,9 +361,9 @@ final class RevisionController {
     }
 
     /** Returns the observed state. Callable on any thread. */
-    State state() {
+    WorkloadState state() {
         Snapshot s = ending ? new Snapshot(Phase.PENDING, 0, 0, null) : snapshot;
-        return new State(
+        return new WorkloadState(
                 s.phase,
                 s.replicas,
                 s.desired,

@@ -12,11 +12,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.ObservedState.Phase;
-import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Scaling;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.workload.Fakes;
 import io.nereid.control.local.workload.Fakes.FakeArtifacts;
@@ -65,7 +65,7 @@ class LocalInfrastructureTest {
         loop.seconds(2);
     }
 
-    private State state(String revision) {
+    private WorkloadState state(String revision) {
         return Objects.requireNonNull(infrastructure.observe("default", "iris").get(revision), revision);
     }
 

@@ -12,6 +12,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -90,7 +91,7 @@ class ServiceControllerTest {
                     tree.path("apiVersion").asText(), tree.path("kind").asText());
             return kind == null
                     ? tree
-                    : new Admission(Admission.Surroundings.NONE)
+                    : new Admission(AdmissionContext.NONE)
                             .admit(kind, tree, null)
                             .resource();
         } catch (IOException e) {

@@ -3,7 +3,6 @@
 package io.nereid.transport.api;
 
 import io.nereid.tensor.MemoryRegion;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 
@@ -20,21 +19,22 @@ public interface UpstreamClient extends AutoCloseable {
      *
      * @param path path and query of the upstream request
      */
-    void forward(HttpExchange exchange, Address address, String path, Terms terms);
+    void forward(HttpExchange exchange, Address address, String path, ForwardOptions terms);
 
     /**
      * Forwards a gRPC call of any kind over HTTP/2 without TLS. Messages, status and status message are relayed as
      * they arrive.
      */
-    GrpcMethod.GrpcListener forward(GrpcCall call, Address address, Terms terms);
+    GrpcMethod.GrpcListener forward(GrpcCall call, Address address, ForwardOptions terms);
 
     /**
-     * Sends a request and collects the whole response, up to {@link Terms#mostBytes}.
+     * Sends a request and collects the whole response, up to {@link ForwardOptions#mostBytes}.
      *
      * @param url {@code http://host:port/path?query}, or {@code https://…}
      * @return the response, whose body the caller closes
      */
-    CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms);
+    CompletionStage<UpstreamResponse> send(
+            String method, String url, List<Header> headers, byte[] body, ForwardOptions terms);
 
     @Override
     void close();
@@ -59,25 +59,4 @@ public interface UpstreamClient extends AutoCloseable {
 
     /** A header. Immutable. */
     record Header(String name, String value) {}
-
-    /**
-     * Options of a forwarded request. Immutable.
-     *
-     * @param timeout the longest time until the response is complete; zero for no limit
-     * @param mostBytes the largest response that is collected
-     * @param added headers to set; they replace the client's headers of the same name
-     */
-    record Terms(Duration timeout, long mostBytes, List<Header> added) {
-        /** One minute, 64 MiB, no headers. */
-        public static final Terms DEFAULT = new Terms(Duration.ofMinutes(1), 64L << 20, List.of());
-    }
-
-    /**
-     * A complete response. The holder closes the body.
-     *
-     * @param status the HTTP status
-     * @param headers in the order of arrival, names in lower case
-     * @param body the body
-     */
-    record Answer(int status, List<Header> headers, MemoryRegion body) {}
 }

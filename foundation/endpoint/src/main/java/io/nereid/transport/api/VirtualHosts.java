@@ -22,10 +22,10 @@ public interface VirtualHosts {
      * of a route.
      */
     @Nullable
-    Site find(Head head);
+    VirtualHost find(Head head);
 
     /** A set of routes that the transport has compiled. */
-    interface Site {
+    interface VirtualHost {
         /**
          * Calls a route within this process, without a socket. The handler runs on the calling thread, which may be
          * any thread.
@@ -34,12 +34,12 @@ public interface VirtualHosts {
          * @param body the request body; taken over
          * @return the complete response, also for errors
          */
-        CompletionStage<UpstreamClient.Answer> call(
+        CompletionStage<UpstreamResponse> call(
                 String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body);
     }
 
     /** Creates sites; implemented by the transport. */
-    interface SiteFactory {
+    interface VirtualHostFactory {
         /**
          * Compiles routes. The gRPC path {@code /*} matches every method that no other entry matches;
          * {@link GrpcCall#path} then returns the method.
@@ -47,7 +47,7 @@ public interface VirtualHosts {
          * @param prefix path prefix of the site's requests, which its routes omit, such as
          *     {@code /serving/default/iris}; empty for none. {@link HttpExchange#path} omits it as well
          */
-        Site site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix);
+        VirtualHost site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix);
 
         /**
          * Opens a port on which one site serves all requests, whatever their host.
@@ -55,7 +55,7 @@ public interface VirtualHosts {
          * @param port 0 for any free port
          * @throws io.nereid.base.ServingException UNAVAILABLE when the port cannot be opened
          */
-        Listener listen(String address, int port, Site site);
+        Listener listen(String address, int port, VirtualHost site);
 
         /**
          * As {@link #listen(String, int, Site)}, but selects the site for each request; a request without a site gets

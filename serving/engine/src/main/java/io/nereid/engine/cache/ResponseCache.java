@@ -4,6 +4,7 @@ package io.nereid.engine.cache;
 
 import com.sun.management.HotSpotDiagnosticMXBean;
 import io.nereid.backend.CacheStore;
+import io.nereid.backend.CacheStoreProvider;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ServableId;
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The server's response cache: in memory ({@code local,size=BYTES}), or in an external store from a
- * {@link CacheStore.Provider}. Only models whose configuration enables it use it. Thread-safe.
+ * {@link CacheStoreProvider}. Only models whose configuration enables it use it. Thread-safe.
  */
 public final class ResponseCache implements AutoCloseable {
     private final Hash128 hash;
@@ -57,7 +58,7 @@ public final class ResponseCache implements AutoCloseable {
             return local(size(settings), Hash128.seeded(new SecureRandom().nextLong()), clock);
         }
         List<String> known = new ArrayList<>(List.of("local"));
-        for (CacheStore.Provider provider : ServiceLoader.load(CacheStore.Provider.class)) {
+        for (CacheStoreProvider provider : ServiceLoader.load(CacheStoreProvider.class)) {
             if (provider.name().equals(name)) {
                 return remote(provider.open(settings), clock);
             }

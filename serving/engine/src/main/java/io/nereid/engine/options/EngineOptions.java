@@ -71,8 +71,8 @@ public record EngineOptions(
         MetricsOptions metrics,
         @Nullable List<RateLimiter.Total> rateLimits,
         Map<String, Map<String, String>> hostPolicies,
-        @Nullable Cache cache,
-        Delays delays,
+        @Nullable CacheOptions cache,
+        DelayOptions delays,
         int loadRetries,
         boolean strictReadiness,
         List<ModelListEntry> servedModels,
@@ -80,7 +80,7 @@ public record EngineOptions(
         List<Source> sources,
         @Nullable BatchingParameters batching,
         boolean perModelBatching,
-        Warmup warmup,
+        WarmupOptions warmup,
         Duration loadRetryInterval,
         int initialLoadThreads,
         AspiredVersionPolicy transition,
@@ -127,39 +127,6 @@ public record EngineOptions(
                 .reloadTimeout(reloadTimeout);
     }
 
-    /**
-     * The response cache. Immutable.
-     *
-     * @param name the name of the cache, such as {@code local}
-     * @param settings settings, which the cache interprets
-     */
-    public record Cache(String name, Map<String, String> settings) {}
-
-    /**
-     * How the requests recorded in {@code assets.extra/tf_serving_warmup_requests} of a version run before it becomes
-     * available. Immutable.
-     *
-     * @param enabled whether they run
-     * @param iterations how often each request runs, at least 1
-     * @param threads how many requests run at once, at least 1
-     * @param allBatchSizes whether each request also runs in batches of every allowed size
-     */
-    public record Warmup(boolean enabled, int iterations, int threads, boolean allBatchSizes) {
-        /** Each request runs once, one after the other. */
-        public static final Warmup DEFAULT = new Warmup(true, 1, 1, false);
-    }
-
-    /**
-     * Delayed start of queues, for tests that need predictable batches. Immutable.
-     *
-     * @param scheduler a model's first run waits until this many requests are queued; 0 for no delay
-     * @param backlog the same for the backlog of the sequence batcher
-     */
-    public record Delays(int scheduler, int backlog) {
-        /** No delay. */
-        public static final Delays NONE = new Delays(0, 0);
-    }
-
     /** Builds options. Every setter replaces the previous value and returns the builder. Confined to one thread. */
     public static final class Builder {
         private final List<Path> repositories;
@@ -174,8 +141,8 @@ public record EngineOptions(
         private MetricsOptions metrics = MetricsOptions.DEFAULT;
         private @Nullable List<RateLimiter.Total> rateLimits;
         private Map<String, Map<String, String>> hostPolicies = Map.of();
-        private @Nullable Cache cache;
-        private Delays delays = Delays.NONE;
+        private @Nullable CacheOptions cache;
+        private DelayOptions delays = DelayOptions.NONE;
         private int loadRetries;
         private boolean strictReadiness = true;
         private List<ModelListEntry> servedModels = List.of();
@@ -183,7 +150,7 @@ public record EngineOptions(
         private List<Source> sources = List.of();
         private @Nullable BatchingParameters batching;
         private boolean perModelBatching;
-        private Warmup warmup = Warmup.DEFAULT;
+        private WarmupOptions warmup = WarmupOptions.DEFAULT;
         private Duration loadRetryInterval = Duration.ofSeconds(1);
         private int initialLoadThreads;
         private AspiredVersionPolicy transition = AspiredVersionPolicy.ALL_OR_NOTHING;
@@ -261,13 +228,13 @@ public record EngineOptions(
         }
 
         /** See {@link EngineOptions#cache}. */
-        public Builder cache(@Nullable Cache value) {
+        public Builder cache(@Nullable CacheOptions value) {
             this.cache = value;
             return this;
         }
 
         /** See {@link EngineOptions#delays}. */
-        public Builder delays(Delays value) {
+        public Builder delays(DelayOptions value) {
             this.delays = value;
             return this;
         }
@@ -315,7 +282,7 @@ public record EngineOptions(
         }
 
         /** See {@link EngineOptions#warmup}. */
-        public Builder warmup(Warmup value) {
+        public Builder warmup(WarmupOptions value) {
             this.warmup = value;
             return this;
         }

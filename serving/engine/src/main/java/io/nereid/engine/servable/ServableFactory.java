@@ -8,7 +8,9 @@ import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.cache.ResponseCache;
 import io.nereid.engine.cache.VersionResponseCache;
+import io.nereid.engine.options.CacheOptions;
 import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.options.WarmupOptions;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.repository.config.ModelConfigDocument;
 import io.nereid.scheduling.SchedulerOptions;
@@ -54,7 +56,7 @@ public final class ServableFactory {
         this.options = options;
         this.batching = new BatchingDefaults(options);
         this.clock = clock;
-        EngineOptions.Cache named = options.cache();
+        CacheOptions named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
         List<RateLimiter.Total> totals = options.rateLimits();
         this.scheduling = new SchedulerOptions(options.maxQueueSize(), Inline.MEASURED)
@@ -115,7 +117,7 @@ public final class ServableFactory {
     }
 
     /** The settings for recorded warm-up requests. */
-    public EngineOptions.Warmup warmup() {
+    public WarmupOptions warmup() {
         return options.warmup();
     }
 

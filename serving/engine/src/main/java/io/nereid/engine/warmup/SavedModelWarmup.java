@@ -5,7 +5,7 @@ package io.nereid.engine.warmup;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.options.WarmupOptions;
 import io.nereid.engine.request.ScalarShapes;
 import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.servable.ModelServable;
@@ -46,13 +46,13 @@ public final class SavedModelWarmup {
 
     private final Path file;
     private final ModelServable servable;
-    private final EngineOptions.Warmup options;
+    private final WarmupOptions options;
 
     /** One request of a record, for the servable of the signature that it names. */
     private record Sample(
             int record, ModelServable servable, InferenceRequest request, List<Tensor> inputs, int rows) {}
 
-    public SavedModelWarmup(ModelLocation source, ModelServable servable, EngineOptions.Warmup options) {
+    public SavedModelWarmup(ModelLocation source, ModelServable servable, WarmupOptions options) {
         this.file = source.versionDirectory().resolve(FILE);
         this.servable = servable;
         this.options = options;

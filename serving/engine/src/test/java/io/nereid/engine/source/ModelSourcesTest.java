@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.EngineRig;
+import io.nereid.repository.ManagedModel;
 import io.nereid.repository.ManagedModels;
-import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
@@ -106,7 +106,7 @@ class ModelSourcesTest {
         rig.options.sources(List.of(placed));
         rig.engine().onState(s -> transitions.add(s.id().model() + " " + s.phase()));
         rig.start();
-        PlacedModel one = PlacedModel.of("own-1", rig.version("own", 1, "").getParent());
+        ManagedModel one = ManagedModel.of("own-1", rig.version("own", 1, "").getParent());
         assertThat(placed.place(List.of(one))).containsEntry("own-1", List.of("own-1"));
         rig.until(() -> rig.states().equals("own-1 1 AVAILABLE"));
         assertThat(rig.ask(ModelRef.latest("own-1"))).isEqualTo(1);
@@ -120,12 +120,12 @@ class ModelSourcesTest {
         assertThat(transitions.stream().filter(h -> h.endsWith("LOADING"))).hasSize(1);
         unused = placed.place(List.of());
         rig.until(() -> transitions.contains("own-1 GONE"));
-        unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
+        unused = placed.place(List.of(ManagedModel.of("default/lost", root.resolve("nowhere"))));
         rig.until(() -> transitions.contains("default/lost FAILED"));
         int failures = transitions.size();
         unused = placed.place(List.of());
         rig.until(() -> transitions.contains("default/lost GONE"));
-        unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
+        unused = placed.place(List.of(ManagedModel.of("default/lost", root.resolve("nowhere"))));
         rig.until(() -> transitions.lastIndexOf("default/lost FAILED") >= failures);
     }
 

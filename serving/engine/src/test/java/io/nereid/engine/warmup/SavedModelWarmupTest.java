@@ -5,7 +5,7 @@ package io.nereid.engine.warmup;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.engine.EngineRig;
-import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.options.WarmupOptions;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.Shape;
@@ -54,7 +54,7 @@ class SavedModelWarmupTest {
 
     @Test
     void everyInstanceIsWarmedAsOftenAsAskedFor() throws Exception {
-        rig.options.warmup(new EngineOptions.Warmup(true, 3, 2, false));
+        rig.options.warmup(new WarmupOptions(true, 3, 2, false));
         record("two", predict("", "IN0", 1));
         rig.start();
         assertThat(rig.backend.runs)
@@ -64,7 +64,7 @@ class SavedModelWarmupTest {
 
     @Test
     void eachRecordMayAlsoRunInBatchesOfEverySize() throws Exception {
-        rig.options.warmup(new EngineOptions.Warmup(true, 1, 1, true));
+        rig.options.warmup(new WarmupOptions(true, 1, 1, true));
         record("", predict("", "IN0", 1));
         rig.start();
         assertThat(rig.backend.runs).containsExactly("m/1 [0] 1", "m/1 [0] 2", "m/1 [0] 4");
@@ -72,7 +72,7 @@ class SavedModelWarmupTest {
 
     @Test
     void warmingUpMayBeSwitchedOff() throws Exception {
-        rig.options.warmup(new EngineOptions.Warmup(false, 1, 1, false));
+        rig.options.warmup(new WarmupOptions(false, 1, 1, false));
         record("", predict("", "IN0", 1));
         rig.start();
         assertThat(rig.backend.runs).isEmpty();

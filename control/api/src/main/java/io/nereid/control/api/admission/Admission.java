@@ -3,10 +3,8 @@
 package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.InferenceServiceDefaulter;
 import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.ResourceKind;
@@ -22,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Admission of resources, as the webhooks of KServe and the API server of Kubernetes do it: defaulting, schema
  * validation, validation of the values, and warnings for fields without an effect. Thread-safe if its {@link
- * Surroundings} are.
+ * AdmissionContext} are.
  *
  * <pre>{@code
  * Admission admission = new Admission(Admission.Surroundings.NONE);
@@ -34,45 +32,11 @@ public final class Admission {
     /** The characters of generated names; without vowels, so that they do not form words. */
     private static final String LETTERS = "bcdfghjklmnpqrstvwxz2456789";
 
-    private final Surroundings surroundings;
+    private final AdmissionContext surroundings;
 
     /** Creates an admission that validates against these configurations, runtimes and storage containers. */
-    public Admission(Surroundings surroundings) {
+    public Admission(AdmissionContext surroundings) {
         this.surroundings = surroundings;
-    }
-
-    /**
-     * The configuration and the other resources that a resource is validated against. Implementations are thread-safe.
-     */
-    public interface Surroundings {
-        /** The default configuration and no other resources. */
-        Surroundings NONE = new Surroundings() {};
-
-        /** The configuration for a namespace. */
-        default InferenceServiceConfig config(String namespace) {
-            return InferenceServiceConfig.defaults();
-        }
-
-        /** The existing storage containers. */
-        default List<ClusterStorageContainer> storageContainers() {
-            return List.of();
-        }
-
-        /**
-         * The runtimes of a scope.
-         *
-         * @param namespace empty for the ClusterServingRuntimes
-         */
-        default List<ServingRuntime> runtimes(String namespace) {
-            return List.of();
-        }
-
-        /**
-         * Checks the syntax of the condition of a graph's step.
-         *
-         * @throws io.nereid.base.ServingException INVALID_ARGUMENT when the condition cannot be parsed
-         */
-        default void condition(String condition) {}
     }
 
     /**
@@ -133,7 +97,9 @@ public final class Admission {
         String version = resource.path("apiVersion").asText(kind.apiVersion());
         String name = resource.path("kind").asText(kind.kind());
         if (!version.equals(kind.apiVersion())) {
-            problems.add("apiVersion", "expected " + kind.apiVersion() + ", found \"" + ValidationErrors.clip(version) + "\"");
+            problems.add(
+                    "apiVersion",
+                    "expected " + kind.apiVersion() + ", found \"" + ValidationErrors.clip(version) + "\"");
         }
         if (!name.equals(kind.kind())) {
             problems.add("kind", "expected " + kind.kind() + ", found \"" + ValidationErrors.clip(name) + "\"");

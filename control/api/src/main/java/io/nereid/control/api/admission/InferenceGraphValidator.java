@@ -24,11 +24,11 @@ import java.util.stream.Stream;
  * Validates an InferenceGraph: its nodes, their steps, and that they do not form a cycle. Confined to one admission.
  */
 final class InferenceGraphValidator {
-    private final Admission.Surroundings surroundings;
+    private final AdmissionContext surroundings;
     private final ValidationErrors problems;
     private final List<String> warnings;
 
-    InferenceGraphValidator(Admission.Surroundings surroundings, ValidationErrors problems, List<String> warnings) {
+    InferenceGraphValidator(AdmissionContext surroundings, ValidationErrors problems, List<String> warnings) {
         this.surroundings = surroundings;
         this.problems = problems;
         this.warnings = warnings;
@@ -96,7 +96,8 @@ final class InferenceGraphValidator {
             Step step = node.steps().get(i);
             String at = path + ".steps[" + i + "]";
             if (step.name() != null && !step.name().isEmpty() && !names.add(step.name())) {
-                problems.add(at + ".name", "\"" + ValidationErrors.clip(step.name()) + "\" is another step's name as well");
+                problems.add(
+                        at + ".name", "\"" + ValidationErrors.clip(step.name()) + "\" is another step's name as well");
             }
             target(graph, at, step);
             condition(at, step);
@@ -219,7 +220,8 @@ final class InferenceGraphValidator {
                     cycle = new ArrayList<>(cycle.subList(cycle.indexOf(next), cycle.size()));
                     cycle.add(next);
                     problems.add(
-                            "spec.nodes", "the nodes form a cycle: " + ValidationErrors.clip(String.join(" -> ", cycle)));
+                            "spec.nodes",
+                            "the nodes form a cycle: " + ValidationErrors.clip(String.join(" -> ", cycle)));
                     return;
                 }
             }

@@ -38,11 +38,11 @@ final class InferenceServiceValidator {
 
     private static final Pattern RESOURCE_ID = Pattern.compile("kbs:///[^/\\s]+/[^/\\s]+/[^/\\s]+");
 
-    private final Admission.Surroundings surroundings;
+    private final AdmissionContext surroundings;
     private final ValidationErrors problems;
     private final StorageValidator storage;
 
-    InferenceServiceValidator(Admission.Surroundings surroundings, ValidationErrors problems) {
+    InferenceServiceValidator(AdmissionContext surroundings, ValidationErrors problems) {
         this.surroundings = surroundings;
         this.problems = problems;
         this.storage = new StorageValidator(surroundings.storageContainers(), problems);
@@ -193,7 +193,8 @@ final class InferenceServiceValidator {
         storage.uri(path + ".storageUri", transformer.storageUri(), container);
         String name = transformer.className();
         if (name != null && !CLASS_NAME.matcher(name).matches()) {
-            problems.add(path + ".class", "expected the name of a class, found \"" + ValidationErrors.clip(name) + "\"");
+            problems.add(
+                    path + ".class", "expected the name of a class, found \"" + ValidationErrors.clip(name) + "\"");
         }
         String file = transformer.file();
         if (file == null) {
@@ -204,7 +205,8 @@ final class InferenceServiceValidator {
         } else if (file.startsWith("/") || List.of(file.split("/")).contains("..")) {
             problems.add(
                     path + ".file",
-                    "expected a path below storageUri such as transformer.py, found \"" + ValidationErrors.clip(file) + "\"");
+                    "expected a path below storageUri such as transformer.py, found \"" + ValidationErrors.clip(file)
+                            + "\"");
         }
     }
 
@@ -279,7 +281,9 @@ final class InferenceServiceValidator {
             if (one.name().isEmpty()) {
                 problems.add(at + ".name", "missing; it must be given");
             } else if (!names.add(one.name())) {
-                problems.add(at + ".name", "\"" + ValidationErrors.clip(one.name()) + "\" is another container's name as well");
+                problems.add(
+                        at + ".name",
+                        "\"" + ValidationErrors.clip(one.name()) + "\" is another container's name as well");
             }
             noPythonPath(at, one);
         }
@@ -365,7 +369,8 @@ final class InferenceServiceValidator {
             problems.add(
                     "spec.predictor.name",
                     "changes from \"" + ValidationErrors.clip(before) + "\" to \"" + ValidationErrors.clip(after)
-                            + "\" while storageUri stays; a new name goes with a new model, as when a canary is promoted");
+                            + "\" while storageUri stays; a new name goes with a new model, as when a canary is"
+                            + " promoted");
         }
     }
 

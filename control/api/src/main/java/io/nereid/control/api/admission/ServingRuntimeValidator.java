@@ -23,10 +23,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Validates ServingRuntimes, ClusterServingRuntimes and ClusterStorageContainers. Confined to one admission. */
 final class ServingRuntimeValidator {
-    private final Admission.Surroundings surroundings;
+    private final AdmissionContext surroundings;
     private final ValidationErrors problems;
 
-    ServingRuntimeValidator(Admission.Surroundings surroundings, ValidationErrors problems) {
+    ServingRuntimeValidator(AdmissionContext surroundings, ValidationErrors problems) {
         this.surroundings = surroundings;
         this.problems = problems;
     }
@@ -45,8 +45,9 @@ final class ServingRuntimeValidator {
             if (before != null && !before.equals(priority) && before.isPresent() && priority.isPresent()) {
                 problems.add(
                         path + ".priority",
-                        "the format \"" + ValidationErrors.clip(format.name()) + "\" is listed with the priority " + before.get()
-                                + " as well; a format has one priority in a runtime, found " + format.priority());
+                        "the format \"" + ValidationErrors.clip(format.name()) + "\" is listed with the priority "
+                                + before.get() + " as well; a format has one priority in a runtime, found "
+                                + format.priority());
             }
         }
         if (!runtime.disabled()) {
@@ -76,7 +77,9 @@ final class ServingRuntimeValidator {
             String path = "spec.containers[" + i + "]";
             Container one = containers.get(i);
             if (!names.add(one.name())) {
-                problems.add(path + ".name", "\"" + ValidationErrors.clip(one.name()) + "\" is another container's name as well");
+                problems.add(
+                        path + ".name",
+                        "\"" + ValidationErrors.clip(one.name()) + "\" is another container's name as well");
             }
             InferenceServiceValidator.noPythonPath(path, one, problems);
         }

@@ -21,8 +21,8 @@ import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.rollout.Conditions;
 import io.nereid.control.core.rollout.RevisionHistory;
+import io.nereid.control.core.rollout.RolloutPlan;
 import io.nereid.control.core.rollout.RolloutPlanner;
-import io.nereid.control.core.rollout.RolloutPlanner.Outcome;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.status.IngressRules;
 import io.nereid.control.core.status.StatusWriter;
@@ -62,14 +62,14 @@ final class InferenceServicePlanner {
             }
             return new Plan(List.of(), null, observed.revisions(), status, List.copyOf(events), null);
         }
-        Map<Component, Outcome> outcomes = outcomes(before);
+        Map<Component, RolloutPlan> outcomes = outcomes(before);
         Map<Component, Backend> backends = new EnumMap<>(Component.class);
         List<Workload> workloads = new ArrayList<>();
         List<Revision> revisions = new ArrayList<>();
         Duration requeue = null;
         boolean whole = true;
-        for (Map.Entry<Component, Outcome> one : outcomes.entrySet()) {
-            Outcome outcome = one.getValue();
+        for (Map.Entry<Component, RolloutPlan> one : outcomes.entrySet()) {
+            RolloutPlan outcome = one.getValue();
             workloads.addAll(outcome.workloads());
             revisions.addAll(outcome.revisions());
             requeue = RolloutPlanner.sooner(requeue, outcome.requeue());
@@ -104,7 +104,7 @@ final class InferenceServicePlanner {
         return new Plan(List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);
     }
 
-    private Map<Component, Outcome> outcomes(JsonNode before) {
+    private Map<Component, RolloutPlan> outcomes(JsonNode before) {
         ComponentPlanner planner = new ComponentPlanner(context);
         ComponentPlan predictor = planner.predictor(service.predictor(), "spec.predictor");
         List<ComponentPlan> all = new ArrayList<>(List.of(predictor));
@@ -121,7 +121,7 @@ final class InferenceServicePlanner {
                 && new Conditions(before, now).statusBefore("Ready").equals(Conditions.TRUE)
                 && before.path("observedGeneration").asLong(-1)
                         == service.metadata().generation();
-        Map<Component, Outcome> outcomes = new EnumMap<>(Component.class);
+        Map<Component, RolloutPlan> outcomes = new EnumMap<>(Component.class);
         for (ComponentPlan plan : all) {
             RevisionHistory revisions = new RevisionHistory(plan.component(), observed, frozen, now, events);
             JsonNode last = before.path("components").path(ComponentPlanner.part(plan.component()));

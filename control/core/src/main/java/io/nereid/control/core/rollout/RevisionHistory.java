@@ -4,13 +4,13 @@ package io.nereid.control.core.rollout;
 
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ObservedState.Phase;
-import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.Revision;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.WorkloadCodec;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.component.ComponentPlan;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -30,12 +30,12 @@ public final class RevisionHistory {
     /** The number of unused revisions that are kept for rollback, in addition to those with a share of the traffic. */
     private static final int SPARE = 5;
 
-    private static final State NOTHING = new State(Phase.PENDING, 0, 0, null, Traffic.NONE);
+    private static final WorkloadState NOTHING = new WorkloadState(Phase.PENDING, 0, 0, null, Traffic.NONE);
     private static final Pattern NUMBER = Pattern.compile("-[0-9]{5,}$");
 
     private final Component component;
     private final Map<String, Revision> all = new LinkedHashMap<>();
-    private final Map<String, State> states;
+    private final Map<String, WorkloadState> states;
     private final boolean frozen;
     private final Instant now;
     private final List<Event> events;
@@ -124,7 +124,7 @@ public final class RevisionHistory {
         return all.containsKey(name) ? name : "";
     }
 
-    State state(String name) {
+    WorkloadState state(String name) {
         return states.getOrDefault(name, NOTHING);
     }
 

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.core.ObservedState;
-import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.Revision;
@@ -16,6 +15,7 @@ import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Scaling;
 import io.nereid.control.core.WorkloadCodec;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.PlanningContext;
 import java.time.Duration;
@@ -45,7 +45,7 @@ public final class RolloutPlanner {
 
     private final PlanningContext context;
     private final ComponentPlan plan;
-    private final List<Share> canaries;
+    private final List<CanaryShare> canaries;
     private final RevisionHistory revisions;
     private final JsonNode before;
     private final Instant now;
@@ -60,46 +60,7 @@ public final class RolloutPlanner {
     private @Nullable String rolledBack;
 
     /** A canary of {@code spec.canary}; the revision is empty when it cannot run. */
-    public record Share(String name, ComponentPlan plan, int percent, String revision) {}
-
-    /**
-     * The planned rollout.
-     *
-     * @param created the revision of the current specification; empty for none
-     * @param ready whether that revision is the latest ready one and has not failed
-     * @param state the state of that revision; after a rollback, of the one that replaces it
-     * @param backend the targets of the traffic; null when no revision is ready
-     * @param status the component's status, without URLs
-     * @param rolledBack the reason why the newest revision was rolled back; null when it was not
-     * @param canaries the canaries of {@code spec.canary}
-     * @param canaryStates the states of the canaries by name
-     * @param answering whether a revision with a share of the traffic is ready now
-     */
-    public record Outcome(
-            ComponentPlan plan,
-            String created,
-            boolean ready,
-            State state,
-            @Nullable Backend backend,
-            List<Workload> workloads,
-            List<Revision> revisions,
-            ObjectNode status,
-            @Nullable String rolledBack,
-            List<Share> canaries,
-            Map<String, State> canaryStates,
-            boolean answering,
-            @Nullable Duration requeue) {
-        /** The state of a canary. */
-        public State canaryState(Share canary) {
-            return Objects.requireNonNull(canaryStates.get(canary.name()));
-        }
-
-        /** Whether a canary is ready or scaled to zero. */
-        public boolean canaryReady(Share canary) {
-            ObservedState.Phase phase = canaryState(canary).phase();
-            return phase == ObservedState.Phase.READY || phase == ObservedState.Phase.STANDBY;
-        }
-    }
+    public record CanaryShare(String name, ComponentPlan plan, int percent, String revision) {}
 
     public RolloutPlanner(
             PlanningContext context,
@@ -117,10 +78,10 @@ public final class RolloutPlanner {
         this.events = events;
         Revision current = revisions.current(plan);
         this.created = current == null ? "" : current.name();
-        List<Share> all = new ArrayList<>();
+        List<CanaryShare> all = new ArrayList<>();
         canaryPlans.forEach((name, one) -> {
             Revision revision = revisions.current(one.getKey());
-            all.add(new Share(name, one.getKey(), one.getValue(), revision == null ? "" : revision.name()));
+            all.add(new CanaryShare(name, one.getKey(), one.getValue(), revision == null ? "" : revision.name()));
         });
         this.canaries = List.copyOf(all);
         this.rolledOut = revisions.known(before.path("latestRolledoutRevision").asText());
@@ -131,7 +92,7 @@ public final class RolloutPlanner {
      * Plans the rollout. The order matters: the health check needs the latest ready revision and may roll it back, and
      * the shares depend on both.
      */
-    public Outcome plan() {
+    public RolloutPlan plan() {
         findReady();
         checkHealth();
         share();
@@ -160,11 +121,11 @@ public final class RolloutPlanner {
         }
         Set<String> used = new LinkedHashSet<>(running);
         used.addAll(List.of(created, ready, rolledOut, previous));
-        Map<String, State> canaryStates = new LinkedHashMap<>();
+        Map<String, WorkloadState> canaryStates = new LinkedHashMap<>();
         canaries.forEach(one -> canaryStates.put(one.name(), revisions.state(one.revision())));
         Backend backend =
                 targets.isEmpty() ? null : new Backend(targets, mirrors(), annotation("nereid.io/sticky-header"));
-        return new Outcome(
+        return new RolloutPlan(
                 plan,
                 created,
                 !created.isEmpty()
@@ -410,11 +371,11 @@ public final class RolloutPlanner {
         if (shares.isEmpty()) {
             return List.of();
         }
-        List<Share> answering = canaries.stream()
+        List<CanaryShare> answering = canaries.stream()
                 .filter(one -> !one.revision().isEmpty() && revisions.isReady(one.revision()))
                 .filter(one -> !shares.containsKey(one.revision()))
                 .toList();
-        int rest = 100 - answering.stream().mapToInt(Share::percent).sum();
+        int rest = 100 - answering.stream().mapToInt(CanaryShare::percent).sum();
         List<Target> targets = new ArrayList<>();
         boolean tags = "true".equals(annotation("serving.kserve.io/enable-tag-routing"));
         int left = rest;
@@ -442,7 +403,10 @@ public final class RolloutPlanner {
         }
         running.addAll(desired.keySet());
         targets.forEach(one -> running.add(one.revision()));
-        canaries.stream().map(Share::revision).filter(one -> !one.isEmpty()).forEach(running::add);
+        canaries.stream()
+                .map(CanaryShare::revision)
+                .filter(one -> !one.isEmpty())
+                .forEach(running::add);
         return running;
     }
 
@@ -456,7 +420,7 @@ public final class RolloutPlanner {
         if (rolledBack == null && desired.size() > 1 && revisions.isReady(ready)) {
             mirrors.add(new Target(ready, part, null));
         }
-        for (Share one : canaries) {
+        for (CanaryShare one : canaries) {
             if (!one.revision().isEmpty() && revisions.isReady(one.revision())) {
                 mirrors.add(new Target(one.revision(), part, null));
             }
@@ -473,7 +437,7 @@ public final class RolloutPlanner {
             return workload;
         }
         Scaling stable = plan.template().scaling();
-        for (Share one : canaries) {
+        for (CanaryShare one : canaries) {
             if (one.revision().equals(workload.revision()) && !one.revision().equals(created)) {
                 Integer own = one.plan().extension().minReplicas();
                 int replicas = own == null ? Math.max(1, (stable.min() * one.percent() + 99) / 100) : own;

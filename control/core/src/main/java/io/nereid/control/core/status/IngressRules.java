@@ -6,7 +6,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.core.Route.Backend;
-import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlanner;
@@ -98,24 +98,24 @@ public final class IngressRules {
         return "http://" + name + "." + meta.namespace() + "." + LOCAL_DOMAIN;
     }
 
-    private void add(Set<Door> rules, String name, @Nullable Component component, @Nullable String tag) {
+    private void add(Set<IngressRule> rules, String name, @Nullable Component component, @Nullable String tag) {
         if (!local && !ingress.disableIngressCreation()) {
             List<String> domains = new ArrayList<>();
             domains.add(ingress.ingressDomain());
             domains.addAll(ingress.additionalIngressDomains());
             for (String domain : domains) {
-                rules.add(new Door(withoutPort(host(name, domain)), "", component, tag));
+                rules.add(new IngressRule(withoutPort(host(name, domain)), "", component, tag));
             }
             for (String template : ingress.additionalDomainTemplates()) {
                 for (String domain : domains) {
                     String host = host(template, "ingress.additionalDomainTemplates", name, domain);
-                    rules.add(new Door(withoutPort(host), "", component, tag));
+                    rules.add(new IngressRule(withoutPort(host), "", component, tag));
                 }
             }
         }
         String inside = (name + "." + meta.namespace()).toLowerCase(Locale.ROOT);
         for (String host : List.of(inside + "." + LOCAL_DOMAIN, inside + ".svc", inside)) {
-            rules.add(new Door(host, "", component, tag));
+            rules.add(new IngressRule(host, "", component, tag));
         }
     }
 
@@ -126,12 +126,12 @@ public final class IngressRules {
      * @param front the component that receives the requests to the service's own name; null while a component is not
      *     ready
      */
-    public List<Door> all(Map<Component, Backend> backends, @Nullable Component front) {
-        Set<Door> rules = new LinkedHashSet<>();
+    public List<IngressRule> all(Map<Component, Backend> backends, @Nullable Component front) {
+        Set<IngressRule> rules = new LinkedHashSet<>();
         if (front != null) {
             add(rules, meta.name(), null, null);
             if (!path().isEmpty()) {
-                rules.add(new Door("", path, null, null));
+                rules.add(new IngressRule("", path, null, null));
             }
             for (Target target : backends.getOrDefault(front, new Backend(List.of(), List.of(), null))
                     .targets()) {
@@ -153,11 +153,11 @@ public final class IngressRules {
     }
 
     /** The ingress rules of a graph. */
-    public List<Door> graph() {
-        Set<Door> rules = new LinkedHashSet<>();
+    public List<IngressRule> graph() {
+        Set<IngressRule> rules = new LinkedHashSet<>();
         add(rules, meta.name(), null, null);
         if (!path().isEmpty()) {
-            rules.add(new Door("", path, null, null));
+            rules.add(new IngressRule("", path, null, null));
         }
         return new ArrayList<>(rules);
     }

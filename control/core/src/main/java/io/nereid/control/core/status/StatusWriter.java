@@ -9,15 +9,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
-import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.component.ComponentPlan.Problem;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.rollout.Conditions;
-import io.nereid.control.core.rollout.RolloutPlanner.Outcome;
-import io.nereid.control.core.rollout.RolloutPlanner.Share;
+import io.nereid.control.core.rollout.RolloutPlan;
+import io.nereid.control.core.rollout.RolloutPlanner.CanaryShare;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import java.time.Instant;
@@ -41,7 +41,7 @@ public final class StatusWriter {
     private final PlanningContext context;
     private final JsonNode before;
     private final Instant now;
-    private final Map<Component, Outcome> outcomes;
+    private final Map<Component, RolloutPlan> outcomes;
     private final @Nullable IngressRules rules;
     private final String templateProblem;
     private final @Nullable Component front;
@@ -51,7 +51,7 @@ public final class StatusWriter {
             PlanningContext context,
             JsonNode before,
             Instant now,
-            Map<Component, Outcome> outcomes,
+            Map<Component, RolloutPlan> outcomes,
             @Nullable IngressRules rules,
             String templateProblem,
             @Nullable Component front) {
@@ -107,7 +107,7 @@ public final class StatusWriter {
         conditions.all("LatestDeploymentReady", configurations);
         ingress();
         conditions.all("Ready", List.of("PredictorReady", "IngressReady"));
-        Outcome predictor = Objects.requireNonNull(outcomes.get(Component.PREDICTOR));
+        RolloutPlan predictor = Objects.requireNonNull(outcomes.get(Component.PREDICTOR));
         advisory(predictor);
         status.set("conditions", conditions.tree());
         if (rules != null && front != null) {
@@ -134,9 +134,9 @@ public final class StatusWriter {
         return name.charAt(0) + ComponentPlanner.part(component).substring(1);
     }
 
-    private void configuration(String type, Outcome outcome) {
+    private void configuration(String type, RolloutPlan outcome) {
         Problem problem = outcome.plan().problem();
-        State state = outcome.state();
+        WorkloadState state = outcome.state();
         if (problem != null) {
             conditions.set(type, Conditions.FALSE, problem.reason(), problem.message());
         } else if (outcome.ready() || outcome.rolledBack() != null) {
@@ -156,12 +156,12 @@ public final class StatusWriter {
         return phase == Phase.LOADING ? "loading" : "pending";
     }
 
-    private static String message(State state) {
+    private static String message(WorkloadState state) {
         Failure failure = state.failure();
         return failure == null ? "no message" : failure.message();
     }
 
-    private void route(String type, Outcome outcome) {
+    private void route(String type, RolloutPlan outcome) {
         if (outcome.backend() == null) {
             boolean never = outcome.plan().problem() != null || outcome.state().phase() == Phase.FAILED;
             conditions.set(
@@ -175,7 +175,7 @@ public final class StatusWriter {
         if (answers) {
             conditions.set(type, Conditions.TRUE, null, null);
         } else {
-            State state = outcome.state();
+            WorkloadState state = outcome.state();
             conditions.set(
                     type,
                     state.phase() == Phase.FAILED ? Conditions.FALSE : Conditions.UNKNOWN,
@@ -204,10 +204,10 @@ public final class StatusWriter {
         conditions.set("IngressReady", Conditions.TRUE, null, null);
     }
 
-    private void advisory(Outcome predictor) {
+    private void advisory(RolloutPlan predictor) {
         if (!predictor.canaries().isEmpty()) {
             List<String> not = new ArrayList<>();
-            for (Share one : predictor.canaries()) {
+            for (CanaryShare one : predictor.canaries()) {
                 if (!predictor.canaryReady(one)) {
                     Problem problem = one.plan().problem();
                     not.add(one.name() + (problem == null ? "" : ": " + problem.message()));
@@ -220,7 +220,7 @@ public final class StatusWriter {
                     String.join("; ", not));
         }
         List<String> back = new ArrayList<>();
-        for (Outcome outcome : outcomes.values()) {
+        for (RolloutPlan outcome : outcomes.values()) {
             if (outcome.rolledBack() != null) {
                 back.add(outcome.rolledBack());
             }
@@ -264,12 +264,12 @@ public final class StatusWriter {
         return all;
     }
 
-    private ObjectNode modelStatus(Outcome predictor) {
+    private ObjectNode modelStatus(RolloutPlan predictor) {
         ObjectNode status = JsonNodeFactory.instance.objectNode();
         JsonNode last = before.path("modelStatus");
         String active = last.path("states").path("activeModelState").asText();
         Problem problem = predictor.plan().problem();
-        State state = predictor.state();
+        WorkloadState state = predictor.state();
         String target = last.path("states").path("targetModelState").asText("Pending");
         String transition;
         ObjectNode failure = null;
@@ -342,16 +342,16 @@ public final class StatusWriter {
         return tree;
     }
 
-    private static ArrayNode canaryStatuses(Outcome predictor) {
+    private static ArrayNode canaryStatuses(RolloutPlan predictor) {
         ArrayNode all = JsonNodeFactory.instance.arrayNode();
-        for (Share one : predictor.canaries()) {
+        for (CanaryShare one : predictor.canaries()) {
             ObjectNode status = all.addObject();
             boolean ready = predictor.canaryReady(one);
             status.put("name", one.name());
             status.put("ready", ready);
             status.put("trafficPercent", ready ? one.percent() : 0);
             Problem problem = one.plan().problem();
-            State state = predictor.canaryState(one);
+            WorkloadState state = predictor.canaryState(one);
             String target = switch (state.phase()) {
                 case PENDING -> "Pending";
                 case LOADING -> "Loading";

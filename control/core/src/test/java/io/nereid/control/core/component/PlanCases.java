@@ -16,6 +16,7 @@ import io.nereid.control.core.Revision;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadCodec;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.io.IOException;
@@ -37,7 +38,7 @@ public final class PlanCases {
 
     private final ObjectNode resource = NODES.objectNode();
     private final RuntimeCatalog catalog;
-    private final Map<String, ObservedState.State> states = new TreeMap<>();
+    private final Map<String, WorkloadState> states = new TreeMap<>();
     private Plan last = new Plan(List.of(), null, List.of(), NODES.objectNode(), List.of(), null);
     private long generation = 1;
 
@@ -103,7 +104,7 @@ public final class PlanCases {
     }
 
     ObservedState observed() {
-        Map<String, ObservedState.State> planned = new LinkedHashMap<>();
+        Map<String, WorkloadState> planned = new LinkedHashMap<>();
         for (Workload workload : last.workloads()) {
             if (states.containsKey(workload.revision())) {
                 planned.put(workload.revision(), states.get(workload.revision()));
@@ -112,7 +113,7 @@ public final class PlanCases {
         return new ObservedState(planned, last.revisions(), last.status());
     }
 
-    private static ObservedState.State state(JsonNode given) {
+    private static WorkloadState state(JsonNode given) {
         ObservedState.Phase phase = ObservedState.Phase.valueOf(
                 given.isTextual() ? given.asText() : given.path("phase").asText());
         int replicas = given.path("replicas").asInt(phase == ObservedState.Phase.READY ? 1 : 0);
@@ -127,7 +128,7 @@ public final class PlanCases {
                 given.path("requests").asLong(),
                 given.path("errors").asLong(),
                 given.path("p99").asDouble());
-        return new ObservedState.State(phase, replicas, given.path("wanted").asInt(1), failure, traffic);
+        return new WorkloadState(phase, replicas, given.path("wanted").asInt(1), failure, traffic);
     }
 
     private static void patch(ObjectNode into, JsonNode changes) {

@@ -7,6 +7,7 @@ import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -43,7 +44,7 @@ public final class BodyCopies {
     }
 
     /** Turns a whole response into a reply. The response's body stays the caller's. */
-    public static HttpReply reply(UpstreamClient.Answer answer) {
+    public static HttpReply reply(UpstreamResponse answer) {
         String type = "";
         List<String> headers = new ArrayList<>();
         for (UpstreamClient.Header header : answer.headers()) {

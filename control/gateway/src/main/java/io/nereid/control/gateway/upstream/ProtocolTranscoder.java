@@ -6,7 +6,7 @@ import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.UpstreamClient.UnaryCalls;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 
 /**
  * Translates between gRPC and REST when a client and the target of its request speak different protocols.
@@ -19,7 +19,7 @@ public interface ProtocolTranscoder {
      * @param rest the target's REST routes
      * @throws io.nereid.base.ServingException UNIMPLEMENTED for a method without a counterpart in REST
      */
-    GrpcListener overRest(GrpcCall call, Site rest);
+    GrpcListener overRest(GrpcCall call, VirtualHost rest);
 
     /**
      * Answers a REST request with a gRPC call. Any thread.

@@ -18,13 +18,13 @@ public final class ReplicaBalancer {
     public static final ReplicaBalancer NONE = new ReplicaBalancer(List.of());
 
     /** One child process with its requests in flight. Thread-safe. */
-    public static final class Member {
+    public static final class Endpoint {
         public final Replica replica;
         public final Address http;
         public final Address grpc;
         public final AtomicInteger inFlight = new AtomicInteger();
 
-        Member(Replica replica) {
+        Endpoint(Replica replica) {
             this.replica = replica;
             this.http = new Address(replica.host(), replica.httpPort());
             this.grpc = new Address(replica.host(), replica.grpcPort());
@@ -36,24 +36,24 @@ public final class ReplicaBalancer {
         }
     }
 
-    private final List<Member> members;
+    private final List<Endpoint> members;
     private final AtomicInteger turn = new AtomicInteger();
 
-    private ReplicaBalancer(List<Member> members) {
+    private ReplicaBalancer(List<Endpoint> members) {
         this.members = members;
     }
 
     /** Returns a balancer of these replicas; known ones keep their counts. */
     public ReplicaBalancer with(List<Replica> replicas) {
-        List<Member> next = new ArrayList<>();
+        List<Endpoint> next = new ArrayList<>();
         for (Replica replica : replicas) {
-            Member found = null;
-            for (Member member : members) {
+            Endpoint found = null;
+            for (Endpoint member : members) {
                 if (member.replica.equals(replica)) {
                     found = member;
                 }
             }
-            next.add(found == null ? new Member(replica) : found);
+            next.add(found == null ? new Endpoint(replica) : found);
         }
         return new ReplicaBalancer(List.copyOf(next));
     }
@@ -72,8 +72,8 @@ public final class ReplicaBalancer {
      * @param chance returns a random number below its argument
      * @return null when no replica is left
      */
-    public @Nullable Member take(int limit, List<Member> tried, IntUnaryOperator chance) {
-        List<Member> from = members;
+    public @Nullable Endpoint take(int limit, List<Endpoint> tried, IntUnaryOperator chance) {
+        List<Endpoint> from = members;
         if (!tried.isEmpty()) {
             from = new ArrayList<>(members);
             from.removeAll(tried);
@@ -87,13 +87,13 @@ public final class ReplicaBalancer {
         int n = from.size();
         int start = limit <= 3 ? 0 : Math.floorMod(turn.getAndIncrement(), n);
         for (int i = 0; i < n; i++) {
-            Member member = from.get((start + i) % n);
+            Endpoint member = from.get((start + i) % n);
             if (tryTake(member, limit)) {
                 return member;
             }
         }
-        Member least = from.get(0);
-        for (Member member : from) {
+        Endpoint least = from.get(0);
+        for (Endpoint member : from) {
             if (member.inFlight.get() < least.inFlight.get()) {
                 least = member;
             }
@@ -101,7 +101,7 @@ public final class ReplicaBalancer {
         return counted(least);
     }
 
-    private static Member twoChoices(List<Member> from, IntUnaryOperator chance) {
+    private static Endpoint twoChoices(List<Endpoint> from, IntUnaryOperator chance) {
         int n = from.size();
         if (n == 1) {
             return from.get(0);
@@ -111,12 +111,12 @@ public final class ReplicaBalancer {
         if (b >= a) {
             b++;
         }
-        Member first = from.get(a);
-        Member second = from.get(b);
+        Endpoint first = from.get(a);
+        Endpoint second = from.get(b);
         return second.inFlight.get() < first.inFlight.get() ? second : first;
     }
 
-    private static boolean tryTake(Member member, int limit) {
+    private static boolean tryTake(Endpoint member, int limit) {
         while (true) {
             int now = member.inFlight.get();
             if (now >= limit) {
@@ -128,7 +128,7 @@ public final class ReplicaBalancer {
         }
     }
 
-    private static Member counted(Member member) {
+    private static Endpoint counted(Endpoint member) {
         member.inFlight.incrementAndGet();
         return member;
     }

@@ -10,7 +10,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Model;
 import io.nereid.control.local.workload.CommandLineOptions;
-import io.nereid.repository.ManagedModels.PlacedModel;
+import io.nereid.repository.ManagedModel;
 import io.nereid.spi.config.DynamicBatching;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -31,7 +31,7 @@ import java.util.stream.Stream;
  * @param modelName the model name that clients use
  * @param warnings settings of the model without effect on this server, a sentence each
  */
-public record EngineModelSpec(PlacedModel placed, String modelName, List<String> warnings) {
+public record EngineModelSpec(ManagedModel placed, String modelName, List<String> warnings) {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /**
@@ -169,7 +169,7 @@ public record EngineModelSpec(PlacedModel placed, String modelName, List<String>
             // Responses carry a batch id, as those of KServe's batcher do.
             parameters.put("nereid.batch_id", "true");
         }
-        PlacedModel placed = new PlacedModel(
+        ManagedModel placed = new ManagedModel(
                 workload.namespace() + "/" + workload.revision(),
                 directory,
                 repository,

@@ -5,9 +5,9 @@ package io.nereid.control.local.inprocess;
 import io.nereid.control.local.spi.EngineModels;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.FailureMessages;
-import io.nereid.repository.ManagedModels.PlacedModel;
-import io.nereid.spi.ServableState.Phase;
+import io.nereid.repository.ManagedModel;
 import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -31,7 +31,7 @@ public final class ModelDeployer {
 
     private final EventLoop loop;
     private final EngineModels models;
-    private final Map<String, PlacedModel> desired = new LinkedHashMap<>();
+    private final Map<String, ManagedModel> desired = new LinkedHashMap<>();
     private final Map<String, List<String>> names = new HashMap<>();
     private final Map<String, Map<Long, ServableState>> states = new HashMap<>();
     private final Map<String, Runnable> listeners = new HashMap<>();
@@ -46,8 +46,8 @@ public final class ModelDeployer {
     }
 
     /** Deploys or updates a model; {@code changed} is called at every state change, until the model is forgotten. */
-    void place(PlacedModel model, Runnable changed) {
-        PlacedModel before = desired.put(model.name(), model);
+    void place(ManagedModel model, Runnable changed) {
+        ManagedModel before = desired.put(model.name(), model);
         listeners.put(model.name(), changed);
         if (before == null) {
             // States of an earlier deployment must not be taken for states of this one.
@@ -97,7 +97,7 @@ public final class ModelDeployer {
         }
         placing = true;
         dirty = false;
-        List<PlacedModel> all = List.copyOf(desired.values());
+        List<ManagedModel> all = List.copyOf(desired.values());
         loop.io(() -> {
             Map<String, List<String>> placed;
             try {

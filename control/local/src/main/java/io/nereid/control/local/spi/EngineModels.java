@@ -3,7 +3,7 @@
 package io.nereid.control.local.spi;
 
 import io.nereid.control.local.LocalInfrastructure;
-import io.nereid.repository.ManagedModels.PlacedModel;
+import io.nereid.repository.ManagedModel;
 import java.util.List;
 import java.util.Map;
 
@@ -18,5 +18,5 @@ public interface EngineModels {
      *
      * @return the names in the engine, by the name of each given model: its own, or one for each model of a repository
      */
-    Map<String, List<String>> place(List<PlacedModel> all);
+    Map<String, List<String>> place(List<ManagedModel> all);
 }

@@ -13,13 +13,13 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.base.Clock;
 import io.nereid.control.core.ObservedState.Phase;
-import io.nereid.control.core.ObservedState.State;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Port;
 import io.nereid.control.core.Workload.ProcessContainer;
 import io.nereid.control.core.Workload.Scaling;
+import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.upstream.Destination.Processes;
 import io.nereid.control.gateway.upstream.Destination.Replica;
 import io.nereid.control.local.LocalInfrastructure;
@@ -148,12 +148,12 @@ class ProcessRunnerTest {
         run(Component.PREDICTOR, ONE, List.of(), container);
     }
 
-    private @Nullable State state() {
+    private @Nullable WorkloadState state() {
         return infrastructure.observe("default", "iris").get("iris-1");
     }
 
     private boolean is(Phase phase) {
-        State state = state();
+        WorkloadState state = state();
         return state != null && state.phase() == phase;
     }
 

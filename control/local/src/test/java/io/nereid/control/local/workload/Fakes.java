@@ -19,7 +19,7 @@ import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.EngineModels;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
-import io.nereid.repository.ManagedModels.PlacedModel;
+import io.nereid.repository.ManagedModel;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
@@ -120,7 +120,7 @@ public final class Fakes {
 
     /** An engine that loads all models except those configured to fail. */
     public static final class FakeModels implements EngineModels {
-        public final Map<String, PlacedModel> placed = new LinkedHashMap<>();
+        public final Map<String, ManagedModel> placed = new LinkedHashMap<>();
         public final Map<String, String> failing = new HashMap<>();
         public final Map<String, List<String>> repositories = new HashMap<>();
         public boolean slow;
@@ -128,11 +128,11 @@ public final class Fakes {
         public Consumer<ServableState> listener = s -> {};
 
         @Override
-        public Map<String, List<String>> place(List<PlacedModel> all) {
+        public Map<String, List<String>> place(List<ManagedModel> all) {
             calls++;
-            Map<String, PlacedModel> next = new LinkedHashMap<>();
+            Map<String, ManagedModel> next = new LinkedHashMap<>();
             all.forEach(m -> next.put(m.name(), m));
-            Map<String, PlacedModel> before = new HashMap<>(placed);
+            Map<String, ManagedModel> before = new HashMap<>(placed);
             placed.clear();
             placed.putAll(next);
             before.keySet().forEach(name -> {

@@ -27,9 +27,9 @@ import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpStatusCodes;
 import io.nereid.transport.api.ResponseBody;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
-import io.nereid.transport.api.VirtualHosts.Site;
+import io.nereid.transport.api.UpstreamResponse;
+import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -66,7 +66,7 @@ public final class GrpcToRestTranscoder {
      * @param rest the service
      * @throws ServingException UNIMPLEMENTED for a method that has no equivalent in REST
      */
-    public GrpcListener start(GrpcCall call, Site rest) {
+    public GrpcListener start(GrpcCall call, VirtualHost rest) {
         String path = call.path();
         GrpcMethod reflection = REFLECTIONS.get(path);
         if (reflection != null) {
@@ -200,14 +200,14 @@ public final class GrpcToRestTranscoder {
     /** One call. Thread-safe: its steps run one after the other; only {@link #onCancel} runs concurrently. */
     private final class ForwardedCall implements GrpcListener {
         private final GrpcCall call;
-        private final Site rest;
+        private final VirtualHost rest;
         private final List<Header> headers;
         private final Function<byte[], RestRequest> reader;
         private boolean started;
         private volatile boolean cancelled;
-        private volatile @Nullable CompletableFuture<Answer> inFlight;
+        private volatile @Nullable CompletableFuture<UpstreamResponse> inFlight;
 
-        ForwardedCall(GrpcCall call, Site rest, List<Header> headers, Function<byte[], RestRequest> reader) {
+        ForwardedCall(GrpcCall call, VirtualHost rest, List<Header> headers, Function<byte[], RestRequest> reader) {
             this.call = call;
             this.rest = rest;
             this.headers = headers;
@@ -234,7 +234,7 @@ public final class GrpcToRestTranscoder {
         @Override
         public void onCancel() {
             cancelled = true;
-            CompletableFuture<Answer> now = inFlight;
+            CompletableFuture<UpstreamResponse> now = inFlight;
             if (now != null) {
                 now.cancel(true);
             }
@@ -247,7 +247,7 @@ public final class GrpcToRestTranscoder {
                 headers.add(new Header("content-type", HttpReply.JSON));
                 region = MemoryRegion.copyOf(body, 0, body.length);
             }
-            CompletableFuture<Answer> answer = rest.call(
+            CompletableFuture<UpstreamResponse> answer = rest.call(
                             body == null ? "GET" : "POST", restRequest.target(), headers, region)
                     .toCompletableFuture();
             inFlight = answer;

@@ -32,8 +32,8 @@ import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcMethod;
-import io.nereid.transport.api.UpstreamClient.Answer;
 import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -53,7 +53,11 @@ class GrpcToRestTranscoderTest {
     private long buffersBefore;
 
     private record Asked(
-            String method, String target, List<Header> headers, String body, CompletableFuture<Answer> answer) {}
+            String method,
+            String target,
+            List<Header> headers,
+            String body,
+            CompletableFuture<UpstreamResponse> answer) {}
 
     private final List<Asked> asked = new ArrayList<>();
 
@@ -67,7 +71,8 @@ class GrpcToRestTranscoderTest {
         assertThat(Wire.pooledBuffers()).isEqualTo(buffersBefore);
     }
 
-    private CompletableFuture<Answer> rest(String method, String target, List<Header> headers, MemoryRegion body) {
+    private CompletableFuture<UpstreamResponse> rest(
+            String method, String target, List<Header> headers, MemoryRegion body) {
         byte[] bytes = new byte[body.size()];
         body.getBytes(0, bytes, 0, bytes.length);
         body.release();
@@ -91,7 +96,7 @@ class GrpcToRestTranscoderTest {
         byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
         asked.get(asked.size() - 1)
                 .answer
-                .complete(new Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
+                .complete(new UpstreamResponse(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
     }
 
     private static ModelInferRequest.Builder request() {
