@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every fixture that README.md says runs on ONNX Runtime, and sees that the broken ones do not load."""
+"""Runs every fixture that README.md lists as runnable on ONNX Runtime, and checks that the broken ones do not load."""
 import sys
 import time
 
@@ -13,7 +13,7 @@ from onnx import TensorProto
 
 from make_fixtures import MODELS, TYPES
 
-# Refused by the backend's own rules; the runtime itself loads them.
+# Rejected by the backend's own rules; ONNX Runtime itself loads them.
 LOADED_BY_THE_RUNTIME = {"sequence_input.onnx", "optional_type.onnx", "float8_input.onnx", "int4_input.onnx"}
 X24 = np.array([[-1, 2, -3, 4], [5, -6, 7, -8]], np.float32)
 

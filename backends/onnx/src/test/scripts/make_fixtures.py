@@ -302,7 +302,7 @@ def failures_at_run() -> None:
             [tensor("Y", F32, "rows", "columns")],
         ),
         "runs",
-        "SHAPE int64[2] -> Y fp32[rows,columns] of zeros; huge values cannot be allocated, negative ones are refused",
+        "SHAPE int64[2] -> Y fp32[rows,columns] of zeros; huge values cannot be allocated, negative ones are rejected",
     )
 
 
@@ -337,7 +337,7 @@ def strings() -> None:
             domains=[("ai.onnx.ml", 2)],
         ),
         "runs",
-        "X string[batch,n] -> CODE int64: U+1F600 is 7, 'a' 8, NUL 9, empty 10, others -1: tells whether bytes arrive whole",
+        "X string[batch,n] -> CODE int64: U+1F600 is 7, 'a' 8, NUL 9, empty 10, others -1: shows whether bytes arrive unchanged",
     )
 
 
@@ -471,7 +471,7 @@ def not_tensors() -> None:
             [tensor("Y", F32, "n")],
         ),
         "refused",
-        "X: optional(tensor) -> Y: the runtime's Java interface cannot describe it",
+        "X: optional(tensor) -> Y: ONNX Runtime's Java API cannot describe it",
     )
 
 

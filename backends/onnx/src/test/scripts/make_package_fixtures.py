@@ -52,7 +52,7 @@ def save(name, data, feeds, options=None, library=False):
 
 
 def classifier(name, estimator, x, y, **options):
-    """A classifier; what the converted model says is what scikit-learn says."""
+    """A classifier; the converted model gives the results of scikit-learn."""
     estimator.fit(x, y)
     rows = x[:ROWS].astype(np.float32)
     made = to_onnx(estimator, rows[:1], target_opset=OPSET, options={id(estimator): options} if options else None)

@@ -1,8 +1,8 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the small modules that bridge what the binding of the engine cannot do: python3 make_bridges.py. Needs torch 1.13.
+"""Makes the TorchScript modules that do what DJL's binding cannot: python3 make_bridges.py. Needs torch 1.13.
 
-The binding ends the process when it meets a type that it does not know, such as bfloat16, and it has no None.
+The binding terminates the process when it meets a type that it does not know, such as bfloat16, and it has no None.
 """
 
 import pathlib
@@ -15,7 +15,7 @@ root = pathlib.Path(__file__).parent.parent / "resources" / "io" / "nereid" / "b
 
 
 class Results(nn.Module):
-    """The numbers of the types, and the elements in order; in a wider type where the binding does not know the type."""
+    """The type numbers, and contiguous tensors, in a wider type where the binding does not know the type."""
 
     def forward(self, tensors: List[Tensor]) -> Tuple[List[int], List[Tensor]]:
         types: List[int] = []

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The sum and the difference; says itself what it takes, and that requests may share a batch."""
+"""The sum and the difference; configures its inputs, outputs and batching itself (auto_complete_config)."""
 import triton_python_backend_utils as pb_utils
 
 

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Asks a model several times at once, and answers with the sum of what it says."""
+"""Sends several requests to a model at once, and returns the sum of its results."""
 import asyncio
 
 import triton_python_backend_utils as pb_utils

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The sum of all answers of two questions to the square model."""
+"""The sum of all responses to two requests to the square model."""
 import asyncio
 
 import numpy as np

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the model that its request names, and passes its answer on."""
+"""Sends a request to the model that the request names, and returns its response."""
 import triton_python_backend_utils as pb_utils
 
 

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Counts a request down to zero, one answer each time it sees it, and asks to see it again until then."""
+"""Counts a request down to zero: one response per execute, and rescheduled until then."""
 import numpy as np
 
 import triton_python_backend_utils as pb_utils

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what it is asked to, says whether it is ready, and needs no numpy."""
+"""Updates custom metrics and reports its readiness as requested; needs no numpy."""
 import os
 
 import triton_python_backend_utils as pb_utils
@@ -24,7 +24,7 @@ class TritonPythonModel:
 
     def is_ready(self):
         if self._ready == "broken":
-            raise ValueError("nobody knows")
+            raise ValueError("unknown readiness")
         return self._ready
 
     def execute(self, requests):

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Gives its input back: as it is, as a view of it, or as a new array; and asks another model for it."""
+"""Returns its input: itself, a view of it, or a new array; or requests it from another model."""
 import json
 
 import numpy as np

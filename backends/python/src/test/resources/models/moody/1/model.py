@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Does what its request's text says: fails in many ways, tells of the request, is slow, dies. Needs no numpy."""
+"""Does what the request's text names: fails in many ways, describes the request, is slow, dies. Needs no numpy."""
 import json
 import os
 import struct
@@ -88,7 +88,7 @@ class TritonPythonModel:
             if request.is_cancelled():
                 return pb_utils.InferenceResponse(error=pb_utils.TritonError("gone", pb_utils.TritonError.CANCELLED))
             time.sleep(0.01)
-        return self.say("nobody went away")
+        return self.say("not cancelled")
 
     def sender(self, request):
         request.get_response_sender().send(self.say("sent"), pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Doubles INT32 numbers and gives their bytes back, without numpy; names its tensors itself."""
+"""Doubles INT32 numbers without numpy; configures its inputs and outputs itself."""
 import struct
 
 import triton_python_backend_utils as pb_utils
@@ -15,7 +15,7 @@ class TritonPythonModel:
         auto_complete_model_config.set_max_batch_size(0)
         return auto_complete_model_config
 
-    # One expression to the end of the file, so that a file that is cut off is no program.
+    # One expression to the end of the file, so that a truncated file is not a valid program.
     def execute(self, requests):
         return [
             pb_utils.InferenceResponse([

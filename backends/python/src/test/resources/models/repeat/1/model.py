@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One answer for each element of IN, each DELAY milliseconds after the one before; execute takes WAIT milliseconds."""
+"""One response per element of IN, with a DELAY in milliseconds before each; execute takes WAIT milliseconds."""
 import threading
 import time
 

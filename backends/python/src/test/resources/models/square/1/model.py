@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""As many answers as the number says, each the number itself, from a thread of each request's own."""
+"""As many responses as the number in the request, each the number itself, from a thread per request."""
 import threading
 import time
 

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Waits in an event loop that the requests of the instance share, asks the square model meanwhile, and answers twice."""
+"""Waits in an event loop that the requests of the instance share, calls the square model, and responds twice."""
 import asyncio
 
 import numpy as np

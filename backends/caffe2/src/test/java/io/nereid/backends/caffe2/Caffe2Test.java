@@ -31,7 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Nets answer as Caffe2 does, and those that cannot are refused by name. */
+/** Nets give Caffe2's results; unsupported ones are rejected with the operator's name. */
 class Caffe2Test {
     private static final OnnxBackend ONNX = new OnnxBackend();
 
@@ -47,7 +47,7 @@ class Caffe2Test {
         return new Caffe2Backend().load(source, config, context());
     }
 
-    private ServingException refused(ModelLocation source, ModelConfig config) {
+    private ServingException rejected(ModelLocation source, ModelConfig config) {
         return Objects.requireNonNull(catchThrowableOfType(
                 ServingException.class, () -> load(source, config).close()));
     }
@@ -118,7 +118,7 @@ class Caffe2Test {
         ModelConfig wrong = config.toBuilder()
                 .inputs(List.of(new TensorSpec("image", DataType.FP32, Shape.of(3, 16, 16))))
                 .build();
-        assertThat(refused(source, wrong).getMessage()).contains("'image' which the model does not have");
+        assertThat(rejected(source, wrong).getMessage()).contains("'image' which the model does not have");
     }
 
     @Test
@@ -135,7 +135,7 @@ class Caffe2Test {
 
     @Test
     void unknownOperatorsAreRefusedByName() {
-        ServingException e = refused(NetCase.of("unknown").layOut(directory), ModelConfig.unspecified("unknown"));
+        ServingException e = rejected(NetCase.of("unknown").layOut(directory), ModelConfig.unspecified("unknown"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("'ChannelShuffle'").contains("model.netdef");
         assertThat(e.remedy()).contains("ONNX");
@@ -143,7 +143,7 @@ class Caffe2Test {
 
     @Test
     void inputsOfUnknownShapesAskForAConfiguration() {
-        ServingException e = refused(NetCase.of("elements").layOut(directory), ModelConfig.unspecified("elements"));
+        ServingException e = rejected(NetCase.of("elements").layOut(directory), ModelConfig.unspecified("elements"));
         assertThat(e.getMessage()).contains("the shape of input 'x'");
         assertThat(e.remedy()).contains("config.pbtxt").contains("name: \"x\"");
     }
@@ -152,7 +152,7 @@ class Caffe2Test {
     void netsWithoutTheirWeightsAreRefused() throws IOException {
         ModelLocation source = NetCase.of("mlp").layOut(directory);
         Files.delete(source.versionDirectory().resolve("init_model.netdef"));
-        ServingException e = refused(source, ModelConfig.unspecified("mlp"));
+        ServingException e = rejected(source, ModelConfig.unspecified("mlp"));
         assertThat(e.describe()).contains("init net beside");
     }
 
@@ -162,14 +162,14 @@ class Caffe2Test {
         ModelConfig none = ModelConfig.unspecified("mlp");
         Path file = source.versionDirectory().resolve("model.netdef");
         Files.write(file, new byte[0]);
-        assertThat(refused(source, none).getMessage()).contains("empty (0 bytes)");
+        assertThat(rejected(source, none).getMessage()).contains("empty (0 bytes)");
         Files.write(file, "version https://git-lfs.github.com/spec/v1".getBytes(StandardCharsets.UTF_8));
-        assertThat(refused(source, none).getMessage()).contains("Git LFS");
+        assertThat(rejected(source, none).getMessage()).contains("Git LFS");
         Files.write(file, "name: \"mlp\"\nop { }".getBytes(StandardCharsets.UTF_8));
-        assertThat(refused(source, none).getMessage()).contains("cannot be loaded");
+        assertThat(rejected(source, none).getMessage()).contains("cannot be loaded");
         Files.delete(file);
-        assertThat(refused(source, none).describe()).contains("model.netdef").contains("predict_net.pb");
-        assertThat(refused(source, none.toBuilder().modelFile("../../x").build())
+        assertThat(rejected(source, none).describe()).contains("model.netdef").contains("predict_net.pb");
+        assertThat(rejected(source, none.toBuilder().modelFile("../../x").build())
                         .getMessage())
                 .contains("outside");
     }

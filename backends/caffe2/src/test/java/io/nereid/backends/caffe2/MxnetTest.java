@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** MXNet's models answer as MXNet does, and those that cannot are refused by name. */
+/** MXNet models give MXNet's results; unsupported ones are rejected with the operator's name. */
 class MxnetTest {
     private static final MxnetBackend BACKEND = new MxnetBackend(List.of(new OnnxBackend()));
 
@@ -41,7 +41,7 @@ class MxnetTest {
         return BACKEND.load(source, config, new BackendContext(1, directory.resolve("scratch"), Map.of()));
     }
 
-    private ServingException refused(ModelLocation source, ModelConfig config) {
+    private ServingException rejected(ModelLocation source, ModelConfig config) {
         return Objects.requireNonNull(catchThrowableOfType(
                 ServingException.class, () -> load(source, config).close()));
     }
@@ -81,7 +81,7 @@ class MxnetTest {
     @Test
     void unknownOperatorsAreRefusedByName() {
         NetCase net = NetCase.of("mx_unknown");
-        ServingException e = refused(net.layOut(directory), net.config());
+        ServingException e = rejected(net.layOut(directory), net.config());
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("'erf'").contains("model-symbol.json");
         assertThat(e.remedy()).contains("ONNX");
@@ -94,13 +94,13 @@ class MxnetTest {
         Path weights = source.versionDirectory().resolve("model-0000.params");
         Path graph = source.versionDirectory().resolve("model-symbol.json");
         Files.write(weights, "not weights at all".getBytes(StandardCharsets.UTF_8));
-        assertThat(refused(source, net.config()).getMessage()).contains("does not begin like MXNet's weights");
+        assertThat(rejected(source, net.config()).getMessage()).contains("does not begin like MXNet's weights");
         Files.delete(weights);
-        assertThat(refused(source, net.config()).describe()).contains("model-0000.params");
+        assertThat(rejected(source, net.config()).describe()).contains("model-0000.params");
         Files.write(graph, "{\"nodes\": []}".getBytes(StandardCharsets.UTF_8));
-        assertThat(refused(source, net.config()).getMessage()).contains("no nodes");
+        assertThat(rejected(source, net.config()).getMessage()).contains("no nodes");
         Files.delete(graph);
-        assertThat(refused(source, net.config()).describe()).contains("model-symbol.json");
+        assertThat(rejected(source, net.config()).describe()).contains("model-symbol.json");
     }
 
     @Test

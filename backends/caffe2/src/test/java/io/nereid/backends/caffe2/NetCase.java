@@ -27,7 +27,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** A model of the test resources with what Caffe2, MXNet or PaddlePaddle answers. Immutable. */
+/** A model of the test resources with inputs and the results of Caffe2, MXNet or PaddlePaddle. Immutable. */
 public record NetCase(String name, boolean auto, List<Known> inputs, List<Known> outputs) {
     private static final List<String> FILES = List.of(
             "model.netdef",
@@ -108,7 +108,7 @@ public record NetCase(String name, boolean auto, List<Known> inputs, List<Known>
         }
     }
 
-    /** The files as a repository has them. */
+    /** Copies the files to the layout of a model repository. */
     public ModelLocation layOut(Path root) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
@@ -124,7 +124,7 @@ public record NetCase(String name, boolean auto, List<Known> inputs, List<Known>
         }
     }
 
-    /** Inputs with all dimensions; no batches. */
+    /** A configuration whose inputs have all dimensions, without batching. */
     ModelConfig config() {
         return ModelConfig.builder(name)
                 .maxBatchSize(0)
@@ -132,7 +132,7 @@ public record NetCase(String name, boolean auto, List<Known> inputs, List<Known>
                 .build();
     }
 
-    /** Has a model answer, and compares. */
+    /** Runs the model and compares the results. */
     public void check(BackendModel model) {
         List<Tensor> tensors = this.inputs.stream().map(Known::tensor).toList();
         List<String> names = outputs.stream().map(Known::name).toList();
@@ -142,7 +142,7 @@ public record NetCase(String name, boolean auto, List<Known> inputs, List<Known>
                 Known expected = outputs.get(i);
                 try (Tensor answer = answers.get(i)) {
                     assertThat(answer.dataType()).as(names.get(i)).isEqualTo(expected.type());
-                    // A single value is a vector of one.
+                    // A scalar is served as a vector of one element.
                     assertThat(answer.shape())
                             .as(names.get(i))
                             .isIn(expected.shape(), expected.shape().rank() == 0 ? Shape.of(1) : expected.shape());

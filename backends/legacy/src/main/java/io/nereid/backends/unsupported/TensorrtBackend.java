@@ -40,7 +40,7 @@ public final class TensorrtBackend extends UnsupportedBackend {
     }
 
     @Override
-    String refusal(Path file, FileHeader head) {
+    String reason(Path file, FileHeader head) {
         boolean plan = head.text().startsWith("ptrt") || head.text().startsWith("ftrt");
         List<String> missing = new ArrayList<>();
         missing(missing, "libcuda.so", "NVIDIA's driver (libcuda.so.1)");

@@ -57,7 +57,7 @@ abstract class UnsupportedBackend implements Backend {
     /**
      * The rest of a sentence that begins with the file's name: what the file is, and why the server does not run it.
      */
-    abstract String refusal(Path file, FileHeader head);
+    abstract String reason(Path file, FileHeader head);
 
     /** How to serve the model in another way. */
     abstract String remedy(Path file);
@@ -81,7 +81,7 @@ abstract class UnsupportedBackend implements Backend {
         String onnx = onnxBeside(directory);
         throw ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
-                "model '" + config.name() + "': '" + file.getFileName() + "' " + refusal(file, head),
+                "model '" + config.name() + "': '" + file.getFileName() + "' " + reason(file, head),
                 onnx == null
                         ? remedy(file)
                         : "there is an ONNX model in the same directory: select it with 'backend: \"onnxruntime\""

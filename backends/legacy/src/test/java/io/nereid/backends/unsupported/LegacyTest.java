@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Foreign models are called by their names, and their owners are told the way out. */
+/** Unsupported formats are rejected with the name of the format and a remedy. */
 class LegacyTest {
     @TempDir
     Path directory;
@@ -40,7 +40,7 @@ class LegacyTest {
         return Files.write(version.resolve(name), content.getBytes(StandardCharsets.ISO_8859_1));
     }
 
-    private ServingException refused(Backend backend, String modelFile) {
+    private ServingException rejected(Backend backend, String modelFile) {
         ModelConfig config = ModelConfig.builder("m").modelFile(modelFile).build();
         ModelLocation source = new ModelLocation(new ServableId("m", 1), directory.resolve("m"), version);
         BackendContext context = new BackendContext(1, directory, Map.of());
@@ -62,7 +62,7 @@ class LegacyTest {
     void plansAreRefusedWithWhatTheMachineLacks() throws IOException {
         put("model.plan", "ftrt\0\0\0\0 and more");
         Path root = Files.createDirectories(directory.resolve("root"));
-        ServingException e = refused(new TensorrtBackend(root, ""), "");
+        ServingException e = rejected(new TensorrtBackend(root, ""), "");
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage())
                 .contains("'model.plan' is a TensorRT plan")
@@ -71,46 +71,46 @@ class LegacyTest {
 
         Path usr = Files.createDirectories(root.resolve("usr/lib/x86_64-linux-gnu"));
         Files.createFile(usr.resolve("libcuda.so.1"));
-        assertThat(refused(new TensorrtBackend(root, ""), "").getMessage())
+        assertThat(rejected(new TensorrtBackend(root, ""), "").getMessage())
                 .endsWith("this machine does not have TensorRT's runtime (libnvinfer.so)");
         Path own = Files.createDirectories(directory.resolve("own"));
         Files.createFile(own.resolve("libnvinfer.so.10"));
-        assertThat(refused(new TensorrtBackend(root, own.toString()), "").getMessage())
+        assertThat(rejected(new TensorrtBackend(root, own.toString()), "").getMessage())
                 .endsWith("this server does not run plans");
     }
 
     @Test
     void enginesUnderOtherNamesAreFound() throws IOException {
         put("yolo.engine", "ptrt....");
-        assertThat(refused(new TensorrtBackend(), "").getMessage()).contains("'yolo.engine' is a TensorRT plan");
-        assertThat(refused(new TensorrtBackend(), "yolo.engine").getMessage())
+        assertThat(rejected(new TensorrtBackend(), "").getMessage()).contains("'yolo.engine' is a TensorRT plan");
+        assertThat(rejected(new TensorrtBackend(), "yolo.engine").getMessage())
                 .contains("'yolo.engine' is a TensorRT plan");
         put("other.engine", "something else");
-        assertThat(refused(new TensorrtBackend(), "other.engine").getMessage()).contains("does not begin like one");
+        assertThat(rejected(new TensorrtBackend(), "other.engine").getMessage()).contains("does not begin like one");
     }
 
     @Test
     void anOnnxModelBesideIsPointedOut() throws IOException {
         put("model.plan", "ftrt");
         put("model.onnx", "onnx");
-        assertThat(refused(new TensorrtBackend(), "").remedy()).contains("backend: \"onnxruntime\"'");
+        assertThat(rejected(new TensorrtBackend(), "").remedy()).contains("backend: \"onnxruntime\"'");
     }
 
     @Test
     void filesThatAreNoModelsAreCalledSo() throws IOException {
         put("model.plan", "");
-        assertThat(refused(new TensorrtBackend(), "").getMessage()).contains("empty (0 bytes)");
+        assertThat(rejected(new TensorrtBackend(), "").getMessage()).contains("empty (0 bytes)");
         put("model.plan", "version https://git-lfs.github.com/spec/v1\n");
-        ServingException e = refused(new TensorrtBackend(), "");
+        ServingException e = rejected(new TensorrtBackend(), "");
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("Git LFS pointer");
     }
 
     @Test
     void aBackendChosenForNothingSaysWhatItLooksFor() {
-        ServingException e = refused(new TensorrtBackend(), "");
+        ServingException e = rejected(new TensorrtBackend(), "");
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("does not contain any of model.plan");
-        assertThat(refused(new TensorrtBackend(), "../../x").getMessage()).contains("does not contain any of");
+        assertThat(rejected(new TensorrtBackend(), "../../x").getMessage()).contains("does not contain any of");
     }
 }

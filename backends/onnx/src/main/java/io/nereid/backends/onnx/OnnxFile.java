@@ -58,19 +58,19 @@ final class OnnxFile {
             long bytes = Files.size(path);
             String strange = foreign(path, bytes);
             if (strange != null) {
-                throw refused(path, strange, "put an ONNX model there");
+                throw rejected(path, strange, "put an ONNX model there");
             }
             OnnxModelInfo facts = OnnxModelInfo.read(path, bytes);
             for (String external : facts.externalFiles()) {
                 Path file = path.resolveSibling(external).normalize();
                 if (!file.startsWith(path.resolveSibling("").normalize())) {
-                    throw refused(
+                    throw rejected(
                             path,
                             "its weights are in '" + external + "', outside the model's directory",
                             "put the file with the weights beside the model");
                 }
                 if (!Files.isRegularFile(file)) {
-                    throw refused(
+                    throw rejected(
                             path,
                             "its weights are in '" + external + "', which does not exist",
                             "copy '" + external + "' beside the model, under the same name");
@@ -104,7 +104,7 @@ final class OnnxFile {
                         "put the model there under this name, or name its file in the configuration"));
     }
 
-    static ServingException refused(Path path, String found, @Nullable String remedy) {
+    static ServingException rejected(Path path, String found, @Nullable String remedy) {
         return ServingException.invalidArgument("model file '" + path + "' cannot be loaded: " + found, remedy);
     }
 

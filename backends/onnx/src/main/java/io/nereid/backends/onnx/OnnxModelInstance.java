@@ -35,8 +35,8 @@ import org.jspecify.annotations.Nullable;
  * closed before {@link #run} returns. An output takes one of two ways:
  *
  * <ul>
- *   <li>Pinned: where {@link OutputShapes} knows the shape before the run, the output is allocated here and ONNX Runtime
- *       writes into it. No copy, and the memory comes from the server's pool.
+ *   <li>Pinned: where {@link OutputShapes} knows the shape before the run, the output is allocated here and ONNX
+ *       Runtime writes into it. No copy, and the memory comes from the server's pool.
  *   <li>Viewed: otherwise ONNX Runtime allocates the result. The returned tensor is a view of that memory; it owns the
  *       {@code OnnxTensor} and a hold on the model's session, and closes both when its last reference is closed. Where
  *       views are not available ({@link OrtRuntime#canView}), the result is copied.

@@ -11,15 +11,15 @@ import java.util.Locale;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Turns the engine's failures into ours. Immutable. */
+/** Converts ONNX Runtime's exceptions to {@link ServingException}s with a code and a remedy. Immutable. */
 final class OrtErrors {
-    /** {@code Error code - ORT_FAIL - message: [file.cc:12 Name] text}: the text is what helps. */
+    /** The prefix in {@code Error code - ORT_FAIL - message: file.cc:12 Name text}, which does not help a user. */
     private static final Pattern PREFIX =
             Pattern.compile("^(Error code - \\w+ - message:\\s*)?(\\S+\\.(cc|h):\\d+ [^\\n]*?(\\) |: )(?=\\S))?");
 
     private OrtErrors() {}
 
-    /** The engine could not load a model. */
+    /** ONNX Runtime could not load a model. The remedy is chosen by ONNX Runtime's message. */
     static ServingException loading(String model, Path file, OrtException e) {
         String text = text(e);
         String lower = text.toLowerCase(Locale.ROOT);
@@ -35,7 +35,7 @@ final class OrtErrors {
                 || lower.contains("cannot get file size")) {
             remedy = "copy the files with the model's weights beside it, under their names";
         } else if (e.getCode() == OrtErrorCode.ORT_INVALID_PROTOBUF || lower.contains("protobuf")) {
-            remedy = "the file is damaged, cut off, or no ONNX model; copy it again";
+            remedy = "the file is damaged, truncated, or not an ONNX model; copy it again";
         } else {
             remedy = "check the model with onnx.checker and export it again";
         }
@@ -61,17 +61,17 @@ final class OrtErrors {
             return ServingException.wrap(
                     ErrorCode.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text, e);
         }
-        // A node fails on what it was given: shapes that do not fit together, indices out of range.
-        boolean refused = e.getCode() == OrtErrorCode.ORT_INVALID_ARGUMENT || lower.contains("while running ");
+        // Nodes fail on their inputs (shapes that do not match, indices out of range), so the request is at fault.
+        boolean rejected = e.getCode() == OrtErrorCode.ORT_INVALID_ARGUMENT || lower.contains("while running ");
         return ServingException.wrap(
-                refused ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
-                refused
-                        ? "model '" + model + "' refused the input: " + text
+                rejected ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
+                rejected
+                        ? "model '" + model + "' rejected the input: " + text
                         : "onnx runtime error in model '" + model + "': " + text,
                 e);
     }
 
-    /** Whether a result's memory, given by us, was of another shape than the run's result. */
+    /** Whether a run failed because a pinned output has another shape than the computed result. */
     static boolean isShapeMismatch(OrtException e) {
         String text = e.getMessage();
         return text != null && text.contains("computed output shape");

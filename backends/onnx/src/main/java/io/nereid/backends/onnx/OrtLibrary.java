@@ -27,8 +27,9 @@ import java.util.zip.CRC32;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The engine's shared libraries, unpacked once per user instead of at every start: that saves a few hundred milliseconds.
- * A directory that anybody else may write is never trusted. Confined to the thread that starts the engine.
+ * ONNX Runtime's shared libraries, unpacked once per user instead of at every start, which saves a few hundred
+ * milliseconds. Code is loaded from the cache, so a directory that another user may write to is never trusted, and the
+ * checksums are verified at every start. Confined to the thread that starts ONNX Runtime.
  */
 final class OrtLibrary {
     static final String PATH_PROPERTY = "onnxruntime.native.path";
@@ -60,14 +61,14 @@ final class OrtLibrary {
     private record Packed(String fileName, URL url, long size, long crc) {}
 
     /**
-     * The directory with the unpacked libraries, or null when the engine must unpack them itself.
+     * The directory with the unpacked libraries, or null when ONNX Runtime must unpack them itself.
      *
-     * @throws IllegalStateException when the packaged engine reports to its maker unless told otherwise in time
+     * @throws IllegalStateException when the packaged ONNX Runtime would send telemetry to its vendor
      */
     @Nullable Path directory() {
         List<Packed> packed = packed();
         if (packed.isEmpty() || !cacheRoot.isAbsolute()) {
-            refuseTelemetry();
+            rejectTelemetry();
             return null;
         }
         try {
@@ -84,8 +85,8 @@ final class OrtLibrary {
             Files.createDirectories(
                     home, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             if (!isPrivate(home) || !isPrivate(cacheRoot)) {
-                LOG.log(Level.WARNING, home + " can be written by other users, so native libraries are not kept there");
-                refuseTelemetry();
+                LOG.log(Level.WARNING, "native libraries are not cached: other users can write to " + home);
+                rejectTelemetry();
                 return null;
             }
             unpack(packed, home, target);
@@ -93,9 +94,9 @@ final class OrtLibrary {
                 return target;
             }
         } catch (IOException | UnsupportedOperationException e) {
-            LOG.log(Level.DEBUG, "native libraries are not kept under " + cacheRoot, e);
+            LOG.log(Level.DEBUG, "native libraries are not cached under " + cacheRoot, e);
         }
-        refuseTelemetry();
+        rejectTelemetry();
         return null;
     }
 
@@ -107,16 +108,16 @@ final class OrtLibrary {
                     Files.copy(in, fresh.resolve(p.fileName));
                 }
             }
-            refuseTelemetry(fresh.resolve(packed.get(0).fileName));
+            rejectTelemetry(fresh.resolve(packed.get(0).fileName));
             if (Files.exists(target, LinkOption.NOFOLLOW_LINKS)) {
-                // Damaged, or not ours alone: out of the way with it.
+                // Damaged, or writable by others: move it away. A rename over a non-empty directory fails.
                 Path old = Files.createTempDirectory(home, ".damaged-");
                 Files.move(target, old.resolve("old"), StandardCopyOption.ATOMIC_MOVE);
                 delete(old);
             }
             Files.move(fresh, target, StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {
-            // Another process may have been faster; the caller looks again.
+            // Another process may have put the directory in place first; the caller checks again.
             LOG.log(Level.DEBUG, "could not put " + target + " in place", e);
         } finally {
             delete(fresh);
@@ -136,7 +137,7 @@ final class OrtLibrary {
         }
     }
 
-    /** Whether only this user and root can change what is in the directory. */
+    /** Whether only this user and root can change the directory's contents. */
     private static boolean isPrivate(Path directory) throws IOException {
         if (!Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
             return false;
@@ -186,7 +187,7 @@ final class OrtLibrary {
                     packed.add(new Packed(fileName, url, entry.getSize(), entry.getCrc()));
                 }
             } catch (IOException e) {
-                LOG.log(Level.DEBUG, "cannot look at " + url, e);
+                LOG.log(Level.DEBUG, "cannot read " + url, e);
                 return List.of();
             }
         }
@@ -197,7 +198,7 @@ final class OrtLibrary {
         return ai.onnxruntime.OrtEnvironment.class.getResource("/ai/onnxruntime/native/" + platform() + "/" + fileName);
     }
 
-    /** The folder of this machine's libraries inside the jar. */
+    /** The folder for this machine's libraries in the jar, such as {@code linux-x64}. */
     static String platform() {
         String os = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
         String arch = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
@@ -205,24 +206,24 @@ final class OrtLibrary {
         return system + "-" + (arch.equals("amd64") || arch.equals("x86_64") ? "x64" : arch);
     }
 
-    /** Some builds of the engine report to their maker from the moment they are loaded. Such a build is not used. */
-    private static void refuseTelemetry() {
+    /** Rejects builds of ONNX Runtime that send telemetry to their vendor as soon as they are loaded. */
+    private static void rejectTelemetry() {
         URL url = resource(System.mapLibraryName(NAMES.get(0)));
         if (url == null) {
             return;
         }
         try (InputStream in = url.openStream()) {
-            refuseTelemetry(ByteBuffer.wrap(in.readAllBytes()));
+            rejectTelemetry(ByteBuffer.wrap(in.readAllBytes()));
         } catch (IOException e) {
-            LOG.log(Level.DEBUG, "cannot look at " + url, e);
+            LOG.log(Level.DEBUG, "cannot read " + url, e);
         }
     }
 
-    private static void refuseTelemetry(Path library) throws IOException {
-        refuseTelemetry(mapped(library));
+    private static void rejectTelemetry(Path library) throws IOException {
+        rejectTelemetry(mapped(library));
     }
 
-    private static void refuseTelemetry(ByteBuffer library) {
+    private static void rejectTelemetry(ByteBuffer library) {
         if (!"1".equals(System.getenv(TELEMETRY_SWITCH)) && contains(library, TELEMETRY_SWITCH)) {
             throw new IllegalStateException(
                     "this build of ONNX Runtime sends telemetry unless the environment variable " + TELEMETRY_SWITCH
@@ -230,7 +231,7 @@ final class OrtLibrary {
         }
     }
 
-    /** Whether the text occurs in the bytes. */
+    /** Whether the text occurs in the bytes. Boyer-Moore-Horspool, since a library has tens of megabytes. */
     static boolean contains(ByteBuffer bytes, String text) {
         byte[] wanted = text.getBytes(StandardCharsets.US_ASCII);
         int last = wanted.length - 1;

@@ -25,11 +25,12 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The engine started in this process: its environment, and tensors over our memory. Immutable after start, thread-safe.
+ * ONNX Runtime as started in this process: its environment, and {@code OnnxTensor}s over the server's memory. Immutable
+ * after start, thread-safe.
  *
- * <p>Two things that the engine's C interface offers are not public in its Java one: looking at a result without copying
- * it, and unsigned inputs wider than a byte. Both are reached by reflection, tried once at the start, and done without
- * (a copy, a refusal) where that fails.
+ * <p>Two features of ONNX Runtime's C API are not public in its Java API: a view of a result's memory, and unsigned
+ * inputs wider than one byte. Both are called by reflection and probed once at the start. If the probe fails, results
+ * are copied, and models with such inputs are rejected at load time.
  */
 final class OrtRuntime {
     private static final Logger LOG = System.getLogger(OrtRuntime.class.getName());
@@ -45,10 +46,10 @@ final class OrtRuntime {
     }
 
     /**
-     * Loads the natives and starts the engine; may take a few hundred milliseconds once per process.
+     * Loads the native libraries and creates the environment; takes up to a few hundred milliseconds once per process.
      *
-     * @throws OrtException when the engine refuses to start
-     * @throws LinkageError when the natives cannot be loaded on this machine
+     * @throws OrtException when ONNX Runtime does not start
+     * @throws LinkageError when the native libraries cannot be loaded on this machine
      */
     static OrtRuntime start(OrtLibrary library) throws OrtException {
         if (System.getProperty(OrtLibrary.PATH_PROPERTY) == null) {
@@ -57,7 +58,7 @@ final class OrtRuntime {
                 System.setProperty(OrtLibrary.PATH_PROPERTY, directory.toString());
             }
         }
-        // The engine also throws what it logs; its own lines would be a second, colourful copy on stderr.
+        // ONNX Runtime throws the errors that it also logs to stderr; FATAL keeps them from being reported twice.
         OrtEnvironment environment = OrtEnvironment.getEnvironment(OrtLoggingLevel.ORT_LOGGING_LEVEL_FATAL, "nereid");
         environment.setTelemetry(false);
         return new OrtRuntime(environment, probeView(environment), UnsignedTensors.probe(environment));
@@ -67,17 +68,21 @@ final class OrtRuntime {
         return environment;
     }
 
-    /** Whether results can be looked at without a copy. */
+    /** Whether {@link #view} works, so that results need no copy. */
     boolean canView() {
         return view != null;
     }
 
-    /** Whether tensors of this type can be made. */
+    /** Whether {@link #wrap} supports this type. */
     boolean canWrap(DataType type) {
         return unsigned != null || !(type == DataType.UINT16 || type == DataType.UINT32 || type == DataType.UINT64);
     }
 
-    /** A tensor over direct memory; no copy. The memory must stay until the tensor is closed. */
+    /**
+     * Makes an {@code OnnxTensor} over direct memory, without a copy.
+     *
+     * @param memory must stay allocated until the tensor is closed; neither the tensor nor ONNX Runtime keeps it alive
+     */
     OnnxTensor wrap(ByteBuffer memory, DataType type, long[] shape) throws OrtException {
         ByteBuffer bytes = memory.order(ByteOrder.nativeOrder());
         OnnxJavaType known = javaType(type);
@@ -90,7 +95,7 @@ final class OrtRuntime {
         return unsigned.make(bytes, type, shape);
     }
 
-    /** The memory of a result, or null when it can only be copied. */
+    /** The memory of a result, valid until the tensor is closed; null when results must be copied. */
     @Nullable ByteBuffer view(OnnxTensor tensor) {
         if (view == null) {
             return null;
@@ -121,6 +126,10 @@ final class OrtRuntime {
         };
     }
 
+    /**
+     * Finds the private {@code OnnxTensor.getBuffer()} and checks on a known tensor that it returns the tensor's own
+     * memory. A later release of ONNX Runtime may change it, so nothing is assumed.
+     */
     private static @Nullable MethodHandle probeView(OrtEnvironment environment) {
         ByteBuffer memory = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder());
         memory.putInt(0, 7);
@@ -136,14 +145,17 @@ final class OrtRuntime {
                     && seen.order(ByteOrder.nativeOrder()).getInt(0) == 7) {
                 return handle;
             }
-            LOG.log(Level.INFO, "results of ONNX Runtime will be copied: its buffers look unlike what was expected");
+            LOG.log(Level.INFO, "results of ONNX Runtime will be copied: OnnxTensor.getBuffer() has changed");
         } catch (Throwable e) {
             LOG.log(Level.INFO, "results of ONNX Runtime will be copied: " + e);
         }
         return null;
     }
 
-    /** Makes tensors of the unsigned types that the Java interface leaves out. Immutable. */
+    /**
+     * Makes tensors of the unsigned types that the Java API leaves out: calls the private native method that makes a
+     * tensor from a buffer, with the ONNX type code, and wraps the handle. Immutable.
+     */
     private static final class UnsignedTensors {
         private final MethodHandle create;
         private final Constructor<TensorInfo> info;

@@ -17,9 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A model's settings of the engine, read from its configuration's parameters. Immutable.
+ * A model's ONNX Runtime settings, read from the parameters in its configuration. Immutable.
  *
- * <p>Unlike the engine's own defaults: one thread a run and no spinning, since requests run side by side.
+ * <p>The defaults differ from ONNX Runtime's: one thread per run, and no spinning. Runs of several instances go on in
+ * parallel, so more threads per run would compete for the same cores.
  */
 record OrtSettings(
         int intraThreads,
@@ -42,7 +43,7 @@ record OrtSettings(
     private static final String INTER_SPIN = "session.inter_op.allow_spinning";
     private static final List<String> FLAGS = List.of(
             INTRA_SPIN, INTER_SPIN, "session.use_device_allocator_for_initializers", "session.set_denormal_as_zero");
-    /** What others than this backend read. */
+    /** Parameters that other parts of the server read. */
     private static final List<String> FOREIGN = List.of("TRITON_BATCH_STRATEGY_PATH", "nereid.batch_id");
 
     private static final List<String> GPU_ONLY = List.of(
@@ -60,17 +61,19 @@ record OrtSettings(
             .toList();
     private static final Pattern CPU_ARENA = Pattern.compile("cpu:0(;.*)?");
 
-    /** What the parameters of a model's configuration say. */
+    /** Reads the settings from the configuration's parameters alone. */
     static OrtSettings read(Map<String, String> parameters, int cores) {
         return read(parameters, 0, cores, Map.of());
     }
 
     /**
-     * What the parameters of a model's configuration say.
+     * Reads the settings.
      *
-     * @param graphLevel the configuration's {@code optimization.graph.level}; a parameter of that name goes before it
-     * @param defaults the backend's settings, which hold where the parameters say nothing
-     * @throws ServingException INVALID_ARGUMENT for a value outside what is allowed
+     * @param given parameters of the model's configuration
+     * @param graphLevel the configuration's {@code optimization.graph.level}; a parameter of that name overrides it
+     * @param cores the number of threads that a thread count of 0 means
+     * @param defaults the backend's settings; a parameter overrides them
+     * @throws ServingException INVALID_ARGUMENT for a value outside the allowed range
      */
     static OrtSettings read(Map<String, String> given, int graphLevel, int cores, Map<String, String> defaults) {
         Map<String, String> parameters = new LinkedHashMap<>(given);
@@ -90,15 +93,15 @@ record OrtSettings(
             String key = parameter.getKey();
             if (GPU_ONLY.contains(key)) {
                 throw ServingException.invalidArgument(
-                        "parameter '" + key + "' is for runs on a GPU, and this model runs on processors", "remove it");
+                        "parameter '" + key + "' is for runs on a GPU, and this model runs on CPUs", "remove it");
             }
             if (key.startsWith("session.") && !FLAGS.contains(key)) {
-                // The engine's own options, which it reads itself.
+                // A session option of ONNX Runtime: passed through, ONNX Runtime validates it.
                 entries.put(key, parameter.getValue());
             } else if (!KNOWN.contains(key)) {
-                // Parameters are free-form: a client may look for one of its own in the configuration.
+                // Parameters are free-form: a client may read one of its own from the configuration. So only warn.
                 LOG.warn(
-                        "parameter '{}' means nothing to the onnxruntime backend; {}",
+                        "the onnxruntime backend does not know parameter '{}'; {}",
                         key,
                         NameSuggestions.didYouMean(key, KNOWN, "it knows " + String.join(", ", KNOWN)));
             }
@@ -152,14 +155,14 @@ record OrtSettings(
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below, with the same words.
+            // Rejected below, like a number out of range.
         }
         String expected = most - least == 1 ? least + " or " + most : "a whole number from " + least + " to " + most;
         throw ServingException.invalidArgument("Invalid configuration value provided. Expected values for " + key
                 + " are " + expected + " but got " + text);
     }
 
-    /** Options of a session; the caller closes them after making it. */
+    /** Creates the session options, owned by the caller. */
     SessionOptions open() throws OrtException {
         SessionOptions options = new SessionOptions();
         try {

@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  *   <li>the same input shapes gave the same output shape in two earlier runs.
  * </ul>
  *
- * <p>A wrong prediction costs a repeated run (see {@link OnnxModelInstance}), never a wrong result: ONNX Runtime compares
- * the shape before it writes. Thread-safe: updates of {@code observed} may race, and the loser's observation is lost,
- * which delays a prediction by one run.
+ * <p>A wrong prediction costs a repeated run (see {@link OnnxModelInstance}), never a wrong result: ONNX Runtime
+ * compares the shape before it writes. Thread-safe: updates of {@code observed} may race, and the loser's observation
+ * is lost, which delays a prediction by one run.
  */
 final class OutputShapes {
     private static final int MAX_OBSERVED = 64;

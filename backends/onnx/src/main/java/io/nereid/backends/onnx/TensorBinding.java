@@ -41,14 +41,14 @@ record TensorBinding(
         List<TensorBinding> ports = new ArrayList<>();
         for (NodeInfo node : infos(session, true, file.path()).values()) {
             if (!(node.getInfo() instanceof TensorInfo info)) {
-                throw OnnxFile.refused(
+                throw OnnxFile.rejected(
                         file.path(),
                         "input '" + node.getName() + "' is " + kind(node.getInfo()) + ", and only tensors can be sent",
                         "export the model with tensors as inputs");
             }
             TensorBinding port = tensor("input", node.getName(), info, file.path());
             if (!runtime.canWrap(port.dataType)) {
-                throw OnnxFile.refused(
+                throw OnnxFile.rejected(
                         file.path(),
                         "input '" + port.name + "' is of type " + port.dataType
                                 + ", which this build of ONNX Runtime does not accept from Java",
@@ -76,7 +76,7 @@ record TensorBinding(
             return inputs ? session.getInputInfo() : session.getOutputInfo();
         } catch (OrtException e) {
             String side = inputs ? "an input" : "an output";
-            throw OnnxFile.refused(
+            throw OnnxFile.rejected(
                     file,
                     side + " is of an ONNX type that cannot be served: " + OrtErrors.text(e),
                     "export the model with tensors only; optional and sparse values are not served");
@@ -112,7 +112,7 @@ record TensorBinding(
                     .name()
                     .replace("ONNX_TENSOR_ELEMENT_DATA_TYPE_", "")
                     .toLowerCase(Locale.ROOT);
-            throw OnnxFile.refused(
+            throw OnnxFile.rejected(
                     file,
                     side + " '" + name + "' has elements of type "
                             + (raw.equals("undefined") ? "unknown to the server" : raw)
@@ -134,7 +134,7 @@ record TensorBinding(
                 || !(node.getInfo() instanceof SequenceInfo info)
                 || !info.sequenceOfMaps
                 || info.mapInfo.valueType != OnnxJavaType.FLOAT) {
-            throw OnnxFile.refused(
+            throw OnnxFile.rejected(
                     file.path(),
                     "output '" + node.getName() + "' is " + kind(node.getInfo()) + ", and only tensors can be sent",
                     "export the model with tensors as outputs (skl2onnx: options={'zipmap': False})");

@@ -25,7 +25,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Models of the test resources, laid out as a repository would, and tensors to feed them. Confined to one test. */
+/** Models of the test resources in the layout of a model repository, and input tensors. Confined to one test. */
 final class Fixtures {
     static final OnnxBackend BACKEND = new OnnxBackend();
 
@@ -35,7 +35,7 @@ final class Fixtures {
         this.root = root;
     }
 
-    /** The version directory with the fixture as its model file. */
+    /** A version directory with the fixture as its model file. */
     ModelLocation source(String fixture) {
         return source(fixture, bytes(fixture));
     }
@@ -122,7 +122,7 @@ final class Fixtures {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    /** Runs once, closes the inputs, and gives the outputs as text and bytes that outlive the run. */
+    /** Runs the model once, closes the inputs, and returns copies of the outputs. */
     static List<Answer> run(BackendModel model, List<Tensor> inputs) {
         List<String> outputs =
                 model.config().outputs().stream().map(TensorSpec::name).toList();
@@ -146,7 +146,7 @@ final class Fixtures {
         }
     }
 
-    /** One output, copied. */
+    /** A copy of an output. */
     record Answer(String name, DataType dataType, Shape shape, byte[] bytes) {
         List<Float> floats() {
             ByteBuffer b = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);

@@ -47,7 +47,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What the server feeds beside the client's inputs, and what else a configuration says. */
+/** Control inputs and states that the server feeds, labels, and other parts of the model configuration. */
 class OnnxConfigTest {
     private static final SequenceBatching.Direct DIRECT = new SequenceBatching.Direct(Duration.ZERO, 0);
 
@@ -124,7 +124,7 @@ class OnnxConfigTest {
             assertThat(model.config().inputs()).containsExactly(spec("INPUT", DataType.INT32, 1));
             assertThat(model.config().outputs()).containsExactly(spec("OUTPUT", DataType.INT32, 1));
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
-            // A sequence is scheduled already.
+            // The sequence batcher schedules the requests, so dynamic batching is not filled in.
             assertThat(model.config().batching()).isNull();
             byte[] ids = new byte[16];
             ids[0] = 7;
@@ -234,7 +234,7 @@ class OnnxConfigTest {
                 float speech = answers.get(0).floats().get(0);
                 assertThat(answers.get(0).shape()).isEqualTo(Shape.of(1, 1));
                 assertThat(speech).isBetween(0f, 0.5f);
-                // The same silence reads differently after silence.
+                // The state changes the score of the same silence in the second round.
                 first = round == 0 ? speech : first;
                 assertThat(round == 0 || speech != first).isTrue();
                 List<Float> next = answers.get(1).floats();

@@ -31,7 +31,7 @@ class OnnxContractTest extends BackendContract {
     protected Map<String, byte[]> refusedContents() {
         return Map.of(
                 "of a future operator set", Fixtures.bytes("future_opset"),
-                "with an operator that nobody has", Fixtures.bytes("custom_domain"),
+                "with an unknown operator", Fixtures.bytes("custom_domain"),
                 "with a tensor that nothing makes", Fixtures.bytes("dangling"),
                 "with weights in a file that is not there", Fixtures.bytes("external_data_missing"),
                 "with weights outside its directory", Fixtures.bytes("external_data_escape"));

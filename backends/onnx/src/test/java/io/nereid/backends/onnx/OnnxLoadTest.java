@@ -350,7 +350,7 @@ class OnnxLoadTest {
                                 longs("attention_mask", Shape.of(2, 16), ones),
                                 longs("token_type_ids", Shape.of(2, 16), new long[32])));
                 assertThat(answer.get(0).shape()).isEqualTo(Shape.of(2, 16, 384));
-                // Two equal rows give two equal answers.
+                // Two equal rows give two equal results.
                 List<Float> values = answer.get(0).floats();
                 assertThat(values.subList(0, 384)).isEqualTo(values.subList(16 * 384, 17 * 384));
             }

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Models as skl2onnx and onnxruntime-extensions write them: the answers are those of ONNX Runtime in Python. */
+/** Models written by skl2onnx and onnxruntime-extensions: results equal those of ONNX Runtime in Python. */
 class OnnxPackagesTest {
     private static final JsonNode EXPECTED = read();
 

@@ -287,7 +287,7 @@ class OnnxRunTest {
         ExecutorService pool = Threads.single("cancel");
         try (BackendModel model = fixtures().load("loop");
                 ModelInstance invocation = model.newInvocation()) {
-            invocation.cancel(); // no run under way: nothing happens
+            invocation.cancel(); // no run in progress: nothing happens
             Future<List<Answer>> run = pool.submit(
                     () -> run(invocation, List.of(longs("ITERATIONS", Shape.of(1), 1L << 40)), List.of("COUNT")));
             Clock clock = Clock.system();
@@ -369,7 +369,7 @@ class OnnxRunTest {
                 after10 = residentKib();
             }
         }
-        // The weights alone are 25 MB: fifty that stayed would be over a gigabyte.
+        // The weights alone are 25 MB: fifty leaked copies would be over a gigabyte.
         assertThat(residentKib() - after10).isLessThan(256 * 1024);
     }
 

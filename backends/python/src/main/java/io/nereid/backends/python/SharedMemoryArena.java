@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The server's allocator of shared memory for one worker: requests' inputs are copied into its chunks. The memory is a
- * list of mapped files ({@link SharedMemorySegment}) that only grows while the worker lives; a chunk is a range of one file.
+ * list of mapped files ({@link SharedMemorySegment}) that only grows while the worker lives; a chunk is a range of one
+ * file.
  *
  * <p>Sizes are rounded up to size classes (at most a quarter more), each with a free list. A freed chunk goes to the
  * front of its list, so that the next request gets pages that are still in the processor's cache. Chunks are never

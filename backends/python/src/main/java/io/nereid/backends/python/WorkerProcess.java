@@ -26,12 +26,13 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An interpreter that runs our script, connected to us by a socket and by its standard input, whose end tells it that the
- * server has gone. What it prints goes to the log. Thread-safe.
+ * A Python interpreter that runs {@code nereid_worker.py}. It is connected by a Unix socket, and by its standard input:
+ * the server never writes to it, but when the server ends, however that happens, the pipe closes and the worker ends
+ * itself. The worker's output goes to the server's log. Thread-safe.
  */
 final class WorkerProcess {
     private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
-    /** The longest path that a Unix socket may have everywhere is 104 bytes, its end included. */
+    /** A limit on the socket's path: the smallest one of any system is 104 bytes with the terminator. */
     private static final int MAX_PATH = 100;
 
     private static final int LAST_LINES = 8;
@@ -112,7 +113,7 @@ final class WorkerProcess {
         Path binaries = Path.of(interpreter).getParent();
         Path environment = binaries == null ? null : binaries.getParent();
         if (binaries != null && environment != null) {
-            // As activating the environment would.
+            // What activating the environment would set.
             builder.environment().put("VIRTUAL_ENV", environment.toString());
             builder.environment()
                     .merge("PATH", binaries.toString(), (old, own) -> own + java.io.File.pathSeparator + old);
@@ -136,14 +137,14 @@ final class WorkerProcess {
                     throw ServingException.of(
                             ErrorCode.FAILED_PRECONDITION,
                             "the Python interpreter '" + interpreter + "' ended at once (" + exit() + ")" + last(),
-                            "see that it is Python 3.8 or newer and works");
+                            "check that it is Python 3.8 or newer and runs");
                 }
                 if (Clock.system().nanos() - until > 0) {
                     throw ServingException.of(
                             ErrorCode.FAILED_PRECONDITION,
                             "the Python interpreter '" + interpreter + "' did not start within " + timeout.toSeconds()
                                     + " s",
-                            "give it longer with --backend-config python,stub-timeout-seconds=N");
+                            "increase the limit with --backend-config python,stub-timeout-seconds=N");
                 }
             }
         }
@@ -163,7 +164,7 @@ final class WorkerProcess {
                 LOG.log(System.Logger.Level.INFO, label + ": " + shown);
             }
         } catch (IOException e) {
-            LOG.log(System.Logger.Level.DEBUG, label + ": its output ended", e);
+            LOG.log(System.Logger.Level.DEBUG, label + ": cannot read the worker's output", e);
         }
     }
 
@@ -175,12 +176,12 @@ final class WorkerProcess {
         return process.pid();
     }
 
-    /** Runs {@code then} when the process has ended, on some thread. */
+    /** Runs {@code then} when the process has ended, on a thread of the JDK's common pool or on the caller's. */
     void onExit(Runnable then) {
         var unused = process.onExit().thenRun(then);
     }
 
-    /** Waits for its end; false when it takes longer. */
+    /** Waits for the process to end; false when it takes longer. */
     boolean awaitExit(Duration timeout) {
         try {
             return process.waitFor(timeout.toMillis(), TimeUnit.MILLISECONDS);
@@ -190,7 +191,7 @@ final class WorkerProcess {
         }
     }
 
-    /** Ends it and the processes it has started, whatever they are doing; returns when it is gone. */
+    /** Kills the process and those that it has started; returns when it has ended. */
     void kill() {
         process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly();
@@ -198,33 +199,33 @@ final class WorkerProcess {
         try {
             channel.close();
         } catch (IOException e) {
-            LOG.log(System.Logger.Level.DEBUG, label + ": closing its socket failed", e);
+            LOG.log(System.Logger.Level.DEBUG, label + ": cannot close the worker's socket", e);
         }
         settle();
     }
 
-    /** How it ended, for a message. */
+    /** How the process ended, for a message. */
     String exit() {
         if (!awaitExit(Duration.ofSeconds(2))) {
-            return "it hangs";
+            return "it does not exit";
         }
         int status = process.exitValue();
         return status > 128 && status < 160 ? "signal " + (status - 128) : "exit status " + status;
     }
 
-    /** What it printed last, for a message; empty when it printed nothing. */
+    /** The last lines of its output, for a message; empty when it printed nothing. */
     String last() {
         synchronized (lines) {
             return lines.isEmpty() ? "" : ": " + String.join("\n", lines);
         }
     }
 
-    /** Waits until what it printed has been read, but not for who may have inherited its output. */
+    /** Waits until its output has been read, for a limited time: a process that inherited the pipe may keep it open. */
     private void settle() {
         output.shutdown();
         try {
             if (!output.awaitTermination(2, TimeUnit.SECONDS)) {
-                LOG.log(System.Logger.Level.DEBUG, label + ": something still holds its output");
+                LOG.log(System.Logger.Level.DEBUG, label + ": another process keeps the worker's output open");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -25,8 +25,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The shared-memory files that the worker created, and response tensors over them without a copy. A worker describes an
- * output by its location: in a file of its own (negative number), or in a chunk of the server's {@link SharedMemoryArena} (0 and
- * above) when the model returns memory of an input.
+ * output by its location: in a file of its own (negative number), or in a chunk of the server's
+ * {@link SharedMemoryArena} (0 and above) when the model returns memory of an input.
  *
  * <p>When the last reference to such a tensor is closed, the chunk must go back to its allocator. The server's own is
  * released directly. The worker's is queued and sent in the next {@code exec} frame, or in a frame of its own once many

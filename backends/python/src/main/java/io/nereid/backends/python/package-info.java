@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Models written in Python after Triton's interface, each instance of them a process of its own. */
+/** The Python backend: models written against Triton's Python API; each instance is a process of its own. */
 @NullMarked
 package io.nereid.backends.python;
 

@@ -1,12 +1,13 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one instance of a Python model: takes requests from the server and gives answers back.
+"""Runs one instance of a Python model: receives requests from the server and sends responses.
 
-Frames of JSON, each behind 4 bytes of length, go over a Unix socket; tensors lie in files that both sides have mapped. Each
-side gives out parts ("chunks") of the files it has made: numbers of the server's files are 0 and above, of ours below 0. A
-chunk is named by the number of its file and the place where it begins.
+Server and worker exchange frames over a Unix socket: 4 bytes of length, then a JSON object (the class comment of
+Worker.java lists the kinds). Tensors are in shared memory: files that both sides have mapped. Each side allocates ranges
+("chunks") in the files that it has created; the server's files have numbers from 0 up, the worker's from -1 down. A
+chunk is identified by the number of its file and its offset.
 
-There is no thread for reading: whoever waits for something reads, and hands on what is for others.
+There is no reader thread. Of the threads that wait for a frame, one reads the socket and dispatches frames for all.
 """
 import collections
 import ctypes
@@ -34,7 +35,7 @@ _BLOCK = 64
 
 
 class Segment:
-    """A mapped file."""
+    """A mapped shared-memory file."""
 
     def __init__(self, fd, size):
         self.size = size
@@ -44,7 +45,7 @@ class Segment:
 
 
 class Arena:
-    """Gives out chunks of files of our own; every size is one of a few, and what comes back is given out again."""
+    """Allocates chunks in the worker's own files, by size classes with a free list each. Thread-safe, by its lock."""
 
     def __init__(self, worker, directories, prefix, initial, growth):
         self._worker = worker
@@ -61,14 +62,14 @@ class Arena:
 
     @staticmethod
     def _rounded(size):
-        """At most a quarter more."""
+        """The size class: at most a quarter more than the size."""
         if size <= _BLOCK * 4:
             return (size + _BLOCK - 1) // _BLOCK * _BLOCK
         step = max(_BLOCK, 1 << ((size - 1).bit_length() - 3))
         return (size + step - 1) // step * step
 
     def take(self, size):
-        """The number of the file, the place and the memory."""
+        """Allocates a chunk: returns the number of its file, its offset and its memory."""
         rounded = self._rounded(size)
         with self._lock:
             free = self._free.get(rounded)
@@ -95,7 +96,7 @@ class Arena:
             try:
                 fd, path = tempfile.mkstemp(prefix=self._prefix, dir=directory)
                 try:
-                    # Reserved now, or a full file system would kill us in the middle of a copy.
+                    # Reserve the space now: on a full file system, a write to the mapping would kill the process.
                     os.posix_fallocate(fd, 0, size) if hasattr(os, "posix_fallocate") else os.ftruncate(fd, size)
                     segment = Segment(fd, size)
                 finally:
@@ -106,7 +107,7 @@ class Arena:
                 if path is not None:
                     os.unlink(path)
         else:
-            raise pb.TritonModelException(f"no room for {size} bytes of tensors ({problem})")
+            raise pb.TritonModelException(f"not enough shared memory for {size} bytes of tensors ({problem})")
         number = -1 - len(self._segments)
         self._segments[number] = segment
         self._last = number
@@ -116,7 +117,7 @@ class Arena:
 
 
 class Answers:
-    """The answers of another model, which come while one iterates."""
+    """An iterator over the responses of another model. It waits for a response when none has arrived."""
 
     def __init__(self, worker, key, model):
         self._worker = worker
@@ -153,12 +154,14 @@ class Answers:
             count = "none" if first is None else "several"
             self.cancel()
             return pb.InferenceResponse(error=pb.TritonError(
-                f"model '{self._model}' gave {count} instead of one answer: it is decoupled, ask it with "
+                f"model '{self._model}' sent {count} responses instead of one: it is decoupled, call it with "
                 "exec(decoupled=True)", pb.TritonError.UNSUPPORTED))
         return first
 
 
 class Worker:
+    """The worker's side of the connection. The model may use it on any thread; _changed guards the received frames."""
+
     def __init__(self, connection):
         self._socket = connection
         self._buffer = bytearray()
@@ -191,7 +194,7 @@ class Worker:
     # frames
 
     def transmit(self, message):
-        """Sends a frame, and what else is to be told."""
+        """Sends a frame, with the pending releases, metric updates and abandoned calls."""
         if self._released:
             message["f"] = self._taken(self._released)
         if self._counted:
@@ -200,7 +203,7 @@ class Worker:
             message["x"] = self._taken(self.abandoned)
             for key in message["x"]:
                 self.calls.pop(key, None)
-        # Half a surrogate pair, which no UTF-8 can say, becomes a question mark.
+        # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
         body = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
         try:
             with self._send_lock:
@@ -210,14 +213,14 @@ class Worker:
 
     @staticmethod
     def _taken(queue):
-        """All of it; finalizers may add to it at any time."""
+        """Removes and returns all elements; finalizers may add more at any time, so this does not iterate over it."""
         taken = []
         while queue:
             taken.append(queue.popleft())
         return taken
 
     def _receive(self):
-        """The next frames, at least one."""
+        """Reads until at least one frame is complete."""
         buffer = self._buffer
         frames = []
         while not frames:
@@ -239,7 +242,7 @@ class Worker:
         return frames
 
     def wait(self, ready):
-        """Until it is so; one of those who wait reads for all."""
+        """Waits until ready() is true. One of the waiting threads reads the socket for all of them."""
         while True:
             with self._changed:
                 while self._reading and not ready():
@@ -281,7 +284,7 @@ class Worker:
             self._work.append(frame)
 
     def end(self):
-        """The server has gone, or wants us to go: at once, and with every process of ours."""
+        """Ends this process at once, with the whole process group: the server has ended, or has unloaded the model."""
         for path in list(self.pending):
             try:
                 os.unlink(path)
@@ -305,7 +308,8 @@ class Worker:
         if length == 0:
             view, chunk = memoryview(bytearray()), None
         elif lent:
-            # ctypes, because an object is needed that is alive as long as any array over its bytes.
+            # A ctypes array, because every numpy array over the bytes keeps it alive, and it can have a finalizer: the
+            # chunk is released when the last array is gone.
             holder = (ctypes.c_char * length).from_buffer(self._segments[number].map, at)
             self._lent[number, at] = length
             weakref.finalize(holder, self._give_back, number, at).atexit = False
@@ -327,14 +331,14 @@ class Worker:
         return pb.InferenceResponse([self._tensor(t, True) for t in frame["o"]], parameters=frame.get("p"))
 
     def _encoded(self, tensor):
-        """Where the server finds a tensor; it is copied unless it already lies where the server can read it."""
+        """Describes a tensor for the server; copies it to shared memory unless it is there already."""
         if tensor._chunk is not None:
             number, at, skip, length = tensor._chunk
             return [tensor._name, tensor._type, tensor._shape, number, at, skip, length]
         if tensor._array is None:
             if tensor._view is None:
                 raise pb.TritonModelException(
-                    f"tensor '{tensor._name}' belonged to a request that has been answered: its values are gone")
+                    f"tensor '{tensor._name}' belongs to a request that has ended: its values are not available")
             number, at = self._copied(tensor._view)
             return [tensor._name, tensor._type, tensor._shape, number, at, 0, len(tensor._view)]
         if tensor._type == "BYTES":
@@ -345,6 +349,7 @@ class Worker:
         length = array.nbytes
         if length == 0:
             return [tensor._name, tensor._type, tensor._shape, 0, 0, 0, 0]
+        # An array that is a view may be a view of shared memory, such as an input that the model returns.
         if array.base is not None and array.flags.c_contiguous and array.dtype.isnative:
             place = self._place(array.__array_interface__["data"][0], length)
             if place is not None:
@@ -362,19 +367,19 @@ class Worker:
         return number, at
 
     def _place(self, address, length):
-        """The chunk that holds these bytes: file, place, and how far in."""
+        """The server's chunk that contains these bytes: file, offset of the chunk, and distance from it; else None."""
         for number, segment in self._segments.items():
             if segment.address <= address < segment.address + segment.size:
                 from_ = address - segment.address
-                ours = [t._chunk for inputs in list(self._open.values()) for t in inputs if t._chunk is not None]
-                asked = [(*place, 0, size) for place, size in list(self._lent.items())]
-                for n, at, _, size in ours + asked:
+                chunks = [t._chunk for tensors in list(self._open.values()) for t in tensors if t._chunk is not None]
+                lent = [(*place, 0, size) for place, size in list(self._lent.items())]
+                for n, at, _, size in chunks + lent:
                     if n == number and at <= from_ and from_ + length <= at + size:
                         return number, at, from_ - at
         return None
 
     def _fitted(self, tensor):
-        """The tensor in the type that the configuration promises, where that changes no value to speak of."""
+        """Converts a tensor to the type in the configuration, if it is of the same kind and integers keep their values."""
         wanted = self._types.get(tensor._name)
         if wanted is None or wanted == tensor._type or tensor._array is None:
             return tensor
@@ -390,12 +395,12 @@ class Worker:
             return tensor
         if tensor._name not in self._cast:
             self._cast.add(tensor._name)
-            self.log(2, f"output '{tensor._name}' is made as {tensor._type}; it is answered as {wanted}, as the "
-                        "configuration says")
+            self.log(2, f"output '{tensor._name}' is {tensor._type} and is converted to {wanted}, its type in the "
+                        "configuration")
         return pb.Tensor(tensor._name, cast)
 
     def _answer(self, key, wanted, response):
-        """A response as the server takes it."""
+        """Encodes a response: the requested outputs in the requested order."""
         if response is None:
             return {"k": key}
         if response._error is not None:
@@ -408,11 +413,11 @@ class Worker:
             answer["p"] = response._parameters
         return answer
 
-    # what the interface asks for
+    # calls of the model, made by triton_python_backend_utils
 
     def send(self, key, wanted, response, final):
         if key not in self._open:
-            raise pb.TritonModelException("the request has been answered before")
+            raise pb.TritonModelException("the request has ended: its final response has been sent")
         message = {"t": "resp", "z": final, **self._answer(key, wanted, response)}
         self.transmit(message)
         if final:
@@ -424,7 +429,7 @@ class Worker:
         key = next(self._keys)
         correlation = request._correlation
         if isinstance(correlation, int) and correlation >= 1 << 63:
-            # The server's numbers have a sign.
+            # The server reads 64-bit numbers as signed.
             correlation -= 1 << 64
         answers = Answers(self, key, request._model)
         self.calls[key] = answers
@@ -439,10 +444,10 @@ class Worker:
         if self._executor is None:
             import concurrent.futures
 
-            self._executor = concurrent.futures.ThreadPoolExecutor(64, "questions")
+            self._executor = concurrent.futures.ThreadPoolExecutor(64, "model-calls")
         return self._executor
 
-    def _question(self, message):
+    def _call(self, message):
         number = next(self._keys)
         message["n"] = number
         self.transmit(message)
@@ -453,17 +458,17 @@ class Worker:
         return answer["v"]
 
     def cancelled(self, key):
-        return self._question({"t": "cancelled", "k": key})
+        return self._call({"t": "cancelled", "k": key})
 
     def control(self, what, model, **more):
-        return self._question({"t": "control", "op": what, "m": model, **more})
+        return self._call({"t": "control", "op": what, "m": model, **more})
 
     def metric(self, what, **more):
-        """Asks the server, which keeps what models count."""
-        return self._question({"t": "metric", "op": what, **more})
+        """Calls the server, which keeps the values of custom metrics."""
+        return self._call({"t": "metric", "op": what, **more})
 
     def count(self, number, what, value):
-        """Goes with the next frame, of which there is one soon while a request is worked on."""
+        """Queues a metric update for the next frame; sends one at once if no request is being executed."""
         self._counted.append([number, what, value])
         if not self._busy:
             self.transmit({"t": "counted"})
@@ -471,7 +476,7 @@ class Worker:
     def log(self, level, message):
         self.transmit({"t": "log", "l": level, "m": message})
 
-    # the model's life
+    # life cycle of the model
 
     def run(self):
         while True:
@@ -499,12 +504,12 @@ class Worker:
                 self.end()
 
     def _load(self, frame):
-        """Imports the model, and lets it complete its configuration."""
+        """Imports the model, and runs its auto_complete_config if the server sent a configuration."""
         self._arena = Arena(self, frame["dirs"], frame["prefix"], frame["initial"], frame["growth"])
         path = frame["file"]
         directory = os.path.dirname(path)
         self._directory = directory
-        # After everything else, so that no file of the model hides a module of the library.
+        # At the end of the path, so that a file of the model cannot hide a module of the standard library.
         sys.path += [directory, os.path.dirname(directory)]
         package = os.path.basename(directory)
         stem, ending = os.path.splitext(os.path.basename(path))
@@ -545,7 +550,7 @@ class Worker:
         return {}
 
     def _is_ready(self):
-        """What the model says; one that fails to say it is not ready."""
+        """The result of the model's is_ready; a model whose is_ready fails is not ready."""
         try:
             result = self._model.is_ready()
             if inspect.iscoroutine(result):
@@ -554,7 +559,7 @@ class Worker:
                 raise pb.TritonModelException(f"is_ready returned {type(result).__name__} (expected: bool)")
             return result
         except BaseException as e:
-            self.log(2, f"is_ready failed, so that the model counts as not ready: {type(e).__name__}: {e}")
+            self.log(2, f"is_ready failed, so the model is not ready: {type(e).__name__}: {e}")
             return False
 
     def _fin(self, frame):
@@ -579,7 +584,7 @@ class Worker:
         return request
 
     def _close(self, key):
-        """The request has been answered: its memory is somebody else's now."""
+        """The request has ended: the server may reuse the memory of its inputs."""
         for tensor in self._open.pop(key, ()):
             tensor._chunk = None
             tensor._view = None
@@ -603,7 +608,7 @@ class Worker:
             self._close(answer["k"])
 
     def _results(self, requests, result):
-        """What execute has returned, as the server takes it."""
+        """Validates what execute returned and encodes it."""
         again = [r._key for r in requests if r._release == pb.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE]
         for key in again:
             self._close(key)
@@ -613,7 +618,7 @@ class Worker:
         if self._decoupled:
             if result is not None:
                 raise pb.TritonModelException(
-                    "the model is decoupled: execute must return None and answer through response senders")
+                    "the model is decoupled: execute must return None and respond through response senders")
             return message
         if result is None:
             silent = [r for r in requests if r._sender is None and r._key not in again]
@@ -656,7 +661,7 @@ class Worker:
         return self._loop.run_until_complete(coroutine)
 
     def _share(self, coroutine, requests):
-        """A decoupled model waits for its answers while it takes the next requests."""
+        """Runs a decoupled model's coroutine on a shared event loop, so that execute can take the next requests."""
         import asyncio
 
         if self._shared_loop is None:
@@ -667,7 +672,7 @@ class Worker:
             try:
                 if await coroutine is not None:
                     raise pb.TritonModelException(
-                        "the model is decoupled: execute must return None and answer through response senders")
+                        "the model is decoupled: execute must return None and respond through response senders")
             except BaseException as e:
                 self._fail(requests, e, "late")
 
@@ -675,7 +680,7 @@ class Worker:
 
     @staticmethod
     def _own(trace):
-        """The part of a trace that is not ours."""
+        """The part of a trace without the leading frames of this worker and of importlib."""
         here = os.path.dirname(os.path.abspath(__file__))
         first = trace
         while first is not None and (
@@ -685,7 +690,7 @@ class Worker:
         return first
 
     def _reason(self, e):
-        """The trace's last lines: what went wrong, and where."""
+        """Prints the trace and returns its last lines: the error and where it was raised."""
         lines = traceback.format_exception(type(e), e, self._own(e.__traceback__))
         sys.stderr.write("".join(lines))
         sys.stderr.flush()
@@ -694,7 +699,7 @@ class Worker:
 
 
 def _watch(fd, worker):
-    """The server holds the other end of this pipe: when it closes, there is no server any more."""
+    """Waits until the pipe from the server closes, which happens when the server ends, and ends this process."""
     try:
         while os.read(fd, 4096):
             pass
@@ -712,7 +717,7 @@ def main():
         os.setpgid(0, 0)
     except OSError:
         pass
-    # The server decides when we go. Handlers, not SIG_IGN, which the model's own processes would inherit.
+    # The server decides when the worker ends. Handlers instead of SIG_IGN, which child processes would inherit.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
     sys.dont_write_bytecode = True

@@ -1,9 +1,9 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python model imports: tensors, requests, responses, and questions to other models.
+"""The module that Python models import as pb_utils: tensors, requests, responses, and requests to other models.
 
-The names and their meaning are those that models for Triton's Python backend use; the code behind them is Nereid's. numpy
-is imported when a model first touches a tensor's values.
+The names and their meaning are those of Triton's Python backend; the code is Nereid's. numpy is imported when a model
+first accesses a tensor's values.
 """
 import json
 import struct
@@ -24,7 +24,7 @@ _NUMPY_NAMES = {
     "INT16": "int16", "INT32": "int32", "INT64": "int64", "FP16": "float16", "FP32": "float32", "FP64": "float64",
 }
 _WIRE_NAMES = {name: kind for kind, name in _NUMPY_NAMES.items()}
-# The numbers that stand for types where models ask by number.
+# Triton's data type numbers: the index in this list.
 _NUMBERS = ["", "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32",
             "FP64", "BYTES", "BF16"]
 
@@ -42,7 +42,7 @@ def _np():
             raise TritonModelException(
                 f"numpy cannot be imported by {sys.executable}: {e}. Tensors are numpy arrays: install numpy for this "
                 "interpreter, or name another one with --backend-config python,python=PATH or the model's parameter "
-                "EXECUTION_ENV_PATH; Tensor.raw() and Tensor.of() do without numpy"
+                "EXECUTION_ENV_PATH; Tensor.raw() and Tensor.of() do not need numpy"
             ) from None
         _numpy = numpy
     return _numpy
@@ -50,16 +50,16 @@ def _np():
 
 def _the_worker():
     if _worker is None:
-        raise TritonModelException("this needs a model that runs in the server")
+        raise TritonModelException("this call works only in a model that runs in the server")
     return _worker
 
 
 class TritonModelException(Exception):
-    """Something that went wrong in a model."""
+    """An error in a model."""
 
 
 class TritonError:
-    """Why a request failed: a message and one of the codes."""
+    """The reason why a request failed: a message and one of the codes."""
 
     UNKNOWN = 0
     INTERNAL = 1
@@ -72,7 +72,7 @@ class TritonError:
 
     def __init__(self, message, code=1):
         if not isinstance(code, int) or not 0 <= code <= 7:
-            raise TritonModelException(f"no such code of a TritonError: {code!r} (expected: one of its constants)")
+            raise TritonModelException(f"unknown TritonError code: {code!r} (expected: one of its constants)")
         self._message = str(message)
         self._code = code
 
@@ -87,19 +87,19 @@ class TritonError:
 
 
 def _wire_type(name):
-    """FP32 of 'TYPE_FP32', 'FP32', 11 and the like."""
+    """The type's name in the protocols, such as FP32 for 'TYPE_FP32', 'FP32' and 11."""
     if isinstance(name, int) and 0 < name < len(_NUMBERS):
         return _NUMBERS[name]
     text = str(name)
     text = text[5:] if text.startswith("TYPE_") else text
     text = "BYTES" if text == "STRING" else text
     if text not in _SIZES:
-        raise TritonModelException(f"no such type of a tensor: {name!r} (expected: such as TYPE_FP32)")
+        raise TritonModelException(f"unknown tensor type: {name!r} (expected: such as TYPE_FP32)")
     return text
 
 
 def _to_bytes_elements(array):
-    """An array of texts as lengths and bytes."""
+    """Encodes an array of strings: each as 4 bytes of length and its bytes."""
     parts = []
     for element in array.reshape(-1).tolist():
         if isinstance(element, (bytes, bytearray)):
@@ -124,7 +124,7 @@ def _from_bytes_elements(view):
 
 
 def serialize_byte_tensor(input_tensor):
-    """The bytes of an array of texts, each behind its length; None for an array of anything else."""
+    """Encodes an array of strings, each with its length before it; None for an array of another type."""
     if input_tensor.size == 0:
         return ()
     if input_tensor.dtype.kind not in "OS":
@@ -133,7 +133,7 @@ def serialize_byte_tensor(input_tensor):
 
 
 def deserialize_bytes_tensor(encoded_tensor):
-    """The texts of such bytes, as an array of one dimension."""
+    """Decodes what serialize_byte_tensor encodes, to an array of one dimension."""
     np = _np()
     elements = _from_bytes_elements(encoded_tensor)
     array = np.empty(len(elements), dtype=np.object_)
@@ -142,18 +142,18 @@ def deserialize_bytes_tensor(encoded_tensor):
 
 
 class Tensor:
-    """A named array. Tensors of requests and of other models' answers lie in memory that the server shares."""
+    """A named array. Tensors of requests and of other models' responses are in memory that the server shares."""
 
     __slots__ = ("_name", "_type", "_shape", "_view", "_array", "_chunk")
 
     def __init__(self, name, array):
         if not isinstance(name, str):
-            raise TritonModelException(f"a tensor's name is a text, got {type(name).__name__}")
+            raise TritonModelException(f"a tensor's name is a str, got {type(name).__name__}")
         np = _np()
         if not isinstance(array, np.ndarray):
             if not isinstance(array, np.generic):
                 raise TritonModelException(
-                    f"tensor '{name}' is made of a numpy array, got {type(array).__name__}")
+                    f"tensor '{name}' needs a numpy array, got {type(array).__name__}")
             array = np.asarray(array)
         kind = array.dtype.kind
         if kind in "OSU":
@@ -163,7 +163,7 @@ class Tensor:
             if wire is None and array.dtype.name == "bfloat16":
                 wire = "BF16"
             if wire is None:
-                raise TritonModelException(f"tensor '{name}' has numpy type {array.dtype}, which no request can carry")
+                raise TritonModelException(f"tensor '{name}' has numpy type {array.dtype}, which is not a tensor type")
         self._name = name
         self._type = wire
         self._shape = array.shape
@@ -173,7 +173,7 @@ class Tensor:
 
     @classmethod
     def of(cls, name, data_type, shape, data):
-        """A tensor of ready-made bytes (little-endian, row-major; texts each behind 4 bytes of length): no numpy."""
+        """Makes a tensor of encoded bytes (little-endian, row-major; strings with 4 bytes of length), without numpy."""
         wire = _wire_type(data_type)
         view = memoryview(data).cast("B")
         elements = 1
@@ -212,7 +212,7 @@ class Tensor:
         return True
 
     def raw(self):
-        """The values' bytes, as they are; no numpy is needed for a tensor of a request."""
+        """The encoded bytes of the values; for a tensor of a request, numpy is not needed."""
         if self._view is not None:
             return self._view
         return memoryview(self._bytes())
@@ -222,7 +222,7 @@ class Tensor:
             np = _np()
             if self._view is None:
                 raise TritonModelException(
-                    f"tensor '{self._name}' belonged to a request that has been answered: its values are gone")
+                    f"tensor '{self._name}' belongs to a request that has ended: its values are not available")
             if self._type == "BYTES":
                 flat = deserialize_bytes_tensor(self._view)
                 self._array = flat.reshape(self._shape)
@@ -233,10 +233,10 @@ class Tensor:
                         import ml_dtypes
                     except ImportError:
                         raise TritonModelException(
-                            f"tensor '{self._name}' is BF16, which numpy lacks: install ml_dtypes, or use raw()"
+                            f"tensor '{self._name}' is BF16, which numpy does not have: install ml_dtypes, or use raw()"
                         ) from None
                     name = ml_dtypes.bfloat16
-                # The view keeps the memory of an answer alive as long as the array is.
+                # The array keeps the view alive, and with it the memory of another model's response.
                 self._array = np.frombuffer(self._view, dtype=name).reshape(self._shape)
         return self._array
 
@@ -285,7 +285,7 @@ TRITONSERVER_MEMORY_GPU = 2
 
 
 class PreferredMemory:
-    """Where answers should lie. They always lie in the processor's memory."""
+    """The preferred memory of response tensors. They are always in CPU memory."""
 
     def __init__(self, preferred_memory_type, preferred_device_id=0):
         self.preferred_memory_type = preferred_memory_type
@@ -317,14 +317,14 @@ def _tensors(tensors, whose):
 
 
 class InferenceRequest:
-    """A request: one that the model is to answer, or one that it makes of another model."""
+    """A request to this model, or one that this model sends to another model."""
 
     def __init__(self, request_id="", correlation_id=0, inputs=(), requested_output_names=(), model_name="",
                  model_version=-1, flags=0, timeout=0, preferred_memory=None, trace=None, parameters=None):
         if isinstance(correlation_id, bool) or not isinstance(correlation_id, (int, str)):
-            raise TritonModelException(f"a correlation id is a number or a text, got {correlation_id!r}")
+            raise TritonModelException(f"a correlation id is an int or a str, got {correlation_id!r}")
         if isinstance(correlation_id, int) and not 0 <= correlation_id < 1 << 64:
-            raise TritonModelException(f"a correlation id is a text or a number of 64 bits, got {correlation_id}")
+            raise TritonModelException(f"a correlation id is a str or an unsigned 64-bit int, got {correlation_id}")
         self._id = request_id
         self._correlation = correlation_id
         self._inputs = _tensors(inputs, "request")
@@ -376,23 +376,23 @@ class InferenceRequest:
 
     def get_response_sender(self):
         if self._key is None:
-            raise TritonModelException("only requests that the model is to answer have a response sender")
+            raise TritonModelException("only requests to this model have a response sender")
         if self._sender is None:
             self._sender = InferenceResponseSender(self)
         return self._sender
 
     def set_release_flags(self, flags):
         if flags not in (TRITONSERVER_REQUEST_RELEASE_ALL, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE):
-            raise TritonModelException(f"no such release flags: {flags!r}")
+            raise TritonModelException(f"unknown release flags: {flags!r}")
         self._release = flags
 
     def exec(self, decoupled=False):
-        """Asks the model and waits: for its answer, or, decoupled, for nothing: the answers come by iterating."""
+        """Sends the request and waits for the response; if decoupled, returns an iterator of responses at once."""
         answers = _the_worker().ask(self, decoupled)
         return answers if decoupled else answers.single()
 
     async def async_exec(self, decoupled=False):
-        """As exec, without keeping others of the event loop waiting."""
+        """Like exec, without blocking the event loop."""
         import asyncio
 
         answers = _the_worker().ask(self, decoupled)
@@ -402,13 +402,13 @@ class InferenceRequest:
 
 
 class InferenceResponse:
-    """An answer: tensors, or an error."""
+    """A response: tensors, or an error."""
 
     __slots__ = ("_tensors", "_error", "_parameters")
 
     def __init__(self, output_tensors=(), error=None, parameters=None):
         if error is not None and not isinstance(error, TritonError):
-            raise TritonModelException(f"an error is a TritonError, got {type(error).__name__}")
+            raise TritonModelException(f"error must be a TritonError, got {type(error).__name__}")
         self._tensors = _tensors(output_tensors, "response")
         self._error = error
         self._parameters = _parameters(parameters, "response")
@@ -427,7 +427,7 @@ class InferenceResponse:
 
 
 class InferenceResponseSender:
-    """Sends the answers to one request, on any thread."""
+    """Sends the responses to one request, from any thread."""
 
     def __init__(self, request):
         self._request_key = request._key
@@ -437,13 +437,14 @@ class InferenceResponseSender:
     def send(self, response=None, flags=0):
         if flags not in (0, TRITONSERVER_RESPONSE_COMPLETE_FINAL):
             raise TritonModelException(
-                f"no such flags of a response: {flags!r} (expected: 0 or TRITONSERVER_RESPONSE_COMPLETE_FINAL)")
+                f"unknown response flags: {flags!r} (expected: 0 or TRITONSERVER_RESPONSE_COMPLETE_FINAL)")
         if response is None and flags == 0:
-            raise TritonModelException("there is nothing to send: give a response, or say that it was the last")
+            raise TritonModelException(
+                "nothing to send: pass a response, or the flag TRITONSERVER_RESPONSE_COMPLETE_FINAL")
         if response is not None and not isinstance(response, InferenceResponse):
-            raise TritonModelException(f"a response is an InferenceResponse, got {type(response).__name__}")
+            raise TritonModelException(f"response must be an InferenceResponse, got {type(response).__name__}")
         if self._closed:
-            raise TritonModelException("the last response to this request has been sent before")
+            raise TritonModelException("the final response to this request has been sent already")
         final = flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL
         _the_worker().send(self._request_key, self._wanted, response, final)
         if final:
@@ -454,7 +455,7 @@ class InferenceResponseSender:
 
 
 def get_input_tensor_by_name(inference_request, name):
-    """The input of this name, or None."""
+    """Returns the input of this name, or None."""
     for tensor in inference_request.inputs():
         if tensor.name() == name:
             return tensor
@@ -462,7 +463,7 @@ def get_input_tensor_by_name(inference_request, name):
 
 
 def get_output_tensor_by_name(inference_response, name):
-    """The output of this name, or None."""
+    """Returns the output of this name, or None."""
     for tensor in inference_response.output_tensors():
         if tensor.name() == name:
             return tensor
@@ -477,43 +478,43 @@ def _named(members, name):
 
 
 def get_input_config_by_name(model_config, name):
-    """What the configuration says of an input, or None."""
+    """Returns the configuration of an input, or None."""
     return _named(model_config.get("input", ()), name)
 
 
 def get_output_config_by_name(model_config, name):
-    """What the configuration says of an output, or None."""
+    """Returns the configuration of an output, or None."""
     return _named(model_config.get("output", ()), name)
 
 
 def using_decoupled_model_transaction_policy(model_config):
-    """Whether a request may have any number of answers."""
+    """Whether a request may have any number of responses."""
     return bool(model_config.get("model_transaction_policy", {}).get("decoupled", False))
 
 
 def triton_to_numpy_type(data_type):
-    """The numpy type of a type's number."""
+    """The numpy type for Triton's data type number."""
     np = _np()
     wire = _wire_type(data_type)
     return np.object_ if wire == "BYTES" else np.bool_ if wire == "BOOL" else getattr(np, _NUMPY_NAMES[wire])
 
 
 def numpy_to_triton_type(data_type):
-    """The number of a numpy type."""
+    """Triton's data type number for a numpy type."""
     np = _np()
     dtype = np.dtype(data_type)
     return _NUMBERS.index("BYTES" if dtype.kind in "OSU" else _WIRE_NAMES[dtype.name])
 
 
 def triton_string_to_numpy(triton_type_string):
-    """The numpy type of a configuration's type, such as TYPE_FP32."""
+    """The numpy type for a type name in a configuration, such as TYPE_FP32."""
     np = _np()
     wire = _wire_type(triton_type_string)
     return np.object_ if wire == "BYTES" else bool if wire == "BOOL" else getattr(np, _NUMPY_NAMES[wire])
 
 
 class ModelConfig:
-    """The configuration that auto_complete_config may complete."""
+    """The model configuration that auto_complete_config completes."""
 
     def __init__(self, model_config):
         self._model_config = json.loads(model_config) if isinstance(model_config, str) else model_config
@@ -568,7 +569,7 @@ class ModelConfig:
                 raise ValueError(
                     f"model '{self._name()}', tensor '{spec['name']}': the model expects dims {list(spec['dims'])} but "
                     f"the model configuration specifies dims {list(given['dims'])}")
-            # The configuration shows every field, be it at its default.
+            # The document has every field, so "optional": false does not show that the user set it.
             if "optional" in spec and given.get("optional") and not spec["optional"]:
                 raise ValueError(
                     f"model '{self._name()}', tensor '{spec['name']}': the model expects optional {spec['optional']} "
@@ -631,7 +632,7 @@ class Logger:
 
 
 class Metric:
-    """A value of a family, under labels; made with MetricFamily.Metric."""
+    """A metric of a family with its labels; made with MetricFamily.Metric."""
 
     def __init__(self, family, labels, buckets):
         self._family = family
@@ -652,7 +653,7 @@ class Metric:
         _the_worker().count(self._number, what, value)
 
     def increment(self, value):
-        """Adds to a counter or a gauge; a counter only grows."""
+        """Adds a value to a counter or a gauge; a counter cannot decrease."""
         self._count("increment", value, (MetricFamily.COUNTER, MetricFamily.GAUGE))
 
     def set(self, value):
@@ -660,18 +661,18 @@ class Metric:
         self._count("set", value, (MetricFamily.GAUGE,))
 
     def observe(self, value):
-        """Counts in the buckets of a histogram."""
+        """Adds an observation to a histogram."""
         self._count("observe", value, (MetricFamily.HISTOGRAM,))
 
     def value(self):
-        """What all instances of the model have made of it."""
+        """The current value, over all instances of the model."""
         if self._kind == MetricFamily.HISTOGRAM:
             raise TritonModelException(f"metric '{self._family._name}' is a HISTOGRAM, which has no single value")
         return float(_the_worker().metric("value", i=self._number))
 
 
 class MetricFamily:
-    """Values under one name, on the server's page of metrics as long as the model is loaded."""
+    """A metric name with its metrics, in the server's /metrics as long as the model is loaded."""
 
     COUNTER = 0
     GAUGE = 1
@@ -687,7 +688,7 @@ class MetricFamily:
 
 
 def load_model(model_name, config="", files=None):
-    """Has the server load a model, which must not be in explicit control otherwise."""
+    """Loads a model in the server."""
     encoded = {}
     for key, content in (files or {}).items():
         import base64
@@ -697,10 +698,10 @@ def load_model(model_name, config="", files=None):
 
 
 def unload_model(model_name, unload_dependents=False):
-    """Has the server unload a model."""
+    """Unloads a model from the server."""
     _the_worker().control("unload", model_name, dependents=bool(unload_dependents))
 
 
 def is_model_ready(model_name, model_version=""):
-    """Whether a model, or the version, answers."""
+    """Whether a model, or the given version of it, is ready."""
     return bool(_the_worker().control("ready", model_name, version=str(model_version)))

@@ -12,7 +12,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Objects;
 
-/** The models beside the tests. */
+/** The Python models of the test resources. */
 final class Fixtures {
     private Fixtures() {}
 

@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 
-/** The interpreter for tests: {@code NEREID_TEST_PYTHON}, or {@code python3}. Tests that lack theirs say so and are skipped. */
+/**
+ * The interpreter for tests: {@code NEREID_TEST_PYTHON}, or {@code python3}. Tests without one are skipped and report
+ * that.
+ */
 final class Interpreter {
     private Interpreter() {}
 

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What models count, and whether they say that they are ready. */
+/** Custom metrics of models, and their {@code is_ready}. */
 class MetricsAndReadinessTest {
     @TempDir
     Path directory;

@@ -36,7 +36,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What becomes of a request whose model is in every mood; none of it needs numpy. */
+/**
+ * Requests to a model that fails, hangs, dies or calls the server, by the text of the request. None of it needs numpy.
+ */
 class MoodyModelTest {
     @TempDir
     Path directory;
@@ -216,7 +218,7 @@ class MoodyModelTest {
         }
         ProcessHandle.of(before).ifPresent(ProcessHandle::destroyForcibly);
         awaitEnd(before);
-        // The request that comes first may still meet the dead process; it is not lost, for nobody has begun it.
+        // The first request may still find the dead process. It has not been sent, so the next process gets it.
         try (RecordingModelRequest request = mood("pid")) {
             invocation.execute(List.of(request));
             assertThat(request.ends()).hasSize(1);

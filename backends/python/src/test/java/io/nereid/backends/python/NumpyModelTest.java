@@ -40,7 +40,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Tensors on their way through numpy, answers of decoupled models, and questions to other models. */
+/** Tensors passed through numpy, responses of decoupled models, and requests to other models. */
 class NumpyModelTest {
     @TempDir
     Path directory;
@@ -66,7 +66,7 @@ class NumpyModelTest {
                 .build();
     }
 
-    /** A request with parameters; the recording one has none. */
+    /** A request with parameters, which {@code RecordingRequest} does not have. */
     private record Asking(RecordingModelRequest recording, Map<String, Object> parameters) implements ModelRequest {
         @Override
         public InferenceRequest request() {
@@ -259,7 +259,7 @@ class NumpyModelTest {
                     .close();
             try (RecordingModelRequest r =
                     ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))) {
-                // The tensor's name is not that of an output, so that nothing is answered with; its values are gone.
+                // The tensor's name is not an output's, so the response has no outputs. Its values are not available.
                 assertThat(r.failure() == null ? r.answers().get(0).outputs() : List.of())
                         .isEmpty();
             }
@@ -324,7 +324,7 @@ class NumpyModelTest {
         }
     }
 
-    /** Another model: adds nothing, answers as often as it is told. */
+    /** An engine with one other model: returns its inputs, in a given number of responses. */
     private static final class Other implements InferenceEngine {
         final List<InferenceRequest> asked = new CopyOnWriteArrayList<>();
         final int answers;
@@ -384,10 +384,10 @@ class NumpyModelTest {
             assertThat(asked.parameters()).isEqualTo(Map.of("deep", 1L));
             assertThat(asked.options().sequence()).isEqualTo(new InferenceRequest.SequenceFlags("seq", true, false));
             try (RecordingModelRequest r =
-                    ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "nobody"))) {
+                    ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "missing"))) {
                 assertThat(r.failure()).isNotNull();
                 assertThat(r.failure().code()).isEqualTo(ErrorCode.NOT_FOUND);
-                assertThat(r.failure().getMessage()).isEqualTo("no model 'nobody'");
+                assertThat(r.failure().getMessage()).isEqualTo("no model 'missing'");
             }
         }
     }

@@ -25,7 +25,7 @@ class PythonContractTest extends BackendContract {
         Interpreter.assumePython();
     }
 
-    /** The tests' interpreter, whatever the contract's context says. */
+    /** Uses the tests' interpreter instead of the one in the contract's context. */
     private static final class Chosen implements Backend {
         private final PythonBackend backend = new PythonBackend();
 
@@ -75,7 +75,7 @@ class PythonContractTest extends BackendContract {
         return Fixtures.written("broken", "class TritonPythonModel:\n    def execute(self, requests)\n", directory);
     }
 
-    /** A damaged program is another program, whose runs may fail in any way. */
+    /** A damaged Python file may be another valid program, whose runs may fail in any way. */
     @Override
     protected boolean survivesDamage() {
         return false;

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Models that do not start, and what is said of them. */
+/** Models that do not start, and the error messages. */
 class StartTest {
     private static final String EXECUTE = "    def execute(self, requests):\n        return []\n";
 
@@ -43,7 +43,7 @@ class StartTest {
         return new PythonBackend().load(source, config, new BackendContext(2, directory, all));
     }
 
-    private ServingException refused(String text, ModelConfig config, Map<String, String> settings) {
+    private ServingException rejected(String text, ModelConfig config, Map<String, String> settings) {
         ServingException[] refusal = new ServingException[1];
         assertThatThrownBy(() -> load(text, config, settings).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> refusal[0] = e);
@@ -61,7 +61,7 @@ class StartTest {
 
     @Test
     void theEndOfTheTraceIsTheReason() {
-        ServingException e = refused(
+        ServingException e = rejected(
                 "class TritonPythonModel:\n    def initialize(self, args):\n        self.x = {}['weights']\n" + EXECUTE,
                 config(),
                 Map.of());
@@ -75,22 +75,22 @@ class StartTest {
 
     @Test
     void aMissingModuleSaysWhereToInstallIt() {
-        ServingException e = refused("import no_such_module_anywhere\n", config(), Map.of());
+        ServingException e = rejected("import no_such_module_anywhere\n", config(), Map.of());
         assertThat(e.getMessage()).contains("No module named 'no_such_module_anywhere'");
         assertThat(e.remedy()).contains("EXECUTION_ENV_PATH");
     }
 
     @Test
     void aFileWithoutTheClassIsRefused() {
-        assertThat(refused("x = 1\n", config(), Map.of()).getMessage()).contains("has no class TritonPythonModel");
-        assertThat(refused("class TritonPythonModel:\n    pass\n", config(), Map.of())
+        assertThat(rejected("x = 1\n", config(), Map.of()).getMessage()).contains("has no class TritonPythonModel");
+        assertThat(rejected("class TritonPythonModel:\n    pass\n", config(), Map.of())
                         .getMessage())
                 .contains("has no method execute");
     }
 
     @Test
     void aModelWithoutOutputsIsRefused() {
-        ServingException e = refused("class TritonPythonModel:\n" + EXECUTE, ModelConfig.unspecified("m"), Map.of());
+        ServingException e = rejected("class TritonPythonModel:\n" + EXECUTE, ModelConfig.unspecified("m"), Map.of());
         assertThat(e.getMessage()).isEqualTo("model 'm' names no outputs");
         assertThat(e.remedy()).contains("auto_complete_config");
     }
@@ -100,7 +100,7 @@ class StartTest {
         String text = "class TritonPythonModel:\n    @staticmethod\n    def auto_complete_config(c):\n"
                 + "        c.add_input({'name': 'x', 'data_type': 'TYPE_INT8', 'dims': [1]})\n        return c\n"
                 + EXECUTE;
-        assertThat(refused(text, config(), Map.of()).getMessage())
+        assertThat(rejected(text, config(), Map.of()).getMessage())
                 .endsWith("unable to load model 'm', configuration expects datatype TYPE_FP32 for input 'x', model"
                         + " provides TYPE_INT8");
     }
@@ -123,39 +123,39 @@ class StartTest {
 
     @Test
     void aProcessThatDiesWhileItStartsIsTheReason() {
-        ServingException e = refused("import os\nprint('no luck', flush=True)\nos._exit(7)\n", config(), Map.of());
+        ServingException e = rejected("import os\nprint('no luck', flush=True)\nos._exit(7)\n", config(), Map.of());
         assertThat(e.getMessage()).contains("ended while it started").contains("no luck");
     }
 
     @Test
     void aStartThatTakesTooLongIsEnded() {
         ServingException e =
-                refused("import time\ntime.sleep(60)\n", config(), Map.of("initialize-timeout-seconds", "1"));
+                rejected("import time\ntime.sleep(60)\n", config(), Map.of("initialize-timeout-seconds", "1"));
         assertThat(e.getMessage()).isEqualTo("model 'm' took longer than 1 s to load model.py");
     }
 
     @Test
     void anUnknownInterpreterIsNamed() {
-        ServingException e = refused("", config(), Map.of("python", "/no/such/python"));
+        ServingException e = rejected("", config(), Map.of("python", "/no/such/python"));
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage()).contains("'/no/such/python' cannot be run");
     }
 
     @Test
     void settingsAreChecked() {
-        assertThat(refused("", config(), Map.of("shm-default-byte-sise", "1")).getMessage())
+        assertThat(rejected("", config(), Map.of("shm-default-byte-sise", "1")).getMessage())
                 .startsWith("unknown setting 'shm-default-byte-sise' of the python backend");
-        assertThat(refused("", config(), Map.of("shm-default-byte-size", "12")).getMessage())
+        assertThat(rejected("", config(), Map.of("shm-default-byte-size", "12")).getMessage())
                 .contains("expected: a whole number from 1048576");
     }
 
     @Test
     void archivesOfEnvironmentsAreRefusedByName() throws IOException {
         Path archive = Files.writeString(directory.resolve("env.tar.gz"), "");
-        ServingException e = refused("", parameter("EXECUTION_ENV_PATH", archive.toString()), Map.of());
+        ServingException e = rejected("", parameter("EXECUTION_ENV_PATH", archive.toString()), Map.of());
         assertThat(e.getMessage()).contains("env.tar.gz, is an archive");
         assertThat(e.remedy()).contains("unpack");
-        assertThat(refused("", parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY/none"), Map.of())
+        assertThat(rejected("", parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY/none"), Map.of())
                         .getMessage())
                 .contains("/m/none, does not exist");
     }

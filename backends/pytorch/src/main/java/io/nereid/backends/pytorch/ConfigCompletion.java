@@ -65,7 +65,7 @@ final class ConfigCompletion {
         if (script.count() == 0
                 || script.returns().equals("None")
                 || script.returns().equals("NoneType")) {
-            throw refused("its method 'forward' returns nothing", "change it to return a tensor");
+            throw rejected("its method 'forward' returns nothing", "change it to return a tensor");
         }
         return config.completed(
                 PytorchBackend.PLATFORM,
@@ -81,7 +81,7 @@ final class ConfigCompletion {
         Set<String> others = new HashSet<>();
         config.feeds().forEach(spec -> others.add(spec.name()));
         if (style != Style.ARGUMENTS) {
-            throw refused(
+            throw rejected(
                     "its method 'forward' takes a " + (style == Style.DICT ? "dict" : "list")
                             + " of tensors, and the file does not list them",
                     "list the inputs in config.pbtxt, in the order of the list, or under the keys of the dict");
@@ -111,7 +111,7 @@ final class ConfigCompletion {
 
     private List<TensorSpec> outputs() {
         if (script.count() < 0) {
-            throw refused(
+            throw rejected(
                     "the file does not declare how many values its method 'forward' returns (it returns "
                             + script.returns() + ")",
                     script.returnsDict()
@@ -146,7 +146,7 @@ final class ConfigCompletion {
                         : script.returns().equals("List[Tensor]") ? "Tensor" : script.returns();
         TorchType value = TorchType.of(type);
         if (value == null) {
-            throw refused(
+            throw rejected(
                     "its method 'forward' returns " + script.returns() + ", and " + type + " cannot be a tensor",
                     "change it to return tensors: one, a tuple, a list or a dict of them");
         }
@@ -164,7 +164,7 @@ final class ConfigCompletion {
         unique(complete.fetches().stream().map(TensorSpec::name).toList(), "output");
         for (TensorSpec spec : feeds) {
             if (spec.dataType() == DataType.BYTES && style != Style.ARGUMENTS) {
-                throw refused(
+                throw rejected(
                         "input '" + spec.name() + "' is a string tensor, but numbers are expected", "correct its type");
             }
         }
@@ -181,7 +181,7 @@ final class ConfigCompletion {
         Set<String> seen = new HashSet<>();
         for (String name : names) {
             if (!seen.add(name)) {
-                throw refused("its configuration has " + side + " '" + name + "' twice", "remove one of them");
+                throw rejected("its configuration has " + side + " '" + name + "' twice", "remove one of them");
             }
         }
     }
@@ -216,7 +216,7 @@ final class ConfigCompletion {
             TorchType value = TorchType.of(argument.type());
             if (spec == null) {
                 if (!argument.optional()) {
-                    throw refused(
+                    throw rejected(
                             "its argument '" + argument.name() + "' has no input"
                                     + (value == null ? ", and a tensor cannot be " + argument.type() : ""),
                             value == null
@@ -233,14 +233,14 @@ final class ConfigCompletion {
                 continue;
             }
             if (value == null) {
-                throw refused(
+                throw rejected(
                         "input '" + spec.name() + "' cannot be the argument '" + argument.name() + "' of type "
                                 + argument.type(),
                         "leave it out, or change the argument's type");
             }
             check(spec, argument, value, batched);
             if (spec.optional() && !argument.optional()) {
-                throw refused(
+                throw rejected(
                         "input '" + spec.name() + "' is optional in the configuration, but the model needs it",
                         "remove 'optional', or give the argument a default");
             }
@@ -258,13 +258,13 @@ final class ConfigCompletion {
     private void check(TensorSpec spec, Argument argument, TorchType value, boolean batched) {
         DataType wanted = value.dataType();
         if (wanted == null ? spec.dataType() == DataType.BYTES : spec.dataType() != wanted) {
-            throw refused(
+            throw rejected(
                     "input '" + spec.name() + "' is of type " + spec.dataType() + ", but the argument '"
                             + argument.name() + "' is " + argument.type(),
                     "set its type to " + (wanted == null ? "that of the tensor" : wanted));
         }
         if (batched && value.single()) {
-            throw refused(
+            throw rejected(
                     "the argument '" + argument.name() + "' is a single " + argument.type()
                             + ", which requests of one batch cannot share",
                     "set max_batch_size: 0, or leave the input out where the argument has a default");
@@ -278,7 +278,7 @@ final class ConfigCompletion {
     private @Nullable TensorSpec[] assigned(List<TensorSpec> feeds) {
         List<String> names = script.arguments().stream().map(Argument::name).toList();
         if (feeds.size() > names.size()) {
-            throw refused(
+            throw rejected(
                     "its configuration has " + feeds.size() + " inputs, its method 'forward' has " + names.size()
                             + " arguments (" + String.join(", ", names) + ")",
                     "remove the others, or leave inputs out of the configuration");
@@ -289,7 +289,7 @@ final class ConfigCompletion {
             at = at < 0 ? index(spec.name()) : at;
             if (at < 0 || at >= fed.length || fed[at] != null) {
                 if (at >= fed.length) {
-                    throw refused(
+                    throw rejected(
                             "input '" + spec.name() + "' is the argument of index " + at + ", but there are only "
                                     + fed.length,
                             "number the inputs from 0, or name them " + String.join(", ", names));
@@ -304,7 +304,7 @@ final class ConfigCompletion {
     private @Nullable TensorSpec[] inOrder(List<TensorSpec> feeds, List<String> names) {
         for (TensorSpec spec : feeds) {
             if (names.contains(spec.name())) {
-                throw refused(
+                throw rejected(
                         "not all of its inputs are arguments of its method 'forward' (" + String.join(", ", names)
                                 + ")",
                         NameSuggestions.didYouMean(
@@ -357,7 +357,7 @@ final class ConfigCompletion {
     private Map<String, Answer> answers(ModelConfig complete) {
         List<TensorSpec> fetches = complete.fetches();
         if (fetches.isEmpty()) {
-            throw refused("its configuration has no outputs", "add them, or let the server complete configurations");
+            throw rejected("its configuration has no outputs", "add them, or let the server complete configurations");
         }
         Map<String, Answer> answers = new LinkedHashMap<>();
         boolean numbered = fetches.stream().allMatch(f -> index(f.name()) >= 0);
@@ -377,7 +377,7 @@ final class ConfigCompletion {
                 throw unknown(name);
             }
             if (script.count() >= 0 && index >= script.count()) {
-                throw refused(
+                throw rejected(
                         "output '" + name + "' is the value of index " + index + ", but its method 'forward' returns "
                                 + script.count() + " (" + script.returns() + ")",
                         "number the outputs from 0: OUTPUT__0");
@@ -385,7 +385,7 @@ final class ConfigCompletion {
             if (script.count() >= 0) {
                 DataType type = answer(index).dataType();
                 if (type == null ? spec.dataType() == DataType.BYTES : spec.dataType() != type) {
-                    throw refused(
+                    throw rejected(
                             "output '" + name + "' is of type " + spec.dataType() + ", but the model returns "
                                     + answer(index).name(),
                             "set its type to " + (type == null ? "that of the tensor" : type));
@@ -397,13 +397,13 @@ final class ConfigCompletion {
     }
 
     private ServingException unknown(String name) {
-        return refused(
+        return rejected(
                 "its configuration has output '" + name + "', which the model does not return (it returns "
                         + String.join(", ", script.names()) + ")",
                 NameSuggestions.didYouMean(name, script.names(), "correct the name, or leave outputs out"));
     }
 
-    private ServingException refused(String what, String remedy) {
+    private ServingException rejected(String what, String remedy) {
         return ServingException.invalidArgument("unable to load model '" + config.name() + "': " + what, remedy);
     }
 }

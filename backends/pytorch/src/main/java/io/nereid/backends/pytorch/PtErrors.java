@@ -7,18 +7,21 @@ import io.nereid.base.ServingException;
 import java.nio.file.Path;
 import java.util.Locale;
 
-/** Turns the engine's failures into ours. Its texts are long traces, of which one line tells what is wrong. Immutable. */
+/**
+ * Converts libtorch's exceptions to {@link ServingException}s with a code and a remedy. libtorch's messages are long
+ * traces; one line of them has the reason: the first when loading, the last when running. Immutable.
+ */
 final class PtErrors {
     private static final String RUNTIME_ERROR = "RuntimeError: ";
 
     private PtErrors() {}
 
-    /** The engine could not load a model. */
+    /** libtorch could not load a model. The remedy is chosen by libtorch's message. */
     static ServingException loading(String model, Path file, RuntimeException e) {
         String text = first(e);
         String remedy;
         if (text.contains("Unknown builtin op") || text.contains("Unknown custom class")) {
-            remedy = "the model uses an operator of a library that this engine does not have, such as torchvision's:"
+            remedy = "the model uses an operator of a library that libtorch does not have, such as torchvision's:"
                     + " save the model without it, or export it to ONNX";
         } else if (text.contains("version") && text.contains("supported")) {
             remedy = "save the model with PyTorch 2.7 or older";
@@ -32,13 +35,13 @@ final class PtErrors {
                 e);
     }
 
-    /** A run failed: the code says so of what it was given. */
+    /** A run failed. libtorch reports no codes, so every failure but one of memory is attributed to the input. */
     static ServingException running(String model, RuntimeException e) {
         String text = last(e);
         return memory(text)
                 ? ServingException.of(
                         ErrorCode.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text)
-                : ServingException.invalidArgument("model '" + model + "' refused the input: " + text);
+                : ServingException.invalidArgument("model '" + model + "' rejected the input: " + text);
     }
 
     private static boolean memory(String text) {

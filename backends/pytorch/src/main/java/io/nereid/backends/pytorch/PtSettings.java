@@ -8,19 +8,19 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What is asked of the engine. Immutable.
+ * A model's PyTorch settings, from its parameters and the backend's settings. Immutable.
  *
- * @param intraThreads threads of one operation, for the whole process; 0 when nothing is said
- * @param interThreads threads for what code forks, for the whole process, from its start on
- * @param optimize whether the engine may rewrite code after it has seen it run
+ * @param intraThreads threads of one operation, for the whole process; 0 when not set
+ * @param interThreads threads for tasks that TorchScript code forks, for the whole process; fixed at the start
+ * @param optimize whether the TorchScript executor may optimise code after profiling its first runs
  */
 record PtSettings(int intraThreads, int interThreads, boolean optimize) {
     private static final String INTRA = "intra_op_thread_count";
     private static final String INTER = "inter_op_thread_count";
     private static final List<String> SETTINGS = List.of(INTRA, INTER);
 
-    /** Of Triton's parameters those that ask for what this engine does not do. */
-    private static final List<String> REFUSED = List.of(
+    /** Triton's parameters that turn on features which this backend does not have. */
+    private static final List<String> UNSUPPORTED = List.of(
             "ENABLE_JIT_PROFILING",
             "ENABLE_JIT_EXECUTOR",
             "ENABLE_TENSOR_FUSER",
@@ -29,9 +29,9 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
             "TORCH_COMPILE_OPTIONAL_PARAMETERS");
 
     /**
-     * Reads a model's parameters, for which Triton's names hold, and the server's settings.
+     * Reads a model's parameters, which have Triton's names, and the backend's settings.
      *
-     * @throws ServingException INVALID_ARGUMENT for one that is wrong, or cannot be honoured
+     * @throws ServingException INVALID_ARGUMENT for an invalid value or an unsupported parameter
      */
     static PtSettings read(Map<String, String> parameters, Map<String, String> settings) {
         for (String key : settings.keySet()) {
@@ -42,11 +42,11 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
                         NameSuggestions.didYouMean(key, SETTINGS, "remove it"));
             }
         }
-        for (String key : REFUSED) {
+        for (String key : UNSUPPORTED) {
             if (yes(parameters, key, false)) {
                 throw ServingException.invalidArgument(
-                        "the parameter '" + key + "' asks for what this engine does not do",
-                        "remove it; see docs/FORMATS.md for the parameters that are honoured");
+                        "the parameter '" + key + "' is not supported by the pytorch backend",
+                        "remove it; see docs/FORMATS.md for the supported parameters");
             }
         }
         int inter = number(settings, INTER, 1);
@@ -54,9 +54,9 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
             throw ServingException.invalidArgument(
                     "the parameter 'INTER_OP_THREAD_COUNT' is " + parameters.get("INTER_OP_THREAD_COUNT")
                             + ", the process has " + inter,
-                    "the number holds for the whole process: set it with --backend-config pytorch," + INTER + "=N");
+                    "the number applies to the whole process: set it with --backend-config pytorch," + INTER + "=N");
         }
-        // Gradients are never computed, and weights always shared, so that these change nothing.
+        // Read for validation only: gradients are never computed and weights are always shared.
         yes(parameters, "INFERENCE_MODE", true);
         yes(parameters, "ENABLE_WEIGHT_SHARING", true);
         yes(parameters, "ENABLE_CACHE_CLEANING", false);
@@ -77,7 +77,7 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below, with the same words.
+            // Rejected below, like a number out of range.
         }
         throw ServingException.invalidArgument("'" + key + "' is '" + text + "' (expected: a whole number >= 1)");
     }

@@ -34,18 +34,18 @@ final class StringTensors {
                         .decode(bytes.slice(bytes.position(), length))
                         .toString();
             } catch (CharacterCodingException e) {
-                throw refused(input);
+                throw rejected(input);
             }
             bytes.position(bytes.position() + length);
             if (text.indexOf('\0') >= 0 || text.chars().anyMatch(c -> Character.isSurrogate((char) c))) {
-                throw refused(input);
+                throw rejected(input);
             }
             texts.add(text);
         }
         return texts;
     }
 
-    private static ServingException refused(String input) {
+    private static ServingException rejected(String input) {
         return ServingException.invalidArgument(
                 "input '" + input + "' has a string that cannot be passed to libtorch",
                 "send UTF-8 without NUL and without characters beyond U+FFFF");

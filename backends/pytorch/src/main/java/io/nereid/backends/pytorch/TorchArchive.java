@@ -62,8 +62,8 @@ final class TorchArchive {
         try (InputStream in = Files.newInputStream(file)) {
             if (in.readNBytes(head, 0, 4) < 4 || !isZip(head)) {
                 throw isPickle(head)
-                        ? refused(model, file, "it was made with torch.save, not as TorchScript", SCRIPT_ADVICE)
-                        : refused(model, file, "it is not a TorchScript archive", SCRIPT_ADVICE);
+                        ? rejected(model, file, "it was made with torch.save, not as TorchScript", SCRIPT_ADVICE)
+                        : rejected(model, file, "it is not a TorchScript archive", SCRIPT_ADVICE);
             }
         }
         try (ZipFile zip = new ZipFile(file.toFile())) {
@@ -80,7 +80,7 @@ final class TorchArchive {
                 if (name.startsWith(prefix + "code/") && name.endsWith(".py")) {
                     code += entry.getSize();
                     if (entry.getSize() < 0 || code > MOST_CODE) {
-                        throw refused(model, file, "it has more than 64 MiB of code", SCRIPT_ADVICE);
+                        throw rejected(model, file, "it has more than 64 MiB of code", SCRIPT_ADVICE);
                     }
                     try (InputStream in = zip.getInputStream(entry)) {
                         sources.put(
@@ -92,7 +92,7 @@ final class TorchArchive {
             String root = root(zip, prefix);
             TorchScriptSignature script = root.isEmpty() ? null : TorchScriptSignature.read(root, sources);
             if (script == null) {
-                throw refused(
+                throw rejected(
                         model,
                         file,
                         "its " + (root.isEmpty() ? "model" : root) + " has no method 'forward'",
@@ -152,7 +152,7 @@ final class TorchArchive {
         for (Enumeration<? extends ZipEntry> all = zip.entries(); all.hasMoreElements(); ) {
             String name = all.nextElement().getName();
             if (name.startsWith("MAR-INF/")) {
-                return refused(
+                return rejected(
                         model,
                         file,
                         "it is a TorchServe archive (.mar), whose handler is Python code",
@@ -163,28 +163,28 @@ final class TorchArchive {
                     || name.endsWith("serialized_exported_program.json")
                     || name.contains("/models/model.json")
                     || name.contains("aotinductor")) {
-                return refused(
+                return rejected(
                         model,
                         file,
                         "it was made with torch.export (.pt2), which needs Python or a newer libtorch",
                         SCRIPT_ADVICE);
             }
             if (name.equals("model.json") || name.endsWith("/model.json")) {
-                return refused(
+                return rejected(
                         model, file, "it was saved by PyTorch before 1.4", "load it and save it with a newer PyTorch");
             }
             eager |= name.endsWith("/data.pkl");
         }
         return eager
-                ? refused(
+                ? rejected(
                         model,
                         file,
                         "it was made with torch.save of a module or of its weights, not as TorchScript",
                         SCRIPT_ADVICE)
-                : refused(model, file, "it is a zip archive, but not of TorchScript", SCRIPT_ADVICE);
+                : rejected(model, file, "it is a zip archive, but not of TorchScript", SCRIPT_ADVICE);
     }
 
-    private static ServingException refused(String model, Path file, String what, String remedy) {
+    private static ServingException rejected(String model, Path file, String what, String remedy) {
         return ServingException.invalidArgument(
                 "unable to load model '" + model + "' from '" + file + "': " + what, remedy);
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** PyTorch's TorchScript archives on libtorch, called through DJL's binding; a plugin. */
+/** The PyTorch backend: runs TorchScript archives on libtorch, through DJL's binding. A plugin. */
 @NullMarked
 package io.nereid.backends.pytorch;
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.extension.ExecutionCondition;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** Marks tests that need the engine's library, which the build has with the profile {@code pytorch} only. */
+/** Marks tests that need libtorch, which the build has only with the profile {@code pytorch}. */
 @Target(ElementType.TYPE)
 @Retention(RetentionPolicy.RUNTIME)
 @ExtendWith(Engine.Present.class)

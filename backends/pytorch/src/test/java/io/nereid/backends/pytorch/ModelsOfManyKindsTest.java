@@ -188,7 +188,7 @@ class ModelsOfManyKindsTest {
         }
     }
 
-    /** The binding ends the process when it meets some of these. */
+    /** The binding would terminate the process for some of these types. */
     @ParameterizedTest
     @EnumSource(value = DataType.class, mode = EnumSource.Mode.EXCLUDE, names = "BYTES")
     void everyTypeGoesThroughUnharmed(DataType type) {
@@ -327,7 +327,7 @@ class ModelsOfManyKindsTest {
         }
     }
 
-    /** Models that this version's engine itself has written lie in their archive a little differently. */
+    /** Archives that this version of libtorch writes have a slightly different layout. */
     @Test
     void whatTheEngineHasWrittenIsRead() throws Exception {
         byte[] written = Rewritten.byTheEngine(Models.root().resolve("net/1/model.pt"));
@@ -344,7 +344,7 @@ class ModelsOfManyKindsTest {
     @Test
     void fiftyLoadsLeaveNoMemoryBehind() throws Exception {
         long least = Long.MAX_VALUE;
-        // The heap grows, too, but not in every round; what is lost is lost in each.
+        // The heap grows, too, but not in every round; a leak grows in each.
         for (int round = 0; round < 4 && least >= 48L << 20; round++) {
             long before = resident();
             for (int i = 0; i < 50; i++) {
@@ -366,7 +366,7 @@ class ModelsOfManyKindsTest {
         }
     }
 
-    /** Bytes of memory that this process has in use. */
+    /** The resident memory of this process in bytes. */
     private static long resident() throws Exception {
         for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
             if (line.startsWith("VmRSS:")) {

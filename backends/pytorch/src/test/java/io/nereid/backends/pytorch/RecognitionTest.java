@@ -25,7 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What is known of a file without the engine. */
+/** Recognition, validation and auto-completion of files without libtorch. */
 class RecognitionTest {
     @TempDir
     Path directory;
@@ -79,7 +79,7 @@ class RecognitionTest {
         assertThat(sums.outputs()).extracting(TensorSpec::name).containsExactly("OUTPUT__0", "OUTPUT__1");
         assertThat(sums.maxBatchSize()).isZero();
         assertThat(complete("embedded").inputs().get(0).dataType())
-                .describedAs("what looks up rows is a whole number")
+                .describedAs("the index of an embedding is an integer")
                 .isEqualTo(DataType.INT64);
         ModelConfig options = complete("options");
         assertThat(options.inputs())

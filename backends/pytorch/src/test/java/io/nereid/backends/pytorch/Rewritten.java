@@ -8,7 +8,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.file.Path;
 import java.util.Map;
 
-/** Archives that the engine has written itself. */
+/** Archives that libtorch has written itself. */
 final class Rewritten {
     private Rewritten() {}
 

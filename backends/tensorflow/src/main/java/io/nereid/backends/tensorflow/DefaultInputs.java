@@ -52,7 +52,7 @@ final class DefaultInputs implements AutoCloseable {
         }
         if (status.failed()) {
             TF_DeleteTensor(tensor);
-            throw TfGraph.refused(
+            throw TfGraph.rejected(
                     model,
                     "the default value of input '" + port.name() + "' cannot be read: " + status.text(),
                     "export the model again");

@@ -21,7 +21,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code saved_model.pb} says of tags and signatures, read without the engine. Confined to one load.
+ * Reads tags and signatures from {@code saved_model.pb} without TensorFlow, so that a model is checked before 650 MB of
+ * native library are loaded for it. Confined to one load.
  *
  * <p>Field numbers are those of TensorFlow's saved_model.proto and meta_graph.proto.
  */
@@ -35,39 +36,39 @@ final class SavedModelFile {
     private SavedModelFile() {}
 
     /**
-     * One graph of the file.
+     * A {@code MetaGraphDef} of the file.
      *
-     * @param tags by which it is chosen
-     * @param signatures in the order of their names
-     * @param variables whether values of variables belong to it
+     * @param tags the tags that select it
+     * @param signatures the signatures by name
+     * @param variables whether it has variables, whose values are in other files
      */
     record MetaGraph(Set<String> tags, Map<String, SignatureFacts> signatures, boolean variables) {}
 
     /**
-     * A signature as the file has it.
+     * A {@code SignatureDef}.
      *
-     * @param method such as {@code tensorflow/serving/predict}; may be empty
-     * @param inputs in the order of their names
-     * @param outputs likewise
+     * @param method the method name, such as {@code tensorflow/serving/predict}; may be empty
+     * @param inputs the inputs, sorted by name
+     * @param outputs the outputs, sorted by name
      */
     record SignatureFacts(String method, List<TensorFacts> inputs, List<TensorFacts> outputs) {}
 
     /**
-     * A tensor of a signature.
+     * A {@code TensorInfo}.
      *
      * @param name the name that clients use
      * @param tensor the name in the graph, {@code operation:output}; empty when it is not a single dense tensor
-     * @param type TensorFlow's number
-     * @param shape null when nothing is known of it
-     * @param defaultValue a serialised TensorProto for when the input is left out, or null
+     * @param type TensorFlow's data type number
+     * @param shape the shape; null when the rank is unknown
+     * @param defaultValue a serialised TensorProto that is used when the input is left out, or null
      */
     record TensorFacts(
             String name, String tensor, int type, @Nullable Shape shape, byte @Nullable [] defaultValue) {}
 
     /**
-     * The graphs of a file.
+     * Reads the graphs of a file.
      *
-     * @throws ServingException INVALID_ARGUMENT when it is not what it should be
+     * @throws ServingException INVALID_ARGUMENT when the file is not a SavedModel, or is damaged
      */
     static List<MetaGraph> read(Path file) throws IOException {
         ByteBuffer bytes;
@@ -86,11 +87,11 @@ final class SavedModelFile {
         } catch (ServingException e) {
             throw ServingException.invalidArgument(
                     "'" + file + "' is not a SavedModel: " + e.getMessage(),
-                    "it may be damaged or cut off: copy it again, or export the model again");
+                    "it may be damaged or truncated: copy it again, or export the model again");
         }
         if (graphs.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "'" + file + "' has no graph in it", "export the model with tf.saved_model.save");
+                    "'" + file + "' does not contain a graph", "export the model with tf.saved_model.save");
         }
         return graphs;
     }
@@ -109,7 +110,7 @@ final class SavedModelFile {
         return graphs;
     }
 
-    /** Reads a message that begins with its length, and stands behind it. */
+    /** Reads a length-prefixed message with the reader's range limited to it, and continues after it. */
     private void inside(Runnable message) {
         int end = in.end();
         int length = in.readLength();
@@ -130,7 +131,7 @@ final class SavedModelFile {
             } else if (tag == (5 << 3 | ProtobufReader.BYTES)) {
                 inside(() -> entry(name -> signatures.put(name, signature())));
             } else {
-                // How variables are saved and restored; absent where there are none.
+                // saver_def = 3 describes how variables are restored; a graph without variables does not have it.
                 variables |= tag == (3 << 3 | ProtobufReader.BYTES);
                 in.skipField(tag);
             }
@@ -149,12 +150,15 @@ final class SavedModelFile {
         }
     }
 
-    /** What reads the value of a map's entry. */
+    /** Reads the value of a map entry. */
     private interface Value {
         void read(String key);
     }
 
-    /** An entry of a map: the key comes first in every file that TensorFlow writes, but need not. */
+    /**
+     * Reads a map entry. TensorFlow writes the key first, but protobuf allows either order, so the value's position is
+     * remembered and the value is read last.
+     */
     private void entry(Value value) {
         String key = "";
         int from = -1;

@@ -51,27 +51,27 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
             String model, String signature, String side, TensorFacts facts, TfGraph graph, boolean binding) {
         String what = side + " '" + facts.name() + "' of signature '" + signature + "'";
         if (facts.tensor().isEmpty()) {
-            throw TfGraph.refused(
+            throw TfGraph.rejected(
                     model,
                     what + " is not a dense tensor",
                     "sparse and composite tensors are not served: export a signature of dense ones");
         }
         DataType type = TfElementTypes.served(facts.type());
         if (type == null) {
-            throw TfGraph.refused(
+            throw TfGraph.rejected(
                     model,
                     what + " is of type " + TfElementTypes.name(facts.type()) + ", which clients cannot send",
                     "export a signature with numbers, booleans and strings only");
         }
         TfGraph.Output found = graph.output(facts.tensor());
         if (found == null) {
-            throw TfGraph.refused(
+            throw TfGraph.rejected(
                     model,
                     what + " is tensor '" + facts.tensor() + "', which the graph does not have",
                     "the file may be damaged: export the model again");
         }
         if (found.type() != facts.type()) {
-            throw TfGraph.refused(
+            throw TfGraph.rejected(
                     model,
                     what + " is of type " + type + ", but tensor '" + facts.tensor() + "' of "
                             + TfElementTypes.name(found.type()),
@@ -117,7 +117,7 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
     private static TensorBinding end(String model, String side, String name, TfGraph graph, boolean binding) {
         TfGraph.Output found = graph.output(name);
         if (found == null) {
-            throw TfGraph.refused(
+            throw TfGraph.rejected(
                     model,
                     "configuration has " + side + " '" + name + "' which the graph does not have",
                     "name an operation of the graph; its " + side + "s may be "
@@ -125,7 +125,7 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
         }
         DataType type = TfElementTypes.served(found.type());
         if (type == null) {
-            throw TfGraph.refused(
+            throw TfGraph.rejected(
                     model,
                     side + " '" + name + "' is of type " + TfElementTypes.name(found.type())
                             + ", which clients cannot send",

@@ -233,7 +233,7 @@ final class TfGraph implements AutoCloseable {
     }
 
     /** An exception for a model that cannot be served. */
-    static ServingException refused(String model, String why, String remedy) {
+    static ServingException rejected(String model, String why, String remedy) {
         return ServingException.invalidArgument("unable to load model '" + model + "': " + why, remedy);
     }
 }

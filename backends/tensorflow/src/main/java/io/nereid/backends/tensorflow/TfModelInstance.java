@@ -34,9 +34,9 @@ import org.tensorflow.internal.c_api.TF_Tensor;
  * One instance of a TensorFlow model: runs one signature of the shared session, one run at a time. Confined to one
  * thread at a time. {@link #cancel} does nothing: TensorFlow's C API cannot stop a session run.
  *
- * <p>Memory. A large, aligned input is borrowed by TensorFlow ({@link BorrowedMemory}), a small one is copied. Each input
- * {@code TF_Tensor} is deleted when the run ends; TensorFlow frees its buffer when it has no other user. A result's
- * {@code TF_Tensor} is owned by the returned tensor, whose region views TensorFlow's memory and deletes the
+ * <p>Memory. A large, aligned input is borrowed by TensorFlow ({@link BorrowedMemory}), a small one is copied. Each
+ * input {@code TF_Tensor} is deleted when the run ends; TensorFlow frees its buffer when it has no other user. A
+ * result's {@code TF_Tensor} is owned by the returned tensor, whose region views TensorFlow's memory and deletes the
  * {@code TF_Tensor} with its last reference; small results are copied and deleted at once.
  *
  * <p>The native argument arrays are allocated once and reused by every run, which keeps allocation off the request

@@ -12,14 +12,14 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * What is asked of the engine for one model. Immutable.
+ * A model's TensorFlow settings, from its parameters and the backend's settings. Immutable.
  *
- * @param defaultMaxBatchSize the most rows of a batch of a model that says nothing; 0 for no batching
- * @param checkShapes whether inputs that stand at placeholders must have the placeholder's shape
- * @param intraThreads threads of one operation; all models share those that the first one asked for
- * @param interThreads threads that a run spreads its operations over; -1 for the thread that brings the request
- * @param tag the tags of the graph, sorted; empty for the default
- * @param signature the signature that is the default one; empty for the usual rule
+ * @param defaultMaxBatchSize the batch size limit of a model whose configuration does not set one; 0 for no batching
+ * @param checkShapes whether inputs that are placeholders must have the placeholder's shape
+ * @param intraThreads threads of one operation; TensorFlow has one such pool per process, sized by the first model
+ * @param interThreads threads that run operations in parallel; -1 to run all of them on the calling thread
+ * @param tag the tags of the graph to load, sorted; empty for the default
+ * @param signature the name of the default signature; empty to choose it from the model
  */
 record TfSettings(
         int defaultMaxBatchSize,
@@ -36,9 +36,9 @@ record TfSettings(
     private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, CHECK_SHAPES, INTRA, INTER, TAGS);
 
     /**
-     * Reads a model's parameters, for which Triton's names hold, and the server's settings.
+     * Reads a model's parameters, which have Triton's names, and the backend's settings.
      *
-     * @throws ServingException INVALID_ARGUMENT for one that is unknown or wrong
+     * @throws ServingException INVALID_ARGUMENT for an unknown setting or an invalid value
      */
     static TfSettings read(Map<String, String> parameters, Map<String, String> settings) {
         for (String key : settings.keySet()) {
@@ -74,7 +74,7 @@ record TfSettings(
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below, with the same words.
+            // Rejected below, like a number out of range.
         }
         throw ServingException.invalidArgument(
                 "'" + key + "' is '" + text + "' (expected: a whole number >= " + least + ")");
@@ -93,7 +93,10 @@ record TfSettings(
         };
     }
 
-    /** The engine's ConfigProto: threads within and between operations, and the processor where an operation has no other device. */
+    /**
+     * The session's serialised {@code ConfigProto}: intra_op_parallelism_threads = 2, inter_op_parallelism_threads = 5,
+     * allow_soft_placement = 7 (operations without a kernel for their device run on the CPU).
+     */
     byte[] config() {
         ProtobufWriter out = new ProtobufWriter();
         out.varintField(2, intraThreads);

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** TensorFlow's SavedModels and graphs on TensorFlow, called through its C interface; a plugin. */
+/** The TensorFlow backend: runs SavedModels and GraphDefs through TensorFlow's C API. A plugin. */
 @NullMarked
 package io.nereid.backends.tensorflow;
 

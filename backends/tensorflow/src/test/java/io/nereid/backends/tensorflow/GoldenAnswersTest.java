@@ -21,7 +21,7 @@ import io.nereid.tensor.Shape;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** What TensorFlow Serving's own models of these names answer. */
+/** The models of TensorFlow Serving's own tests give the same results. */
 @Engine
 class GoldenAnswersTest {
     @Test
@@ -107,7 +107,7 @@ class GoldenAnswersTest {
                         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("Feature: x").doesNotContain("\n");
                     });
-            // A failed run harms no later one.
+            // A failed run does not affect later ones.
             assertThat(ask(run, "outputs", texts("inputs", example(Map.of("x", 2f))))
                             .values())
                     .containsExactly(3.0f);
@@ -133,7 +133,7 @@ class GoldenAnswersTest {
             assertThat(ask(add, "output", floats("delta", Shape.SCALAR, 5)).values())
                     .containsExactly(7f);
             assertThat(ask(add, "output", floats("delta", 1)).values())
-                    .describedAs("a single value may come as a vector of one")
+                    .describedAs("a scalar may be sent as a vector of one element")
                     .containsExactly(8f);
             assertThat(ask(elsewhere, "output").values()).containsExactly(0f);
             assertThat(ask(reset, "output").values()).containsExactly(0f);

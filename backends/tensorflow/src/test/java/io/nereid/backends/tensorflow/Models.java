@@ -121,7 +121,7 @@ final class Models {
         return values;
     }
 
-    /** The answers of one run, as copies. */
+    /** Copies of the results of one run. */
     record Answer(Shape shape, float[] values) {}
 
     static Answer ask(ModelInstance invocation, String output, Tensor... inputs) {

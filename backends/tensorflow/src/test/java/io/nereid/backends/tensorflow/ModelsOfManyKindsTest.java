@@ -30,7 +30,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Functions of TensorFlow 2, every type, strings, state, graphs, tags, defaults; and memory that comes back. */
+/** Functions of TensorFlow 2, all types, strings, state, graphs, tags, default values; and memory that is released. */
 @Engine
 class ModelsOfManyKindsTest {
     @TempDir
@@ -173,7 +173,7 @@ class ModelsOfManyKindsTest {
                     assertThat(results.get(i).shape()).isEqualTo(inputs.get(i).shape());
                     assertThat(results.get(i).buffer()).isEqualTo(inputs.get(i).buffer());
                 }
-                // A result may be the input's memory, which then stays until the result goes.
+                // A result may share the input's memory, which then stays allocated until the result is closed.
                 Tensor.closeAll(inputs);
                 assertThat(results.get(wanted.indexOf("uint8_out")).byteLength())
                         .isEqualTo(elements);
@@ -212,7 +212,7 @@ class ModelsOfManyKindsTest {
             Tensor.closeAll(keep.run(List.of(numbers, texts), List.of("numbers", "texts")));
             numbers.close();
             texts.close();
-            // Memory that was given up is used again by others.
+            // Released memory is reused.
             List<MemoryRegion> others = new ArrayList<>();
             for (int i = 0; i < 8; i++) {
                 others.add(MemoryRegion.allocate(4 * large).zero());

@@ -21,7 +21,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is known of a model without the engine. */
+/** Recognition, validation and auto-completion of models without TensorFlow's library. */
 class RecognitionTest {
     @TempDir
     Path directory;

@@ -58,21 +58,21 @@ final class FlatBufferModelReader {
      */
     static void check(String model, Path file, byte[] bytes) {
         if (bytes.length < 16 || !hasIdentifier(bytes)) {
-            throw refused(
+            throw rejected(
                     model, file, "it is not a TensorFlow Lite model", "convert the model with tf.lite.TFLiteConverter");
         }
         Set<String> custom;
         try {
             custom = walked(ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN));
         } catch (IndexOutOfBoundsException | ArithmeticException e) {
-            throw refused(
+            throw rejected(
                     model,
                     file,
                     "it is damaged or truncated",
                     "copy the file again, and compare its length and checksum with the original's");
         }
         if (custom.stream().anyMatch(name -> name.startsWith("Flex"))) {
-            throw refused(
+            throw rejected(
                     model,
                     file,
                     "it uses operators of TensorFlow itself (" + String.join(", ", custom) + ")",
@@ -81,7 +81,7 @@ final class FlatBufferModelReader {
         // TensorFlow Lite has this custom operator built in.
         custom.removeAll(Set.of("TFLite_Detection_PostProcess"));
         if (!custom.isEmpty()) {
-            throw refused(
+            throw rejected(
                     model,
                     file,
                     "it uses custom operators that TensorFlow Lite does not have (" + String.join(", ", custom) + ")",
@@ -89,7 +89,7 @@ final class FlatBufferModelReader {
         }
     }
 
-    private static ServingException refused(String model, Path file, String what, String remedy) {
+    private static ServingException rejected(String model, Path file, String what, String remedy) {
         return ServingException.invalidArgument(
                 "unable to load model '" + model + "' from '" + file + "': " + what, remedy);
     }

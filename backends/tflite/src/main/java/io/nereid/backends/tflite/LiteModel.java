@@ -84,7 +84,7 @@ final class LiteModel implements BackendModel {
 
     @Override
     public ModelInstance newInvocation() {
-        return invocation(byDefault);
+        return instance(byDefault);
     }
 
     @Override
@@ -96,10 +96,10 @@ final class LiteModel implements BackendModel {
                     "Serving signature key \"" + signature + "\" not found.",
                     "this model has " + String.join(", ", ports.keySet()));
         }
-        return invocation(wanted);
+        return instance(wanted);
     }
 
-    private ModelInstance invocation(SignatureBinding signature) {
+    private ModelInstance instance(SignatureBinding signature) {
         return new LiteModelInstance(this, signature, runtime.reports());
     }
 

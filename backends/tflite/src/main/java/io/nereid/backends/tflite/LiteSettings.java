@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What is asked of the engine for one model. Immutable.
+ * A model's TensorFlow Lite settings, from its parameters and the backend's settings. Immutable.
  *
- * @param defaultMaxBatchSize the most rows of a batch of a model that says nothing; 0 for no batching
+ * @param defaultMaxBatchSize the batch size limit of a model whose configuration does not set one; 0 for no batching
  * @param threads threads of one run
  */
 record LiteSettings(int defaultMaxBatchSize, int threads) {
@@ -19,9 +19,9 @@ record LiteSettings(int defaultMaxBatchSize, int threads) {
     private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS);
 
     /**
-     * Reads a model's parameters and the server's settings.
+     * Reads a model's parameters and the backend's settings.
      *
-     * @throws ServingException INVALID_ARGUMENT for one that is unknown or wrong
+     * @throws ServingException INVALID_ARGUMENT for an unknown setting or an invalid value
      */
     static LiteSettings read(Map<String, String> parameters, Map<String, String> settings) {
         for (String key : settings.keySet()) {
@@ -48,7 +48,7 @@ record LiteSettings(int defaultMaxBatchSize, int threads) {
                 return value;
             }
         } catch (NumberFormatException e) {
-            // Refused below, with the same words.
+            // Rejected below, like a number out of range.
         }
         throw ServingException.invalidArgument(
                 "'" + key + "' is '" + text + "' (expected: a whole number >= " + least + ")");

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** TensorFlow Lite's models on TensorFlow Lite, called through its C interface; a plugin. */
+/** The TensorFlow Lite backend: runs {@code .tflite} models through TensorFlow Lite's C API. A plugin. */
 @NullMarked
 package io.nereid.backends.tflite;
 

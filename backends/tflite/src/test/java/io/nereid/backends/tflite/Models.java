@@ -61,7 +61,7 @@ final class Models {
         return BACKEND.load(source(model), config, new BackendContext(2, root(), settings));
     }
 
-    /** A model of one file, laid out under a directory. */
+    /** A model of one file, in the layout of a model repository. */
     static ModelLocation lay(String model, Path directory, String file, byte[] content) {
         try {
             Files.write(
@@ -132,7 +132,7 @@ final class Models {
         return values;
     }
 
-    /** The answers of one run, as copies. */
+    /** Copies of the results of one run. */
     record Answer(Shape shape, float[] values) {}
 
     static Answer ask(ModelInstance invocation, String output, Tensor... inputs) {

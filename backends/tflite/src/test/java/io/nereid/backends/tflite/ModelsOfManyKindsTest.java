@@ -233,7 +233,7 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = load("loop");
                 ModelInstance run = model.newInvocation()) {
             Future<?> long1 = pool.submit(() -> ask(run, "sum", ints("times", Shape.SCALAR, 400_000)));
-            // A cancellation that comes before the run begins does nothing, so that it is asked for until it is heard.
+            // A cancellation before the run begins does nothing, so it is repeated until the run has ended.
             while (!long1.isDone()) {
                 run.cancel();
                 Thread.onSpinWait();
@@ -266,7 +266,7 @@ class ModelsOfManyKindsTest {
     @Test
     void fiftyLoadsLeaveNoMemoryBehind() throws Exception {
         long least = Long.MAX_VALUE;
-        // The heap grows, too, but not in every round; what is lost is lost in each.
+        // The heap grows, too, but not in every round; a leak grows in each.
         for (int round = 0; round < 4 && least >= 32L << 20; round++) {
             long before = resident();
             for (int i = 0; i < 50; i++) {
@@ -288,7 +288,7 @@ class ModelsOfManyKindsTest {
         }
     }
 
-    /** Bytes of memory that this process has in use. */
+    /** The resident memory of this process in bytes. */
     private static long resident() throws Exception {
         for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
             if (line.startsWith("VmRSS:")) {

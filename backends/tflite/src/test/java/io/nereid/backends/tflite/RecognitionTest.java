@@ -12,7 +12,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is known of a file without the engine. */
+/** Recognition and validation of files without TensorFlow Lite's library. */
 class RecognitionTest {
     @TempDir
     Path directory;

@@ -15,8 +15,9 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tokenizer in native memory. The library's own classes above the binding are left alone: they want a framework and
- * tell its maker about the process. Thread-safe once it has been set up; closed when no thread uses it any more.
+ * A Hugging Face tokenizer in native memory, called through DJL's native binding. DJL's Java classes above the binding
+ * are not used, because they need the DJL framework, which sends usage data to its vendor. Thread-safe once it has been
+ * configured; closed by its owner after the last use.
  */
 final class NativeTokenizer implements AutoCloseable {
     private static final Logger LOG = System.getLogger(NativeTokenizer.class.getName());
@@ -28,10 +29,14 @@ final class NativeTokenizer implements AutoCloseable {
         this.handle = handle;
     }
 
-    /** One row: as many types and marks as ids. */
+    /** The tokens of one row: arrays of the same length. */
     record Tokens(long[] ids, long[] types, long[] mask) {}
 
-    /** Loads the library from its jar, by way of a file that is gone afterwards. Why that failed, or null. */
+    /**
+     * Loads the native library from its jar, through a temporary file.
+     *
+     * @return the reason of a failure, or null
+     */
     static @Nullable String start() {
         String os = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
         String arch = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
@@ -67,7 +72,7 @@ final class NativeTokenizer implements AutoCloseable {
         }
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when the text is no tokenizer */
+    /** @throws ServingException INVALID_ARGUMENT when the JSON text is not a valid tokenizer */
     static NativeTokenizer open(String model, String file, String json) {
         try {
             return new NativeTokenizer(TokenizersLibrary.LIB.createTokenizerFromString(json));
@@ -91,7 +96,7 @@ final class NativeTokenizer implements AutoCloseable {
         }
     }
 
-    /** Whether the text is one token of the vocabulary, that of its id, or -1. */
+    /** The id of a token of the vocabulary, or -1 when the text is not a single token. */
     long idOf(String token) {
         long encoding = library.encode(handle, token, false);
         try {
@@ -102,7 +107,7 @@ final class NativeTokenizer implements AutoCloseable {
         }
     }
 
-    /** Most tokens of a row as the file says, or -1. */
+    /** The maximum number of tokens in a row that the file configures, or -1. */
     int maxLength() {
         return truncates() ? library.getMaxLength(handle) : -1;
     }

@@ -1,6 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Text to tokens, by the tokenizers of Hugging Face, for a step before a language model. */
+/**
+ * The tokenizer backend: converts text to token ids with Hugging Face's tokenizers, as a step before a language model.
+ */
 @NullMarked
 package io.nereid.backends.tokenizer;
 

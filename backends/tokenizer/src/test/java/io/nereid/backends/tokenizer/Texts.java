@@ -21,9 +21,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 
-/** Tokenizers of sixteen words laid out as models, and texts for them. */
+/** Tokenizers with sixteen words in the layout of models, and texts for them. */
 final class Texts {
-    /** One for all tests: each would load the library again. */
+    /** One backend for all tests, because each would load the native library again. */
     static final TokenizerBackend BACKEND = new TokenizerBackend();
 
     private Texts() {}
@@ -65,7 +65,7 @@ final class Texts {
                 bytes.size());
     }
 
-    /** Row by row. */
+    /** The tensor's elements, by row. */
     static List<List<Long>> rows(Tensor tensor) {
         ByteBuffer bytes = tensor.buffer();
         int rank = tensor.shape().rank();

@@ -73,21 +73,22 @@ public final class Caffe2Backend implements Backend {
         Path file = find(source.versionDirectory(), config.modelFile());
         NetDef net = read(file);
         if (net.operators().isEmpty()) {
-            throw refused(file, "it has no operators, so it is not a Caffe2 net", "put the net for inference there");
+            throw rejected(file, "it has no operators, so it is not a Caffe2 net", "put the net for inference there");
         }
         Path weights = initBeside(file);
         NetDef init = Files.exists(weights) ? read(weights) : new NetDef("", List.of(), List.of(), List.of());
         String missing = Caffe2Converter.missing(init);
         if (missing != null) {
-            throw refused(weights, "it declares '" + missing + "', but does not contain it", "export the model again");
+            throw rejected(weights, "it declares '" + missing + "', but does not contain it", "export the model again");
         }
         byte[] onnx;
         try {
             onnx = new Caffe2Converter(init, net, config).convert();
         } catch (ServingException e) {
-            throw refused(file, e.getMessage(), e.remedy());
+            throw rejected(file, e.getMessage(), e.remedy());
         } catch (IllegalStateException e) {
-            throw refused(file, "as an ONNX model it has 2 GiB or more", "export the model to ONNX with external data");
+            throw rejected(
+                    file, "as an ONNX model it has 2 GiB or more", "export the model to ONNX with external data");
         }
         return new OnnxDelegate(NAME, PLATFORM, others).run(onnx, source, config, context);
     }
@@ -132,11 +133,11 @@ public final class Caffe2Backend implements Backend {
                             : remedy);
         }
         if (bytes.length == 0) {
-            throw refused(file, "the file is empty (0 bytes)", remedy);
+            throw rejected(file, "the file is empty (0 bytes)", remedy);
         }
         String head = new String(bytes, 0, Math.min(64, bytes.length), StandardCharsets.ISO_8859_1);
         if (head.startsWith("version https://git-lfs")) {
-            throw refused(file, "the file is a Git LFS pointer, not the model itself (run 'git lfs pull')", remedy);
+            throw rejected(file, "the file is a Git LFS pointer, not the model itself (run 'git lfs pull')", remedy);
         }
         return bytes;
     }
@@ -147,17 +148,17 @@ public final class Caffe2Backend implements Backend {
         try {
             net = NetDef.parse(bytes);
         } catch (ServingException e) {
-            throw refused(file, e.getMessage(), "the file is damaged or not a Caffe2 net: export the model again");
+            throw rejected(file, e.getMessage(), "the file is damaged or not a Caffe2 net: export the model again");
         }
         for (NetDef.Operator operator : net.operators()) {
             if (operator.type().isEmpty() || operator.type().chars().anyMatch(c -> c < ' ' || c > '~')) {
-                throw refused(file, "it has an operator without a type", "the file is damaged or not a Caffe2 net");
+                throw rejected(file, "it has an operator without a type", "the file is damaged or not a Caffe2 net");
             }
         }
         return net;
     }
 
-    public static ServingException refused(Path file, String why, @Nullable String remedy) {
+    public static ServingException rejected(Path file, String why, @Nullable String remedy) {
         return ServingException.invalidArgument("model file '" + file + "' cannot be loaded: " + why, remedy);
     }
 }

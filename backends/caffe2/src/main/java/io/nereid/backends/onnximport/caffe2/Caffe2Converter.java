@@ -58,7 +58,7 @@ public final class Caffe2Converter {
         Set<String> outputs = outputs();
         Set<String> needed = new LinkedHashSet<>(outputs);
         List<Operator> operators = needed(needed);
-        refuseUnknown(operators);
+        rejectUnknown(operators);
         List<String> inputs = inputs(needed);
         Set<String> reserved = new HashSet<>(inputs);
         reserved.addAll(outputs);
@@ -105,7 +105,7 @@ public final class Caffe2Converter {
         try {
             values = Objects.requireNonNull(known.of(operator.type())).convert(call);
         } catch (ArithmeticException | IndexOutOfBoundsException | NegativeArraySizeException e) {
-            throw call.refused("its arguments are inconsistent", "the file is damaged: export it again");
+            throw call.rejected("its arguments are inconsistent", "the file is damaged: export it again");
         }
         for (int i = 0; i < operator.outputs().size(); i++) {
             if (i < values.size()) {
@@ -198,7 +198,7 @@ public final class Caffe2Converter {
         return operators;
     }
 
-    private void refuseUnknown(List<Operator> operators) {
+    private void rejectUnknown(List<Operator> operators) {
         Set<String> unknown = new TreeSet<>();
         for (Operator o : operators) {
             if (known.of(o.type()) == null) {
@@ -238,15 +238,15 @@ public final class Caffe2Converter {
     private Value input(OnnxGraph graph, String name, InputShapes shapes) {
         TensorSpec spec = feeds.get(name);
         if (spec == null) {
-            Shape told = shapes.of(name);
-            if (told == null) {
+            Shape inferred = shapes.of(name);
+            if (inferred == null) {
                 throw ServingException.invalidArgument(
                         "the shape of input '" + name + "' cannot be determined from the net",
                         "if '" + name + "' is a weight, put the init net beside the net; else write the inputs into"
                                 + " config.pbtxt: input [ { name: \"" + name
                                 + "\" data_type: TYPE_FP32 dims: [ ... ] } ]");
             }
-            return graph.input(name, ElementType.FLOAT, told);
+            return graph.input(name, ElementType.FLOAT, inferred);
         }
         ElementType type = ElementType.of(spec.dataType());
         if (type == null) {
@@ -255,9 +255,9 @@ public final class Caffe2Converter {
                     "expected: " + DataType.FP32 + ", " + DataType.INT32 + ", " + DataType.INT64 + ", ...");
         }
         Shape whole = whole(spec);
-        Shape told = config.maxBatchSize() < 0 ? shapes.of(name) : null;
+        Shape inferred = config.maxBatchSize() < 0 ? shapes.of(name) : null;
         // The configuration does not set max_batch_size, so its dims may be those of one row.
-        boolean row = told != null && told.rank() == whole.rank() + 1;
+        boolean row = inferred != null && inferred.rank() == whole.rank() + 1;
         return graph.input(name, type, row ? whole.prepend(-1) : whole);
     }
 

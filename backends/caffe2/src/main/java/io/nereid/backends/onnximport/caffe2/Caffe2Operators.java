@@ -9,9 +9,12 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What each of Caffe2's operators becomes. Immutable. */
+/** The conversions of Caffe2's operators to ONNX, by operator type. Immutable. */
 final class Caffe2Operators {
-    /** Puts an operator into the graph and gives the values of its outputs, those that there are in ONNX. */
+    /**
+     * Converts an operator: adds nodes to the graph and returns the values of its outputs. The list is shorter than the
+     * operator's outputs when ONNX does not have the last ones.
+     */
     interface Conversion {
         List<Value> convert(OperatorContext call);
     }
@@ -25,7 +28,7 @@ final class Caffe2Operators {
         layout();
     }
 
-    /** Null for an operator that is not known. */
+    /** The conversion of an operator type, or null when there is none. */
     @Nullable
     Conversion of(String type) {
         return conversions.get(type);

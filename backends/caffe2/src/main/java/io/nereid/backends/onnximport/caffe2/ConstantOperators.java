@@ -12,15 +12,18 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;
 
-/** Operators that give constants, the weights among them. Immutable; only functions. */
+/** Conversions of operators that produce constants; weights are such operators in Caffe2's init nets. Stateless. */
 public final class ConstantOperators {
-    /** A constant of one repeated value needs no file, so a damaged one may ask for any number. */
+    /**
+     * The limit on elements of a constant: a repeated value takes no space in the file, so a damaged file may ask for
+     * any.
+     */
     private static final long MOST_ELEMENTS = 1L << 28;
 
-    /** Repeated values up to here are written out, so that operators can look at them. */
+    /** Constants of up to this many elements are stored in full, so that other conversions can read their values. */
     private static final int WRITTEN_OUT = 4096;
 
-    /** Elements as they lie in memory; no operator of Caffe2, but what weights of others become. */
+    /** The type of a pseudo-operator, not of Caffe2, for weights of other formats: elements as they are in memory. */
     public static final String RAW = "raw elements";
 
     private ConstantOperators() {}
@@ -29,17 +32,17 @@ public final class ConstantOperators {
         ElementType type = ElementType.ofName(c.text("type", ""));
         Argument values = c.operator().arguments().get("values");
         if (type == null || values == null || values.strings().isEmpty()) {
-            throw c.refused("has no values", "the file is damaged: export it anew");
+            throw c.rejected("has no values", "the file is damaged: export it again");
         }
         ConstantTensor constant =
                 new ConstantTensor(type, dims(c), values.strings().get(0), List.of());
         if (constant.count() * type.bytes() != constant.raw().length) {
-            throw c.refused("has too few values", "the file is damaged: export it anew");
+            throw c.rejected("has too few values", "the file is damaged: export it again");
         }
         return List.of(c.graph().constant(c.operator().outputs().get(0), constant));
     }
 
-    /** Values that stand in the file. */
+    /** A constant whose values are in the file. */
     static Caffe2Operators.Conversion given(ElementType type) {
         return c -> {
             Argument values = c.operator().arguments().get("values");
@@ -55,9 +58,9 @@ public final class ConstantOperators {
             }
             ConstantTensor constant = new ConstantTensor(type, dims, raw, strings);
             if (constant.count() != count) {
-                throw c.refused(
+                throw c.rejected(
                         "has " + count + " values for the shape " + java.util.Arrays.toString(dims),
-                        "the file is damaged: export it anew");
+                        "the file is damaged: export it again");
             }
             return List.of(c.graph().constant(c.operator().outputs().get(0), constant));
         };
@@ -90,7 +93,7 @@ public final class ConstantOperators {
         }
     }
 
-    /** Bytes that stand in the file as one text. */
+    /** A UINT8 constant whose values are in the file as one string. */
     static List<Value> givenBytes(OperatorContext c) {
         Argument values = c.operator().arguments().get("values");
         byte[] raw = values == null || values.strings().isEmpty()
@@ -98,45 +101,47 @@ public final class ConstantOperators {
                 : values.strings().get(0);
         ConstantTensor constant = new ConstantTensor(ElementType.UINT8, dims(c), raw, List.of());
         if (constant.count() != raw.length) {
-            throw c.refused(
+            throw c.rejected(
                     "has " + raw.length + " values for the shape " + java.util.Arrays.toString(constant.dims()),
-                    "the file is damaged: export it anew");
+                    "the file is damaged: export it again");
         }
         return List.of(c.graph().constant(c.operator().outputs().get(0), constant));
     }
 
     private static long[] dims(OperatorContext c) {
         if (!c.in().isEmpty() || c.flag("input_as_shape") || c.integers("extra_shape").length > 0) {
-            throw c.refused("takes its shape from a computation", "export the model to ONNX");
+            throw c.rejected("computes its shape", "export the model to ONNX");
         }
         long[] dims = c.integers("shape");
         long count = 1;
         for (long d : dims) {
             if (d < 0 || d > MOST_ELEMENTS || (count *= d) > MOST_ELEMENTS) {
-                throw c.refused(
+                throw c.rejected(
                         "has the shape " + java.util.Arrays.toString(dims) + ", expected at most " + MOST_ELEMENTS
                                 + " elements",
-                        "the file is damaged: export it anew");
+                        "the file is damaged: export it again");
             }
         }
         return dims;
     }
 
-    /** One value repeated; with an input, as often as that has elements. */
+    /**
+     * A constant of one repeated value; with an input, of that input's shape, or of the shape that the input contains.
+     */
     static List<Value> constant(OperatorContext c) {
         Argument value = c.operator().arguments().get("value");
         ElementType type = c.has("dtype")
                 ? ElementType.ofCaffe2(c.integer("dtype", 1))
                 : value != null && value.f() == null && value.i() != null ? ElementType.INT64 : ElementType.FLOAT;
         if (type == null || type.bytes() == 0 || type == ElementType.FLOAT16) {
-            throw c.refused("has type " + c.integer("dtype", 0), "export the model to ONNX");
+            throw c.rejected("has type " + c.integer("dtype", 0), "export the model to ONNX");
         }
         ByteBuffer one = ByteBuffer.allocate(type.bytes()).order(ByteOrder.LITTLE_ENDIAN);
         put(one, type, c.number("value", 0), c.integer("value", 0));
         if (!c.in().isEmpty()) {
             boolean asShape = c.flag("input_as_shape");
             if (c.integers("extra_shape").length > 0) {
-                throw c.refused("has extra_shape", "export the model to ONNX");
+                throw c.rejected("has extra_shape", "export the model to ONNX");
             }
             Value shape = asShape
                     ? c.graph().node("Cast", List.of(c.in(0)), attributes("to", 7L), ElementType.INT64, 1)
@@ -166,6 +171,7 @@ public final class ConstantOperators {
     }
 
     static List<Value> random(OperatorContext c) {
-        throw c.refused("gives random numbers, so the model has not been trained", "save the init net after training");
+        throw c.rejected(
+                "produces random numbers, so the model has not been trained", "save the init net after training");
     }
 }

@@ -11,16 +11,16 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** Operators on each element, and on pairs of them. Immutable; only functions. */
+/** Conversions of elementwise operators, comparisons, activations and matrix products. Stateless. */
 final class ElementwiseOperators {
     private ElementwiseOperators() {}
 
-    /** An operator that ONNX has alike, without settings. */
+    /** An operator without arguments that ONNX has, too. */
     static Caffe2Operators.Conversion same(String type) {
         return c -> List.of(c.like(type, Map.of()));
     }
 
-    /** Likewise, with numbers as settings of the same name. */
+    /** An operator that ONNX has, too, with one numeric argument of the same name. */
     static Caffe2Operators.Conversion same(String type, String setting, float otherwise) {
         return c -> List.of(c.like(type, attributes(setting, c.number(setting, otherwise))));
     }
@@ -89,21 +89,21 @@ final class ElementwiseOperators {
 
     static List<Value> dropout(OperatorContext c) {
         if (!c.flag("is_test")) {
-            throw c.refused("is for training (is_test is not set)", "export the net for inference");
+            throw c.rejected("is for training (is_test is not set)", "export the net for inference");
         }
         return List.of(c.like("Identity", Map.of()));
     }
 
     static List<Value> softmax(OperatorContext c) {
         int axis = c.axis("axis", 1);
-        // ONNX's, as Caffe2's, is over all dimensions from this one on.
+        // Like Caffe2's, ONNX's Softmax of opset 12 is over all dimensions from this one on.
         if (c.flag("one_axis") && axis != -1 && axis != c.rank(c.in(0)) - 1) {
-            throw c.refused("is over dimension " + axis + ", expected the last", "export the model to ONNX");
+            throw c.rejected("is over dimension " + axis + ", expected the last", "export the model to ONNX");
         }
         return List.of(c.like("Softmax", attributes("axis", (long) axis)));
     }
 
-    /** The sum, the greatest, …, of any number of tensors of one shape. */
+    /** Sum, Max, Min or Mean of any number of tensors of one shape. */
     static Caffe2Operators.Conversion many(String type) {
         return c -> List.of(c.node(type, c.in(), Map.of(), c.in(0).rank()));
     }
@@ -113,7 +113,7 @@ final class ElementwiseOperators {
         return c -> two(c, type, c.in(0).type());
     }
 
-    /** A comparison, or a combination of truths. */
+    /** A comparison or a logical operator. */
     static Caffe2Operators.Conversion truth(String type) {
         return c -> two(c, type, ElementType.BOOL);
     }
@@ -126,13 +126,14 @@ final class ElementwiseOperators {
             String axisName = c.text("axis_str", "");
             long axis = axisName.isEmpty() ? c.axis("axis", -1) : order.indexOf(axisName);
             ConstantTensor known = b.constant();
-            // Dimensions of one at the end do nothing where the first tensor has none to match.
+            // Caffe2 aligns b with the dimensions of a from axis on; ONNX aligns at the end. So append dimensions of 1.
+            // A single element needs none.
             if (axis >= 0 && !(known != null && known.count() == 1)) {
                 int behind = c.rank(a) - (int) axis - c.rank(b);
                 if (behind < 0) {
-                    throw c.refused(
+                    throw c.rejected(
                             "has axis " + axis + " for tensors of " + a.rank() + " and " + b.rank() + " dimensions",
-                            "the file is damaged: export it anew");
+                            "the file is damaged: export it again");
                 }
                 if (behind > 0) {
                     long[] axes = new long[behind];
@@ -161,9 +162,10 @@ final class ElementwiseOperators {
         String name = c.text("to", "");
         ElementType to = name.isEmpty() ? ElementType.ofCaffe2(c.integer("to", 0)) : ElementType.ofName(name);
         if (to == null) {
-            throw c.refused(
-                    "casts to type " + (name.isEmpty() ? c.integer("to", 0) : "'" + name + "'") + ", which is none",
-                    "the file is damaged: export it anew");
+            throw c.rejected(
+                    "casts to type " + (name.isEmpty() ? c.integer("to", 0) : "'" + name + "'")
+                            + ", which does not exist",
+                    "the file is damaged: export it again");
         }
         return cast(c, to);
     }
@@ -182,14 +184,14 @@ final class ElementwiseOperators {
                         c.in(0).rank()));
     }
 
-    /** A fully connected layer. */
+    /** A fully connected layer: Gemm for a matrix, MatMul and Add for more dimensions. */
     static Caffe2Operators.Conversion fullyConnected(boolean transposed) {
         return c -> {
             Value x = c.in(0);
             Value w = c.in(1);
             int axis = c.axis("axis", 1);
             if (c.integer("axis_w", 1) != 1) {
-                throw c.refused("has axis_w " + c.integer("axis_w", 1) + ", expected 1", "export the model to ONNX");
+                throw c.rejected("has axis_w " + c.integer("axis_w", 1) + ", expected 1", "export the model to ONNX");
             }
             if (w.rank() > 2) {
                 w = c.node("Flatten", List.of(w), attributes("axis", 1L), 2);
@@ -200,7 +202,7 @@ final class ElementwiseOperators {
                         c.node("Gemm", List.of(flat, w, c.in(2)), attributes("transB", transposed ? 0L : 1L), 2));
             }
             if (axis < 1) {
-                throw c.refused("has axis " + axis + ", expected 1 or more", "export the model to ONNX");
+                throw c.rejected("has axis " + axis + ", expected 1 or more", "export the model to ONNX");
             }
             long[] shape = new long[axis + 1];
             shape[axis] = -1;
@@ -235,7 +237,7 @@ final class ElementwiseOperators {
         }
         int rank = x.rank();
         if (rank < 2) {
-            throw c.refused(
+            throw c.rejected(
                     "transposes a tensor of " + (rank < 0 ? "unknown" : String.valueOf(rank)) + " dimensions",
                     "write the shapes of the inputs into config.pbtxt, or export the model to ONNX");
         }

@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Operators on images and other grids. Immutable; only functions. */
+/**
+ * Conversions of operators on images: convolution, pooling, normalisation, resizing. ONNX has channels second (NCHW)
+ * only, so NHWC images are transposed before the operator and back after it. Stateless.
+ */
 final class ImageOperators {
     private static final int VALID = 1;
     private static final int SAME = 2;
@@ -21,13 +24,13 @@ final class ImageOperators {
     private ImageOperators() {}
 
     /**
-     * A sliding window.
+     * The sliding window of a convolution or pooling.
      *
-     * @param kernel its size; empty when it is the whole image
-     * @param strides its steps
-     * @param dilations distances of its points
-     * @param pads what is added around the image, first before and then behind; null when it follows from the rest
-     * @param ceil whether a window may reach over the edge
+     * @param kernel its size; empty for global pooling
+     * @param strides its strides
+     * @param dilations its dilations
+     * @param pads the padding: at the beginning of each dimension, then at the end of each; null for SAME padding
+     * @param ceil whether the output size is rounded up
      */
     private record Window(long[] kernel, long[] strides, long[] dilations, long @Nullable [] pads, boolean ceil) {
         static Window of(OperatorContext c, int dimensions) {
@@ -41,7 +44,7 @@ final class ImageOperators {
             }
             int n = kernel.length == 0 ? dimensions : kernel.length;
             if (kernel.length == 0 && !global && dimensions == 0) {
-                throw c.refused("has no kernel", "the file is damaged: export it anew");
+                throw c.rejected("has no kernel", "the file is damaged: export it again");
             }
             long[] pads = c.integers("pads");
             if (pads.length == 0 && c.has("pad")) {
@@ -60,10 +63,10 @@ final class ImageOperators {
             long[] strides = each(c, "stride", n);
             long[] dilations = each(c, "dilation", n);
             if (pads.length != 2 * n || strides.length != n || dilations.length != n) {
-                throw c.refused(
+                throw c.rejected(
                         "has " + n + " dimensions of kernel, but " + strides.length + " of stride and " + pads.length
                                 + " of pad",
-                        "the file is damaged: export it anew");
+                        "the file is damaged: export it again");
             }
             return new Window(
                     global ? new long[0] : kernel, strides, dilations, legacy == SAME ? null : pads, legacy == CAFFE);
@@ -82,7 +85,7 @@ final class ImageOperators {
             return values;
         }
 
-        /** As attributes; null values are left out. */
+        /** The window as ONNX attributes. */
         Map<String, Object> toAttributes() {
             return attributes(
                     "kernel_shape",
@@ -96,7 +99,7 @@ final class ImageOperators {
         }
     }
 
-    /** The first input with its channels second. */
+    /** The first input, transposed to NCHW if necessary. */
     private static Value image(OperatorContext c) {
         return c.channelsLast() ? channelsSecond(c, c.in(0)) : c.in(0);
     }
@@ -105,7 +108,7 @@ final class ImageOperators {
         return c.node("Transpose", List.of(x), attributes("perm", order(c, x, true)), x.rank());
     }
 
-    /** The result in the order of the net. */
+    /** The result, transposed back to NHWC if necessary. */
     private static Value back(OperatorContext c, Value y) {
         if (!c.channelsLast()) {
             return y;
@@ -152,7 +155,7 @@ final class ImageOperators {
     static List<Value> convTranspose(OperatorContext c) {
         Window w = Window.of(c, c.in(1).rank() - 2);
         if (w.pads == null) {
-            throw c.refused("has legacy_pad 2", "export the model to ONNX");
+            throw c.rejected("has legacy_pad 2", "export the model to ONNX");
         }
         Map<String, Object> a = w.toAttributes();
         a.put("group", c.integer("group", 1));
@@ -185,7 +188,7 @@ final class ImageOperators {
         Map<String, Object> a = w.toAttributes();
         if (Arrays.stream(w.dilations).anyMatch(d -> d != 1)) {
             if (type.equals("AveragePool")) {
-                throw c.refused("has a dilation", "export the model to ONNX");
+                throw c.rejected("has a dilation", "export the model to ONNX");
             }
             a.put("dilations", w.dilations);
         }
@@ -198,7 +201,7 @@ final class ImageOperators {
 
     static List<Value> spatialBn(OperatorContext c) {
         if (!c.flag("is_test")) {
-            throw c.refused("is for training (is_test is not set)", "export the net for inference");
+            throw c.rejected("is for training (is_test is not set)", "export the net for inference");
         }
         List<Value> in = List.of(image(c), c.in(1), c.in(2), c.in(3), c.in(4));
         Map<String, Object> a = attributes("epsilon", c.number("epsilon", 1e-5f));
@@ -234,7 +237,7 @@ final class ImageOperators {
 
     private static List<Value> resize(OperatorContext c, float height, float width, boolean nearest) {
         if (c.in().size() > 1) {
-            throw c.refused("takes its size from a computation", "export the model to ONNX");
+            throw c.rejected("computes its size", "export the model to ONNX");
         }
         Value scales = c.graph().constant("scales", ConstantTensor.floats(new long[] {4}, 1, 1, height, width));
         Value roi = c.graph().constant("roi", ConstantTensor.floats(new long[] {0}));

@@ -13,9 +13,13 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Tells the shapes of inputs, which nets do not have, from the weights that they meet. Confined to one load. */
+/**
+ * Infers the shapes of inputs, which Caffe2 nets do not declare, from the weights of the first operators that read
+ * them: a convolution's weight has the number of channels, a fully connected layer's the width. Operators that keep the
+ * shape are followed to the next one. Confined to one load.
+ */
 final class InputShapes {
-    /** Operators whose result has the shape of their inputs. */
+    /** Operators whose output has the shape of their input. */
     private static final Set<String> ALIKE = Set.of(
             "Relu",
             "Sigmoid",
@@ -57,7 +61,7 @@ final class InputShapes {
         }
     }
 
-    /** The shape of a blob that no operator writes before it is read, rows first; null when nothing tells it. */
+    /** The shape of an input blob, with the batch dimension first; null when it cannot be inferred. */
     @Nullable
     Shape of(String blob) {
         seen.clear();
@@ -97,7 +101,7 @@ final class InputShapes {
         if (type.startsWith("Conv") && w != null && w.length > 2) {
             boolean transposed = type.equals("ConvTranspose");
             long channels = transposed ? w[0] : w[last ? w.length - 1 : 1];
-            // A transposed kernel has all of the input's channels, the other those of a group.
+            // The weight of a transposed convolution has all input channels, that of a convolution those of one group.
             return grid(w.length, transposed ? channels : channels * Math.max(1, integer(o, "group", 1)), last);
         }
         if (type.equals("SpatialBN") && w != null && w.length == 1) {

@@ -15,33 +15,33 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A net as Caffe2 writes it: operators that read and write blobs by name, in the order in which they run. Immutable.
+ * A Caffe2 {@code NetDef}: operators that read and write blobs by name, in execution order. Immutable.
  *
  * @param name its name, or empty
- * @param operators in order
- * @param inputs blobs that it does not write itself, weights among them
- * @param outputs blobs that are its results
+ * @param operators the operators, in execution order
+ * @param inputs the blobs that it reads and does not write, including weights
+ * @param outputs the blobs that are its outputs
  */
 public record NetDef(String name, List<Operator> operators, List<String> inputs, List<String> outputs) {
     /**
-     * One step.
+     * An {@code OperatorDef}.
      *
-     * @param type what it computes, such as {@code Conv}
-     * @param inputs blobs read
-     * @param outputs blobs written, which may be among those read
-     * @param arguments settings by name
+     * @param type the operator's type, such as {@code Conv}
+     * @param inputs the blobs that it reads
+     * @param outputs the blobs that it writes; in-place operators write a blob that they read
+     * @param arguments the arguments by name
      */
     public record Operator(String type, List<String> inputs, List<String> outputs, Map<String, Argument> arguments) {}
 
     /**
-     * A setting. What is not set is null or empty.
+     * An {@code Argument}. Fields that are not set are null or empty.
      *
-     * @param f a number
-     * @param i a whole number
-     * @param s a text
-     * @param floats numbers
-     * @param ints whole numbers
-     * @param strings texts
+     * @param f a float
+     * @param i an integer
+     * @param s a string
+     * @param floats a list of floats
+     * @param ints a list of integers
+     * @param strings a list of strings
      */
     public record Argument(
             @Nullable Float f,
@@ -51,7 +51,7 @@ public record NetDef(String name, List<Operator> operators, List<String> inputs,
             long[] ints,
             List<byte[]> strings) {}
 
-    /** @throws ServingException INVALID_ARGUMENT when the bytes are no message of this kind */
+    /** @throws ServingException INVALID_ARGUMENT when the bytes are not a NetDef */
     static NetDef parse(byte[] bytes) {
         ProtobufReader in = new ProtobufReader();
         in.reset(ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN));
@@ -147,7 +147,10 @@ public record NetDef(String name, List<Operator> operators, List<String> inputs,
         return new String(bytes(in), StandardCharsets.UTF_8);
     }
 
-    /** Grows with what is there, whatever the file announces. Confined to one thread. */
+    /**
+     * A growing array. It grows with the values that are read, not to a size that the file declares, which may be
+     * wrong. Confined to one thread.
+     */
     private static final class Floats {
         private float[] values = new float[0];
         private int size;
@@ -176,7 +179,7 @@ public record NetDef(String name, List<Operator> operators, List<String> inputs,
         }
     }
 
-    /** Likewise. Confined to one thread. */
+    /** The same for integers. Confined to one thread. */
     private static final class Longs {
         private long[] values = new long[0];
         private int size;

@@ -14,15 +14,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One operator on its way into the graph, with its settings under the defaults of Caffe2. Confined to one thread.
+ * The context in which a Caffe2 operator is converted: its arguments (with Caffe2's defaults), the graph values of its
+ * inputs, and the graph that the ONNX nodes are added to. Confined to one thread.
  *
  * @param operator the operator
- * @param in the values of its inputs
- * @param graph where it goes
+ * @param in the graph values of its inputs
+ * @param graph the graph to add nodes to
  */
 record OperatorContext(Operator operator, List<Value> in, OnnxGraph graph) {
-    /** A refusal that names the operator. */
-    ServingException refused(String why, String remedy) {
+    /** An exception that names the operator. */
+    ServingException rejected(String why, String remedy) {
         return ServingException.invalidArgument(
                 "operator '" + operator.type() + "'"
                         + (operator.outputs().isEmpty()
@@ -34,9 +35,9 @@ record OperatorContext(Operator operator, List<Value> in, OnnxGraph graph) {
 
     Value in(int index) {
         if (index >= in.size()) {
-            throw refused(
+            throw rejected(
                     "has " + in.size() + " inputs, expected at least " + (index + 1),
-                    "the file is damaged: export it anew");
+                    "the file is damaged: export it again");
         }
         return in.get(index);
     }
@@ -58,7 +59,8 @@ record OperatorContext(Operator operator, List<Value> in, OnnxGraph graph) {
     int axis(String name, long otherwise) {
         long axis = integer(name, otherwise);
         if (axis < -16 || axis > 16) {
-            throw refused("has " + name + " " + axis + ", expected a dimension", "the file is damaged: export it anew");
+            throw rejected(
+                    "has " + name + " " + axis + ", expected a dimension", "the file is damaged: export it again");
         }
         return (int) axis;
     }
@@ -83,25 +85,25 @@ record OperatorContext(Operator operator, List<Value> in, OnnxGraph graph) {
         return s == null ? otherwise : s;
     }
 
-    /** The whole numbers of a setting; none when it is not there. */
+    /** The integers of an argument; empty when the operator does not have it. */
     long[] integers(String name) {
         Argument a = operator.arguments().get(name);
         return a == null ? new long[0] : a.ints().clone();
     }
 
-    /** Whether images have their channels last. */
+    /** Whether images are NHWC, with the channels last. */
     boolean channelsLast() {
         String order = text("order", "NCHW");
         if (!order.equals("NCHW") && !order.equals("NHWC")) {
-            throw refused("has order '" + order + "', expected NCHW or NHWC", "export the model to ONNX");
+            throw rejected("has order '" + order + "', expected NCHW or NHWC", "export the model to ONNX");
         }
         return order.equals("NHWC");
     }
 
-    /** The rank of a value, where the conversion depends on it. */
+    /** The rank of a value; fails when it is unknown, for conversions that depend on it. */
     int rank(Value value) {
         if (value.rank() < 0) {
-            throw refused(
+            throw rejected(
                     "cannot be converted without the number of dimensions of '"
                             + operator.inputs().get(Math.max(0, in.indexOf(value))) + "'",
                     "write the shapes of the inputs into config.pbtxt, or export the model to ONNX");
@@ -109,28 +111,28 @@ record OperatorContext(Operator operator, List<Value> in, OnnxGraph graph) {
         return value.rank();
     }
 
-    /** The value of an input that must be known beforehand. */
+    /** The value of an input that must be a constant. */
     ConstantTensor constant(int index) {
         ConstantTensor constant = in(index).constant();
         if (constant == null) {
-            throw refused(
-                    "takes '" + operator.inputs().get(index) + "' from a computation, expected a constant",
+            throw rejected(
+                    "has '" + operator.inputs().get(index) + "' computed by an operator, expected a constant",
                     "export the model to ONNX");
         }
         return constant;
     }
 
-    /** A node of the first input's type and rank. */
+    /** Adds a node with the first input, whose output has that input's type and rank. */
     Value like(String type, Map<String, Object> attributes) {
         return graph.node(type, List.of(in(0)), attributes, in(0).type(), in(0).rank());
     }
 
-    /** A node of the first input's type. */
+    /** Adds a node whose output has the first input's type. */
     Value node(String type, List<Value> inputs, Map<String, Object> attributes, int rank) {
         return graph.node(type, inputs, attributes, inputs.get(0).type(), rank);
     }
 
-    /** Attributes by name. */
+    /** Makes a map of attributes from names and values in turn; null values are left out. */
     static Map<String, Object> attributes(@Nullable Object... namesAndValues) {
         Map<String, Object> attributes = new LinkedHashMap<>();
         for (int i = 0; i < namesAndValues.length; i += 2) {

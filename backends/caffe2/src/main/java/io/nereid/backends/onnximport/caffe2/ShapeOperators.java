@@ -12,7 +12,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
-/** Operators that change shapes, cut, join and sum up. Immutable; only functions. */
+/** Conversions of operators that reshape, split, concatenate, slice and reduce tensors. Stateless. */
 final class ShapeOperators {
     private ShapeOperators() {}
 
@@ -78,14 +78,14 @@ final class ShapeOperators {
         return List.of(c.node("Concat", parts, attributes("axis", axis), rank));
     }
 
-    /** The dimension that is cut or joined: given, or that of the channels. */
+    /** The dimension to split or concatenate: the argument, else that of the channels. */
     private static long axis(OperatorContext c) {
         return c.axis("axis", c.channelsLast() ? 3 : 1);
     }
 
     static List<Value> split(OperatorContext c) {
         if (c.flag("add_axis")) {
-            throw c.refused("has add_axis", "export the model to ONNX");
+            throw c.rejected("has add_axis", "export the model to ONNX");
         }
         long[] sizes = c.in().size() > 1 ? c.constant(1).toLongs() : c.integers("split");
         int n = c.operator().outputs().size();
@@ -102,15 +102,15 @@ final class ShapeOperators {
         long[] starts = bounds(c.in().size() > 1 ? c.constant(1).toLongs() : c.integers("starts"));
         long[] ends = bounds(c.in().size() > 2 ? c.constant(2).toLongs() : c.integers("ends"));
         if (starts.length != ends.length) {
-            throw c.refused(
+            throw c.rejected(
                     "has " + starts.length + " starts and " + ends.length + " ends",
-                    "the file is damaged: export it anew");
+                    "the file is damaged: export it again");
         }
         List<Value> in = List.of(c.in(0), c.graph().longs(starts), c.graph().longs(ends));
         return List.of(c.node("Slice", in, Map.of(), c.in(0).rank()));
     }
 
-    /** In Caffe2, -1 is behind the last element, -2 before it. */
+    /** Converts slice bounds: in Caffe2, -1 is the end, and -2 the position before the last element. */
     private static long[] bounds(long[] values) {
         for (int i = 0; i < values.length; i++) {
             values[i] = values[i] == -1 ? Long.MAX_VALUE : values[i] < 0 ? values[i] + 1 : values[i];
@@ -118,7 +118,7 @@ final class ShapeOperators {
         return values;
     }
 
-    /** Sums up dimensions that are named. */
+    /** A reduction over the dimensions in {@code axes}. */
     static Caffe2Operators.Conversion reduce(String type) {
         return c -> {
             long[] axes = c.integers("axes");
@@ -137,12 +137,12 @@ final class ShapeOperators {
                 left);
     }
 
-    /** Sums up the first or the last dimensions. */
+    /** A reduction over the first or the last dimensions. */
     static Caffe2Operators.Conversion reduceEnd(String type, boolean front) {
         return c -> {
             int n = c.axis("num_reduce_dim", 1);
             if (n < 1 || c.in().size() > 1) {
-                throw c.refused("reduces " + n + " dimensions, or to given lengths", "export the model to ONNX");
+                throw c.rejected("reduces " + n + " dimensions, or to given lengths", "export the model to ONNX");
             }
             long[] axes = new long[n];
             for (int i = 0; i < n; i++) {
@@ -190,7 +190,7 @@ final class ShapeOperators {
 
     static List<Value> shape(OperatorContext c) {
         if (c.has("axes")) {
-            throw c.refused("has axes", "export the model to ONNX");
+            throw c.rejected("has axes", "export the model to ONNX");
         }
         return List.of(c.graph().node("Shape", List.of(c.in(0)), Map.of(), ElementType.INT64, 1));
     }
@@ -201,8 +201,8 @@ final class ShapeOperators {
         int axis = c.axis("axis", 0);
         int at = axis < 0 ? axis + repeats.length : axis;
         if (c.in().size() > 1 || at < 0 || at >= repeats.length) {
-            throw c.refused(
-                    "has axis " + axis + ", or takes its numbers from computations", "export the model to ONNX");
+            throw c.rejected(
+                    "has axis " + axis + ", or computes its repeats", "export the model to ONNX");
         }
         repeats[at] = c.integer("tiles", 1);
         return List.of(c.node("Tile", List.of(c.in(0), c.graph().longs(repeats)), Map.of(), repeats.length));

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Caffe2 nets, converted to ONNX. */
+/** Reads Caffe2 nets and converts them to ONNX. */
 @NullMarked
 package io.nereid.backends.onnximport.caffe2;
 

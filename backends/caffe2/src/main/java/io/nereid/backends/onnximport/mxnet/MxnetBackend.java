@@ -88,16 +88,16 @@ public final class MxnetBackend implements Backend {
         try {
             symbol = MxnetSymbol.parse(Caffe2Backend.bytes(file, "put NAME" + SYMBOL + " there"));
         } catch (ServingException e) {
-            throw Caffe2Backend.refused(
+            throw Caffe2Backend.rejected(
                     file, e.getMessage(), e.remedy() == null ? "export the model again" : e.remedy());
         }
         if (symbol.nodes().isEmpty() || symbol.heads().isEmpty()) {
-            throw Caffe2Backend.refused(file, "it has no nodes or no heads", "put the graph of a model there");
+            throw Caffe2Backend.rejected(file, "it has no nodes or no heads", "put the graph of a model there");
         }
         try {
             arrays = MxnetParameters.parse(Caffe2Backend.bytes(weights, "put the weights beside the graph"));
         } catch (ServingException e) {
-            throw Caffe2Backend.refused(
+            throw Caffe2Backend.rejected(
                     weights, e.getMessage(), e.remedy() == null ? "export the model again" : e.remedy());
         }
         byte[] onnx;
@@ -106,11 +106,11 @@ public final class MxnetBackend implements Backend {
             NetDef net = graph.net();
             onnx = new Caffe2Converter(graph.init(), net, config).convert();
         } catch (ServingException e) {
-            throw Caffe2Backend.refused(file, e.getMessage(), e.remedy());
+            throw Caffe2Backend.rejected(file, e.getMessage(), e.remedy());
         } catch (IndexOutOfBoundsException e) {
-            throw Caffe2Backend.refused(file, "one of its nodes has too few inputs", "export the model again");
+            throw Caffe2Backend.rejected(file, "one of its nodes has too few inputs", "export the model again");
         } catch (IllegalStateException e) {
-            throw Caffe2Backend.refused(
+            throw Caffe2Backend.rejected(
                     file, "as an ONNX model it has 2 GiB or more", "export the model to ONNX with external data");
         }
         return new OnnxDelegate(NAME, PLATFORM, others).run(onnx, source, config, context);

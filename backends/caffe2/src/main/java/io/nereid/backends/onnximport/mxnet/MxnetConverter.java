@@ -20,9 +20,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Says a graph of MXNet in the operators of Caffe2. Confined to one load. */
+/**
+ * Converts an MXNet graph to a Caffe2 net, which {@code Caffe2Converter} then converts to ONNX: the two formats have
+ * mostly the same operators, so one set of conversions to ONNX serves both. Confined to one load.
+ */
 final class MxnetConverter {
-    /** Operators that both have, by their names in MXNet, without settings. */
+    /** Operators without parameters that Caffe2 has, too, by their names in MXNet. */
     private static final Map<String, String> SAME = Map.ofEntries(
             Map.entry("relu", "Relu"),
             Map.entry("sigmoid", "Sigmoid"),
@@ -83,7 +86,7 @@ final class MxnetConverter {
     private static final Map<String, String> REDUCE =
             Map.of("mean", "ReduceMean", "sum", "ReduceSum", "max", "ReduceMax", "min", "ReduceMin");
 
-    /** Those whose inputs behind the first are for training. */
+    /** Operators whose inputs after the first are for training only. */
     private static final Set<String> FIRST_ONLY =
             Set.of("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput", "Dropout");
 
@@ -98,7 +101,7 @@ final class MxnetConverter {
         this.weights = weights;
     }
 
-    /** Adds weights and operators to {@link #init} and {@link #net}. */
+    /** Converts the weights and the needed nodes to the operators in {@link #init} and {@link #net}. */
     private void translate() {
         Set<Integer> needed = new HashSet<>();
         symbol.heads().forEach(h -> needed.add(h.node()));
@@ -122,12 +125,12 @@ final class MxnetConverter {
         return first ? 1 : node.inputs().size();
     }
 
-    /** The net with the weights. */
+    /** The init net, with the weights; to be called after {@link #net()}. */
     NetDef init() {
         return new NetDef("", List.copyOf(init), List.of(), List.of());
     }
 
-    /** The net itself; call it first. */
+    /** Converts the graph and returns the net; to be called once, before {@link #init()}. */
     NetDef net() {
         translate();
         if (!unknown.isEmpty()) {
@@ -161,7 +164,7 @@ final class MxnetConverter {
         return new Argument(null, null, s, new float[0], new long[0], List.of());
     }
 
-    /** The name that MXNet gives a result. */
+    /** The name that MXNet gives an output of a node. */
     private String blob(Entry entry) {
         Node node = symbol.nodes().get(entry.node());
         if (node.given()) {
@@ -171,7 +174,7 @@ final class MxnetConverter {
         return node.name() + "_output" + (several ? String.valueOf(entry.output()) : entry.output() == 0 ? "" : "!");
     }
 
-    /** One node on its way. Confined to one load. */
+    /** The conversion of one node. Confined to one load. */
     private final class Step {
         private final Node node;
         private final List<String> in;
@@ -188,7 +191,7 @@ final class MxnetConverter {
             this.out = node.name() + "_output";
         }
 
-        private ServingException refused(String why) {
+        private ServingException rejected(String why) {
             return ServingException.invalidArgument(
                     "operator '" + node.op() + "' ('" + node.name() + "'): " + why, "export the model to ONNX");
         }
@@ -206,7 +209,7 @@ final class MxnetConverter {
             try {
                 return Float.parseFloat(setting(name, String.valueOf(otherwise)));
             } catch (NumberFormatException e) {
-                throw refused("has " + name + " '" + setting(name, "") + "', expected a number");
+                throw rejected("has " + name + " '" + setting(name, "") + "', expected a number");
             }
         }
 
@@ -214,7 +217,7 @@ final class MxnetConverter {
             return (long) number(name, (float) otherwise);
         }
 
-        /** Numbers such as {@code (3, 3)}, {@code [1L]} or {@code 2}. */
+        /** Parses integers such as {@code (3, 3)}, {@code [1L]} or {@code 2}. */
         private long[] tuple(String name) {
             String s = setting(name, "").replaceAll("[()\\[\\] L]", "");
             if (s.isEmpty() || s.equals("None")) {
@@ -226,7 +229,7 @@ final class MxnetConverter {
                         .mapToLong(Long::parseLong)
                         .toArray();
             } catch (NumberFormatException e) {
-                throw refused("has " + name + " '" + setting(name, "") + "', expected whole numbers");
+                throw rejected("has " + name + " '" + setting(name, "") + "', expected whole numbers");
             }
         }
 
@@ -245,7 +248,7 @@ final class MxnetConverter {
             return this;
         }
 
-        /** An operator with the settings collected. */
+        /** Adds an operator with the collected arguments, and clears them. */
         private String emit(String type, List<String> inputs, String output) {
             net.add(new Operator(type, inputs, List.of(output), Map.copyOf(arguments)));
             arguments.clear();
@@ -301,7 +304,7 @@ final class MxnetConverter {
                     boolean channels =
                             flag("multi_output", false) || setting("mode", "").equals("channel");
                     if (channels) {
-                        throw refused("is over the channels of an image");
+                        throw rejected("is over the channels of an image");
                     }
                     emit("Softmax", in, out);
                 }
@@ -324,7 +327,7 @@ final class MxnetConverter {
                     if (shape.length == 0
                             || flag("reverse", false)
                             || Arrays.stream(shape).anyMatch(d -> d < -1)) {
-                        throw refused("has the shape " + setting("shape", "()"));
+                        throw rejected("has the shape " + setting("shape", "()"));
                     }
                     emit("Reshape", in, with("shape", shape).out);
                 }
@@ -339,7 +342,7 @@ final class MxnetConverter {
                 }
                 case "UpSampling" -> {
                     if (!setting("sample_type", "").equals("nearest") || in.size() != 1) {
-                        throw refused("is not of the nearest element of one image");
+                        throw rejected("is not of the nearest element of one image");
                     }
                     float scale = number("scale", 1);
                     emit("ResizeNearest", in, with("height_scale", scale).with("width_scale", scale).out);
@@ -351,7 +354,7 @@ final class MxnetConverter {
         private void window(int dimensions) {
             String layout = setting("layout", "None");
             if (!layout.equals("None") && !layout.startsWith("NC")) {
-                throw refused("has the layout " + layout + ", expected NCHW");
+                throw rejected("has the layout " + layout + ", expected NCHW");
             }
             long[] strides = tuple("stride");
             long[] pads = tuple("pad");
@@ -376,7 +379,7 @@ final class MxnetConverter {
             }
             if (type.equals("ConvTranspose")) {
                 if (tuple("target_shape").length > 0 || Arrays.stream(dilations).anyMatch(d -> d != 1)) {
-                    throw refused("has a target_shape or a dilation");
+                    throw rejected("has a target_shape or a dilation");
                 }
                 long[] adjust = tuple("adj");
                 with("adjs", adjust.length == 0 ? new long[kernel.length] : adjust);
@@ -412,7 +415,7 @@ final class MxnetConverter {
                 case "tanh" -> "Tanh";
                 case "softrelu" -> "Softplus";
                 case "softsign" -> "Softsign";
-                default -> throw refused("has act_type '" + type + "'");
+                default -> throw rejected("has act_type '" + type + "'");
             };
             emit(to, in, out);
         }
@@ -424,13 +427,13 @@ final class MxnetConverter {
                 case "elu" -> emit("Elu", in, with("alpha", number("slope", 0.25f)).out);
                 case "selu" -> emit("Selu", in, out);
                 case "prelu" -> emit("PRelu", in, out);
-                default -> throw refused("has act_type '" + type + "'");
+                default -> throw rejected("has act_type '" + type + "'");
             }
         }
 
         private void batchNorm() {
             if (integer("axis", 1) != 1) {
-                throw refused("has axis " + integer("axis", 1) + ", expected 1");
+                throw rejected("has axis " + integer("axis", 1) + ", expected 1");
             }
             List<String> inputs = new ArrayList<>(in.subList(0, 5));
             ConstantTensor gamma = weights.get(inputs.get(1));
@@ -447,7 +450,7 @@ final class MxnetConverter {
         private void pooling() {
             String type = setting("pool_type", "max");
             if (!type.equals("max") && !type.equals("avg")) {
-                throw refused("has pool_type '" + type + "'");
+                throw rejected("has pool_type '" + type + "'");
             }
             String to = type.equals("max") ? "MaxPool" : "AveragePool";
             if (flag("global_pool", false)) {
@@ -460,7 +463,7 @@ final class MxnetConverter {
             if (convention.equals("full")) {
                 with("legacy_pad", 3L);
             } else if (!convention.equals("valid")) {
-                throw refused("has pooling_convention '" + convention + "'");
+                throw rejected("has pooling_convention '" + convention + "'");
             }
             if (type.equals("avg")) {
                 with("count_include_pad", flag("count_include_pad", true) ? 1L : 0L);
@@ -471,7 +474,7 @@ final class MxnetConverter {
         private void split() {
             int n = (int) integer("num_outputs", 1);
             if (n < 1 || n > 4096 || flag("squeeze_axis", false)) {
-                throw refused("has " + n + " outputs, or squeeze_axis");
+                throw rejected("has " + n + " outputs, or squeeze_axis");
             }
             List<String> outputs = new ArrayList<>();
             for (int i = 0; i < n; i++) {

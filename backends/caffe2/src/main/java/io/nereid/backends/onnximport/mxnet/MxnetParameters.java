@@ -14,7 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Weights as MXNet writes them: a list of arrays and one of names. Confined to one load. */
+/** Reads MXNet's {@code .params} file: a list of arrays, then a list of their names. Confined to one load. */
 final class MxnetParameters {
     private static final long LIST = 0x112;
     private static final int VERSION_1 = 0xF993FAC8;
@@ -27,7 +27,7 @@ final class MxnetParameters {
         in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** The arrays by name, without {@code arg:} and {@code aux:}. */
+    /** Reads the arrays, by name without the prefix {@code arg:} or {@code aux:}. */
     static Map<String, ConstantTensor> parse(byte[] bytes) {
         try {
             return new MxnetParameters(bytes).read();
@@ -38,7 +38,7 @@ final class MxnetParameters {
 
     private Map<String, ConstantTensor> read() {
         if (in.getLong() != LIST) {
-            throw ServingException.invalidArgument("it does not begin as MXNet's weights do");
+            throw ServingException.invalidArgument("it does not begin like MXNet's weights");
         }
         in.getLong();
         long count = count();
@@ -59,12 +59,12 @@ final class MxnetParameters {
         return byName;
     }
 
-    /** A number of things of at least a byte each. */
+    /** Reads a count of items; each takes at least one byte, so a larger count than the remaining bytes is invalid. */
     private long count() {
         long count = in.getLong();
         if (count < 0 || count > in.remaining()) {
             throw ServingException.invalidArgument(
-                    "it announces " + count + " items, but has " + in.remaining() + " bytes");
+                    "it declares " + count + " items, but has " + in.remaining() + " bytes");
         }
         return count;
     }
@@ -87,7 +87,7 @@ final class MxnetParameters {
         for (int i = 0; i < rank; i++) {
             dims[i] = old ? in.getInt() : in.getLong();
             if (dims[i] < 0 || dims[i] > in.remaining() || (elements *= dims[i]) > in.remaining()) {
-                throw ServingException.invalidArgument("it announces more elements than it has bytes");
+                throw ServingException.invalidArgument("it declares more elements than it has bytes");
             }
         }
         in.getLong();

@@ -11,19 +11,19 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A graph as MXNet writes it. Immutable.
+ * An MXNet graph, read from a {@code -symbol.json} document. Immutable.
  *
- * @param nodes operators, and tensors that are given, in an order in which they may run
- * @param heads the results
+ * @param nodes operators and variables, in topological order
+ * @param heads the outputs
  */
 record MxnetSymbol(List<Node> nodes, List<Entry> heads) {
     /**
-     * An operator, or, where {@code op} is {@code null}, a tensor that is given.
+     * An operator, or a variable (an input or a weight), whose {@code op} is the string {@code null}.
      *
-     * @param op what it computes
+     * @param op the operator's type
      * @param name its name
-     * @param settings its settings, as texts
-     * @param inputs what it reads
+     * @param settings its parameters, as strings
+     * @param inputs its inputs
      */
     record Node(String op, String name, Map<String, String> settings, List<Entry> inputs) {
         boolean given() {
@@ -32,14 +32,14 @@ record MxnetSymbol(List<Node> nodes, List<Entry> heads) {
     }
 
     /**
-     * A result of a node.
+     * An output of a node.
      *
-     * @param node the node's place
-     * @param output which of its results
+     * @param node the node's index
+     * @param output the index among the node's outputs
      */
     record Entry(int node, int output) {}
 
-    /** @throws ServingException INVALID_ARGUMENT when the document is no graph */
+    /** @throws ServingException INVALID_ARGUMENT when the document is not a graph */
     static MxnetSymbol parse(byte[] document) {
         JsonReader in = new JsonReader();
         in.reset(Arrays.copyOf(document, document.length + JsonReader.SLACK), 0, document.length);
@@ -66,7 +66,7 @@ record MxnetSymbol(List<Node> nodes, List<Entry> heads) {
         return new MxnetSymbol(List.copyOf(nodes), List.copyOf(heads));
     }
 
-    /** Entries of nodes before {@code end}; so there are no circles. */
+    /** Checks that entries refer to nodes before {@code end}, so that the graph has no cycles. */
     private static void check(List<Entry> entries, int end) {
         for (Entry e : entries) {
             if (e.node() < 0 || e.node() >= end || e.output() < 0) {

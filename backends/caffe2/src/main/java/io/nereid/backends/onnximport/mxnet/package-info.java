@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** MXNet graphs, converted to ONNX by way of Caffe2 operators. */
+/** Reads MXNet graphs and converts them to ONNX through Caffe2 operators. */
 @NullMarked
 package io.nereid.backends.onnximport.mxnet;
 

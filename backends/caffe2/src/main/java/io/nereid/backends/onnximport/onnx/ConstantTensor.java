@@ -7,12 +7,12 @@ import java.nio.ByteOrder;
 import java.util.List;
 
 /**
- * A tensor that is known when the model is loaded. Immutable.
+ * A tensor whose value is known when the model is converted, such as a weight. Immutable.
  *
- * @param type of its elements
+ * @param type the type of its elements
  * @param dims its shape
- * @param raw its elements, little-endian; none for texts
- * @param strings its elements, for texts
+ * @param raw its elements, little-endian; empty for strings
+ * @param strings its elements, for strings
  */
 public record ConstantTensor(ElementType type, long[] dims, byte[] raw, List<byte[]> strings) {
     static ConstantTensor longs(long[] values) {
@@ -27,7 +27,7 @@ public record ConstantTensor(ElementType type, long[] dims, byte[] raw, List<byt
         return new ConstantTensor(ElementType.FLOAT, dims, raw.array(), List.of());
     }
 
-    /** The values of whole numbers; empty for other types. */
+    /** The values of an INT64 or INT32 tensor; empty for other types. */
     public long[] toLongs() {
         ByteBuffer in = ByteBuffer.wrap(raw).order(ByteOrder.LITTLE_ENDIAN);
         if (type == ElementType.INT64) {

@@ -6,7 +6,7 @@ import io.nereid.tensor.DataType;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** Types of elements under their numbers in Caffe2, in PaddlePaddle and in ONNX. */
+/** Element types, with their numbers in Caffe2, PaddlePaddle and ONNX. */
 public enum ElementType {
     FLOAT(1, 1, 4, DataType.FP32),
     INT32(2, 6, 4, DataType.INT32),
@@ -38,7 +38,7 @@ public enum ElementType {
         return onnx;
     }
 
-    /** Bytes of an element; 0 for texts. */
+    /** Bytes of an element; 0 for strings. */
     public int bytes() {
         return bytes;
     }
@@ -61,7 +61,7 @@ public enum ElementType {
         return number == CAFFE2_BYTE ? UINT8 : null;
     }
 
-    /** By PaddlePaddle's number; null for what is no type of elements, and for those that ONNX Runtime does not take. */
+    /** The type for PaddlePaddle's number; null for numbers of other things, and for types that ONNX does not have. */
     public static @Nullable ElementType ofPaddle(long number) {
         return switch ((int) number) {
             case 0 -> BOOL;

@@ -13,9 +13,9 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** An ONNX graph in the making, in the operators of version 12. Confined to one thread. */
+/** Builds an ONNX graph with operators of opset 12, and writes it as a model file. Confined to one thread. */
 public final class OnnxGraph {
-    /** The last version in which softmax sees a matrix, as Caffe2's does, and axes are attributes. */
+    /** The last opset in which Softmax flattens its input to a matrix, as Caffe2's does, and axes are attributes. */
     private static final int OPSET = 12;
 
     private static final int IR_VERSION = 7;
@@ -23,10 +23,10 @@ public final class OnnxGraph {
     /**
      * A tensor of the graph. Immutable.
      *
-     * @param name in the graph
-     * @param type of its elements
-     * @param rank number of its dimensions, -1 when unknown
-     * @param constant its value, when that is known
+     * @param name its name in the graph
+     * @param type the type of its elements
+     * @param rank the number of its dimensions, -1 when unknown
+     * @param constant its value if it is a constant, else null
      */
     public record Value(
             String name,
@@ -47,7 +47,7 @@ public final class OnnxGraph {
     private final Set<String> taken;
     private int counter;
 
-    /** @param reserved names that are clients' */
+    /** @param reserved names of inputs and outputs, which clients use and which generated names must not be equal to */
     public OnnxGraph(Set<String> reserved) {
         taken = new HashSet<>(reserved);
     }
@@ -65,10 +65,10 @@ public final class OnnxGraph {
         return new Value(name, type, shape.rank(), null);
     }
 
-    /** Makes a value a result, under a name of clients. */
+    /** Makes a value an output of the graph, with a name that clients use. */
     public void output(String name, Value value, @Nullable Shape shape) {
         Value own = value;
-        // A name that is taken, or is an input's or a constant's, needs a node of its own.
+        // A value that is already an output, an input or a constant cannot be renamed: an Identity node copies it.
         if (renamed.containsKey(value.name())
                 || value.constant() != null
                 || inputs.stream().anyMatch(p -> p.name().equals(value.name()))) {
@@ -91,7 +91,7 @@ public final class OnnxGraph {
     }
 
     /**
-     * A node with one output.
+     * Adds a node with one output.
      *
      * @param attributes Long, Float, String, long[] or Constant by name
      */
@@ -99,7 +99,7 @@ public final class OnnxGraph {
         return nodes(type, in, attributes, List.of(elements), rank).get(0);
     }
 
-    /** A node with an output for each of the types. */
+    /** Adds a node with an output for each of the types. */
     public List<Value> nodes(
             String type, List<Value> in, Map<String, Object> attributes, List<ElementType> elements, int rank) {
         List<Value> out = new ArrayList<>();
@@ -120,7 +120,7 @@ public final class OnnxGraph {
         return out;
     }
 
-    /** The whole model as a file. */
+    /** Serialises the graph as an ONNX {@code ModelProto}. Constants that no node uses are left out. */
     public byte[] toModel(String name) {
         ProtobufWriter out = new ProtobufWriter();
         out.varintField(1, IR_VERSION);

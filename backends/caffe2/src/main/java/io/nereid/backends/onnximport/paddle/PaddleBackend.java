@@ -106,10 +106,10 @@ public final class PaddleBackend implements Backend {
             if (e.getMessage().startsWith("model file")) {
                 throw e;
             }
-            throw Caffe2Backend.refused(
+            throw Caffe2Backend.rejected(
                     file, e.getMessage(), PaddleOperatorContext.EXPORT.equals(own) || own == null ? export(file) : own);
         } catch (IllegalStateException | ArithmeticException e) {
-            throw Caffe2Backend.refused(file, "as an ONNX model it has 2 GiB or more", export(file));
+            throw Caffe2Backend.rejected(file, "as an ONNX model it has 2 GiB or more", export(file));
         }
         return new SingleInputModel(new OnnxDelegate(NAME, PLATFORM, others).run(onnx, source, config, context));
     }
@@ -147,7 +147,7 @@ public final class PaddleBackend implements Backend {
             if (e.getMessage().startsWith("cannot read") || e.getMessage().startsWith("model file")) {
                 throw e;
             }
-            throw Caffe2Backend.refused(
+            throw Caffe2Backend.rejected(
                     current, e.getMessage(), e.remedy() == null ? "save the model again" : e.remedy());
         }
     }

@@ -21,7 +21,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Turns a program of PaddlePaddle and its weights into an ONNX model. Confined to one load. */
+/** Converts a PaddlePaddle program and its weights to an ONNX model. Confined to one load. */
 final class PaddleConverter {
     private final PaddleOperators known = new PaddleOperators();
     private final PaddleProgram program;
@@ -30,7 +30,7 @@ final class PaddleConverter {
         this.program = program;
     }
 
-    /** The weights, in the order in which a file of all of them has them. */
+    /** The weights, sorted by name, which is their order in a combined file. */
     List<Variable> weights() {
         return program.variables().values().stream()
                 .filter(v ->
@@ -39,13 +39,15 @@ final class PaddleConverter {
                 .toList();
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when the program cannot be converted; the message names the operators */
+    /**
+     * @throws ServingException INVALID_ARGUMENT when the program cannot be converted; the message names the operators
+     */
     byte[] convert(Map<String, ConstantTensor> weights) {
         List<String> inputs = ends("feed", "Out", true);
         List<String> outputs = ends("fetch", "X", false);
         if (outputs.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "the program has no results (no operator 'fetch')",
+                    "the program has no outputs (no operator 'fetch')",
                     "save it for inference: paddle.static.save_inference_model or paddle.jit.save");
         }
         if (program.blocks() > 1) {
@@ -54,7 +56,7 @@ final class PaddleConverter {
                     PaddleOperatorContext.EXPORT);
         }
         List<Operator> operators = needed(outputs);
-        refuseUnknown(operators);
+        rejectUnknown(operators);
         Set<String> reserved = new HashSet<>(inputs);
         reserved.addAll(outputs);
         OnnxGraph graph = new OnnxGraph(reserved);
@@ -65,7 +67,7 @@ final class PaddleConverter {
             ElementType type = v == null ? null : v.type();
             if (v == null || type == null) {
                 throw ServingException.invalidArgument(
-                        "input '" + input + "' of the program is no tensor of a type that is served",
+                        "input '" + input + "' of the program is not a tensor of a supported type",
                         PaddleOperatorContext.EXPORT);
             }
             values.put(input, graph.input(input, type, Shape.of(v.dims())));
@@ -77,7 +79,7 @@ final class PaddleConverter {
             Value value = values.get(output);
             if (value == null) {
                 throw ServingException.invalidArgument(
-                        "result '" + output + "' of the program is given by none of its operators",
+                        "result '" + output + "' of the program is not written by any of its operators",
                         PaddleOperatorContext.EXPORT);
             }
             graph.output(output, value, null);
@@ -85,7 +87,7 @@ final class PaddleConverter {
         return graph.toModel("paddle");
     }
 
-    /** Variables that are fed or fetched, in the order of their columns. */
+    /** The variables that are fed or fetched, in the order of their columns. */
     private List<String> ends(String type, String parameter, boolean given) {
         List<Operator> ends = new ArrayList<>();
         for (Operator o : program.operators()) {
@@ -119,7 +121,7 @@ final class PaddleConverter {
         return operators;
     }
 
-    private void refuseUnknown(List<Operator> operators) {
+    private void rejectUnknown(List<Operator> operators) {
         Set<String> unknown = new TreeSet<>();
         for (Operator o : operators) {
             if (known.of(o.type()) == null) {
@@ -142,14 +144,14 @@ final class PaddleConverter {
                 | IndexOutOfBoundsException
                 | NegativeArraySizeException
                 | NumberFormatException e) {
-            throw call.refused("has settings that do not fit together");
+            throw call.rejected("has inconsistent attributes");
         }
         call.operator().outputs().forEach((parameter, names) -> {
             for (int i = 0; i < names.size(); i++) {
                 Value value = made.get(i == 0 && made.containsKey(parameter) ? parameter : parameter + ":" + i);
                 Variable declared = program.variables().get(names.get(i));
                 if (value != null) {
-                    // Programs tell how many dimensions each of their tensors has.
+                    // A rank that the conversion does not know comes from the program's declaration.
                     int rank = value.rank() >= 0 || declared == null ? value.rank() : declared.dims().length;
                     call.values().put(names.get(i), new Value(value.name(), value.type(), rank, value.constant()));
                 } else {

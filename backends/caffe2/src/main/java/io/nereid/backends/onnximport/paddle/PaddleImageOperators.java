@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.LongStream;
 
-/** PaddlePaddle's operators of images and of normalisation, channels first. Stateless. */
+/** Conversions of PaddlePaddle's image and normalisation operators, with channels first (NCHW). Stateless. */
 final class PaddleImageOperators {
     private PaddleImageOperators() {}
 
@@ -48,15 +48,17 @@ final class PaddleImageOperators {
         });
     }
 
-    /** Refuses images whose channels come last. */
+    /** Rejects images whose channels are last (NHWC). */
     private static void first(PaddleOperatorContext c, String attribute) {
         String layout = c.text(attribute, "NCHW");
         if (layout.endsWith("C") && layout.length() > 2) {
-            throw c.refused("has " + attribute + " '" + layout + "' (expected: channels first)");
+            throw c.rejected("has " + attribute + " '" + layout + "' (expected: channels first)");
         }
     }
 
-    /** Where a window stands: sizes at the beginnings, then at the ends; or an algorithm. */
+    /**
+     * Converts the padding: PaddlePaddle has begin and end of each dimension in turn, ONNX all begins, then all ends.
+     */
     private static void padding(PaddleOperatorContext c, Map<String, Object> settings, int dimensions) {
         String algorithm = c.text("padding_algorithm", "EXPLICIT");
         long[] given = c.wholes("paddings");
@@ -65,7 +67,7 @@ final class PaddleImageOperators {
         } else if (!algorithm.equals("VALID")) {
             long[] pads = new long[2 * dimensions];
             if (given.length != dimensions && given.length != 2 * dimensions) {
-                throw c.refused("has " + given.length + " paddings for " + dimensions + " dimensions");
+                throw c.rejected("has " + given.length + " paddings for " + dimensions + " dimensions");
             }
             for (int i = 0; i < dimensions; i++) {
                 pads[i] = given.length == dimensions ? given[i] : given[2 * i];
@@ -87,7 +89,7 @@ final class PaddleImageOperators {
         if (onnx.equals("ConvTranspose")) {
             if (c.wholes("output_size").length > 0
                     || c.text("padding_algorithm", "EXPLICIT").equals("SAME")) {
-                throw c.refused("has an output_size or a padding that depends on it");
+                throw c.rejected("has an output_size or a padding that depends on it");
             }
             if (c.wholes("output_padding").length > 0) {
                 settings.put("output_padding", c.wholes("output_padding"));
@@ -110,7 +112,7 @@ final class PaddleImageOperators {
             return c.node(most ? "GlobalMaxPool" : "GlobalAveragePool", x);
         }
         if (adaptive) {
-            throw c.refused("is adaptive to " + Arrays.toString(size) + " (expected: 1 by 1)");
+            throw c.rejected("is adaptive to " + Arrays.toString(size) + " (expected: 1 by 1)");
         }
         Map<String, Object> settings = new HashMap<>();
         settings.put("kernel_shape", size);
@@ -126,7 +128,7 @@ final class PaddleImageOperators {
     private static Value batchNorm(PaddleOperatorContext c) {
         first(c, "data_layout");
         if (!c.flag("is_test", false) && !c.flag("use_global_stats", false)) {
-            throw c.refused("is in training mode (is_test is not set)");
+            throw c.rejected("is in training mode (is_test is not set)");
         }
         return c.node(
                 "BatchNormalization",
@@ -135,7 +137,10 @@ final class PaddleImageOperators {
                 c.in("X").rank());
     }
 
-    /** Over all dimensions from one on, by its definition: this version of ONNX has no operator for it. */
+    /**
+     * Layer normalisation over all dimensions from one on. Opset 12 does not have it, so it is built from its
+     * definition.
+     */
     private static Value layerNorm(PaddleOperatorContext c) {
         Value x = c.in("X");
         int rank = c.rank(x);
@@ -146,7 +151,7 @@ final class PaddleImageOperators {
         Value deviation = c.node("Sqrt", c.node("Add", variance, c.number(c.real("epsilon", 1e-5f), x)));
         Value y = c.node("Div", off, deviation);
         if (rank - from > 1 && (c.has("Scale") || c.has("Bias"))) {
-            throw c.refused("has weights over " + (rank - from) + " dimensions (expected: 1)");
+            throw c.rejected("has weights over " + (rank - from) + " dimensions (expected: 1)");
         }
         if (c.has("Scale")) {
             y = c.node("Mul", y, c.in("Scale"));
@@ -165,7 +170,7 @@ final class PaddleImageOperators {
             shape[0] = -1;
             slope = c.reshape(slope, shape);
         } else if (!mode.equals("all")) {
-            throw c.refused("has mode '" + mode + "' (expected: all or channel)");
+            throw c.rejected("has mode '" + mode + "' (expected: all or channel)");
         }
         return c.node("PRelu", x, slope);
     }
@@ -190,7 +195,7 @@ final class PaddleImageOperators {
             float wide = scale.length > 1 ? scale[1] : scale[0];
             in.add(c.graph().constant("scales", ConstantTensor.floats(new long[] {4}, 1, 1, scale[0], wide)));
         } else if (size[0] > 0 && size[1] > 0) {
-            // Sizes are of all dimensions; the first two are those of the image.
+            // ONNX wants the sizes of all dimensions: the first two (batch and channels) stay those of the input.
             Value shape = c.graph().node("Shape", List.of(x), Map.of(), ElementType.INT64, 1);
             List<Value> cut = List.of(
                     shape, c.graph().longs(0), c.graph().longs(2), c.graph().longs(0));
@@ -198,7 +203,7 @@ final class PaddleImageOperators {
             in.add(none);
             in.add(c.node("Concat", List.of(kept, c.graph().longs(size)), Map.of("axis", 0L), 1));
         } else {
-            throw c.refused("has neither a scale nor a size");
+            throw c.rejected("has neither a scale nor a size");
         }
         return c.node("Resize", in, settings, x.rank());
     }
@@ -212,12 +217,12 @@ final class PaddleImageOperators {
                 Map.of("constant", "constant", "reflect", "reflect", "replicate", "edge", "edge", "edge");
         long[] given = c.wholes("paddings");
         if (!known.containsKey(mode) || given.length != 2 * dimensions || c.rank(x) != dimensions + 2) {
-            throw c.refused(
+            throw c.rejected(
                     "has mode '" + mode + "' and " + given.length + " paddings for " + x.rank() + " dimensions");
         }
         long[] pads = new long[2 * (dimensions + 2)];
         for (int i = 0; i < dimensions; i++) {
-            // In three dimensions from the last to the first: left, right, top, bottom, front, back.
+            // pad3d lists the dimensions from the last to the first: left, right, top, bottom, front, back.
             int from = dimensions == 3 ? 2 * (dimensions - 1 - i) : 2 * i;
             pads[2 + i] = given[from];
             pads[dimensions + 4 + i] = given[from + 1];

@@ -14,28 +14,29 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One of PaddlePaddle's operators on its way into the graph. Confined to one thread.
+ * The context in which a PaddlePaddle operator is converted: its attributes, the graph values of the variables so far,
+ * and the graph that the ONNX nodes are added to. Confined to one thread.
  *
  * @param operator the operator
- * @param values what is known so far, by variable
- * @param variables those of the program
- * @param graph where it goes
+ * @param values the graph values so far, by variable
+ * @param variables the program's variables
+ * @param graph the graph to add nodes to
  */
 record PaddleOperatorContext(
         Operator operator, Map<String, Value> values, Map<String, Variable> variables, OnnxGraph graph) {
     static final String EXPORT = "export the model to ONNX with paddle2onnx, and serve model.onnx";
 
-    ServingException refused(String why) {
+    ServingException rejected(String why) {
         return ServingException.invalidArgument("operator '" + operator.type() + "' " + why, EXPORT);
     }
 
-    /** The values of an input; none when it is not there. */
+    /** The values of an input parameter; empty when the operator does not have it. */
     List<Value> all(String parameter) {
         List<Value> all = new ArrayList<>();
         for (String name : operator.inputs().getOrDefault(parameter, List.of())) {
             Value value = values.get(name);
             if (value == null) {
-                throw refused("reads '" + name + "', which nothing gives before");
+                throw rejected("reads '" + name + "', which no operator writes before");
             }
             all.add(value);
         }
@@ -49,21 +50,21 @@ record PaddleOperatorContext(
     Value in(String parameter) {
         List<Value> all = all(parameter);
         if (all.size() != 1) {
-            throw refused("has " + all.size() + " inputs '" + parameter + "' (expected: 1)");
+            throw rejected("has " + all.size() + " inputs '" + parameter + "' (expected: 1)");
         }
         return all.get(0);
     }
 
-    /** Refuses settings that are computed: only attributes are converted. */
+    /** Rejects parameters that are computed by other operators: only attributes can be converted. */
     void fixed(String... parameters) {
         for (String parameter : parameters) {
             if (has(parameter)) {
-                throw refused("takes '" + parameter + "' from a computation");
+                throw rejected("has '" + parameter + "' computed by an operator");
             }
         }
     }
 
-    /** What the program says of an output. */
+    /** The variable that the program declares for an output. */
     private @Nullable Variable out(String parameter) {
         List<String> names = operator.outputs().getOrDefault(parameter, List.of());
         return names.isEmpty() ? null : variables.get(names.get(0));
@@ -76,15 +77,15 @@ record PaddleOperatorContext(
 
     int rank(Value value) {
         if (value.rank() < 0) {
-            throw refused("has an input whose number of dimensions is not known");
+            throw rejected("has an input with an unknown number of dimensions");
         }
         return value.rank();
     }
 
-    /** An axis from the front. */
+    /** Converts a negative axis, which counts from the end, to a positive one. */
     int axis(long axis, int rank) {
         if (axis < -rank || axis >= rank) {
-            throw refused("has axis " + axis + " of " + rank + " dimensions");
+            throw rejected("has axis " + axis + " of " + rank + " dimensions");
         }
         return (int) (axis < 0 ? axis + rank : axis);
     }
@@ -124,7 +125,7 @@ record PaddleOperatorContext(
         }
         ElementType type = ElementType.ofPaddle(number);
         if (type == null) {
-            throw refused("gives elements of type " + number);
+            throw rejected("has elements of type " + number);
         }
         return type;
     }
@@ -137,7 +138,7 @@ record PaddleOperatorContext(
         return graph.node(type, List.of(in), Map.of(), in[0].type(), in[0].rank());
     }
 
-    /** A number of a value's type. */
+    /** A scalar constant of another value's type. */
     Value number(double number, Value like) {
         Value made = graph.scalar((float) number);
         return like.type() == ElementType.FLOAT ? made : cast(made, like.type());

@@ -17,9 +17,12 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
-/** PaddlePaddle's operators in those of ONNX: elements, shapes, products, sums. Those of images are apart. Immutable. */
+/**
+ * The conversions of PaddlePaddle's operators to ONNX, by operator type: elementwise operators, shapes, reductions,
+ * products and constants here, the others in {@link PaddleImageOperators}. Immutable.
+ */
 final class PaddleOperators {
-    /** What an operator gives, by the name of the output. */
+    /** Converts an operator; returns the values of its outputs by output parameter. */
     interface Rule extends Function<PaddleOperatorContext, Map<String, Value>> {}
 
     private final Map<String, Rule> rules = new HashMap<>();
@@ -47,7 +50,7 @@ final class PaddleOperators {
         rules.put(type, c -> Map.of(output, rule.apply(c)));
     }
 
-    /** Of the input X and with its type and rank. */
+    /** An operator without attributes that ONNX has, too; its output has the type and rank of the input X. */
     private void same(String type, String onnx) {
         out(type, c -> c.node(onnx, c.in("X")));
     }
@@ -99,7 +102,7 @@ final class PaddleOperators {
         out("silu", c -> c.node("Mul", c.in("X"), c.node("Sigmoid", c.in("X"))));
         out("softplus", c -> {
             if (c.real("beta", 1) != 1) {
-                throw c.refused("has beta " + c.real("beta", 1) + " (expected: 1)");
+                throw c.rejected("has beta " + c.real("beta", 1) + " (expected: 1)");
             }
             return c.node("Softplus", c.in("X"));
         });
@@ -127,7 +130,7 @@ final class PaddleOperators {
         out("log_softmax", c -> softmax(c, "LogSoftmax"));
         out("dropout", c -> {
             Value x = c.in("X");
-            // Models for inference keep what training wants: nothing is dropped here.
+            // In inference nothing is dropped; depending on the implementation, the values are scaled.
             return c.text("dropout_implementation", "downgrade_in_infer").equals("upscale_in_train")
                     ? c.node("Identity", x)
                     : c.node("Mul", x, c.number(1 - c.real("dropout_prob", 0.5f), x));
@@ -156,7 +159,7 @@ final class PaddleOperators {
         return c.node("Mul", half, c.node("Add", inner, c.number(1, x)));
     }
 
-    /** Along one axis, which ONNX's operator of this version wants to be the last. */
+    /** Softmax along one axis. Opset 12 supports that only for the last axis, so another axis is transposed there. */
     private static Value softmax(PaddleOperatorContext c, String onnx) {
         Value x = c.in("X");
         int rank = c.rank(x);
@@ -184,7 +187,7 @@ final class PaddleOperators {
         arithmetic.forEach((paddle, onnx) -> out(paddle, c -> {
             List<Value> xy = aligned(c);
             if (onnx.equals("Mod") && xy.get(0).type() == ElementType.FLOAT) {
-                throw c.refused("of numbers with fractions is not converted");
+                throw c.rejected("of floating-point numbers is not supported");
             }
             return c.node(
                     onnx, xy, Map.of(), Math.max(xy.get(0).rank(), xy.get(1).rank()));
@@ -229,7 +232,10 @@ final class PaddleOperators {
                         Math.max(xy.get(0).rank(), xy.get(1).rank()));
     }
 
-    /** X and Y; Y begins at X's dimension {@code axis}. */
+    /**
+     * X and Y, aligned for broadcasting: in PaddlePaddle, Y begins at X's dimension {@code axis}; in ONNX, both end
+     * alike.
+     */
     static List<Value> aligned(PaddleOperatorContext c) {
         Value x = c.in("X");
         Value y = c.in("Y");
@@ -237,7 +243,7 @@ final class PaddleOperators {
         if (axis >= 0 && c.rank(y) < c.rank(x)) {
             int behind = (int) (x.rank() - axis - y.rank());
             if (behind < 0) {
-                throw c.refused("has axis " + axis + " for " + y.rank() + " of " + x.rank() + " dimensions");
+                throw c.rejected("has axis " + axis + " for " + y.rank() + " of " + x.rank() + " dimensions");
             }
             if (behind > 0) {
                 long[] axes = LongStream.range(y.rank(), y.rank() + behind).toArray();
@@ -261,11 +267,11 @@ final class PaddleOperators {
             int first = c.axis(c.whole("start_axis", 1), rank);
             int last = c.axis(c.whole("stop_axis", -1), rank);
             long[] shape = new long[rank - (last - first)];
-            // 0 keeps a dimension; those behind can only be kept when they are known.
+            // In Reshape, 0 keeps a dimension at the same position, so only those before the range can be kept.
             Arrays.fill(shape, 0, first, 0);
             shape[first] = -1;
             if (last != rank - 1) {
-                throw c.refused("has stop_axis " + last + " of " + rank + " dimensions (expected: the last)");
+                throw c.rejected("has stop_axis " + last + " of " + rank + " dimensions (expected: the last)");
             }
             return c.reshape(x, shape);
         });
@@ -275,7 +281,7 @@ final class PaddleOperators {
             long[] axes =
                     Arrays.stream(c.wholes("axes")).map(a -> c.axis(a, rank)).toArray();
             if (axes.length == 0) {
-                throw c.refused("has no axes");
+                throw c.rejected("has no axes");
             }
             return c.node("Squeeze", List.of(c.in("X")), Map.of("axes", axes), rank - axes.length);
         });
@@ -369,7 +375,7 @@ final class PaddleOperators {
         if (padding == -1) {
             return found;
         }
-        // Rows of the padding are zeros.
+        // The row of the padding index is zero.
         Value number = c.cast(c.graph().longs(padding), ids.type());
         Value is = c.graph().node("Equal", List.of(ids, number), Map.of(), ElementType.BOOL, ids.rank());
         Value keep = c.cast(c.node("Not", is), rows.type());
@@ -386,7 +392,7 @@ final class PaddleOperators {
         settings.put("axis", (long) c.axis(c.whole("axis", 0), c.rank(x)));
         if (sections.length > 0) {
             if (LongStream.of(sections).anyMatch(s -> s < 0)) {
-                throw c.refused("has a section of unknown size");
+                throw c.rejected("has a section of unknown size");
             }
             settings.put("split", sections);
         }
@@ -444,13 +450,13 @@ final class PaddleOperators {
             Value y = c.in("Y");
             int split = (int) c.whole("x_num_col_dims", 1);
             if (c.whole("y_num_col_dims", 1) != 1 || c.rank(y) != 2) {
-                throw c.refused("has a second factor that is no matrix");
+                throw c.rejected("has a second factor that is not a matrix");
             }
             if (split == c.rank(x) - 1) {
                 return c.node("MatMul", List.of(x, y), Map.of(), x.rank());
             }
             if (split != 1) {
-                throw c.refused("has x_num_col_dims " + split + " for " + x.rank() + " dimensions");
+                throw c.rejected("has x_num_col_dims " + split + " for " + x.rank() + " dimensions");
             }
             Value flat = c.node("Flatten", List.of(x), Map.of("axis", 1L), 2);
             return c.node("MatMul", List.of(flat, y), Map.of(), 2);
@@ -518,7 +524,7 @@ final class PaddleOperators {
             count = Math.multiplyExact(count, d);
         }
         if (count < 0 || count > 1 << 24) {
-            throw c.refused("fills a tensor of " + count + " elements");
+            throw c.rejected("fills a tensor of " + count + " elements");
         }
         ByteBuffer raw = ByteBuffer.allocate((int) count * 8).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < count; i++) {
@@ -534,7 +540,7 @@ final class PaddleOperators {
             case INT32 -> to.putInt((int) number);
             case INT64 -> to.putLong((long) number);
             case BOOL -> to.put((byte) (number != 0 ? 1 : 0));
-            default -> throw c.refused("makes elements of type " + type);
+            default -> throw c.rejected("makes elements of type " + type);
         }
     }
 }

@@ -14,7 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Weights as PaddlePaddle writes them: one tensor after the other, without their names. Confined to one load. */
+/** Reads PaddlePaddle's weight file: one tensor after the other, without their names. Confined to one load. */
 final class PaddleParameters {
     private final ByteBuffer in;
 
@@ -22,7 +22,7 @@ final class PaddleParameters {
         in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** @param weights those that are in the file, in its order */
+    /** @param weights the weights in the file, in its order */
     static Map<String, ConstantTensor> parse(byte[] bytes, List<Variable> weights) {
         PaddleParameters reader = new PaddleParameters(bytes);
         Map<String, ConstantTensor> values = new HashMap<>();
@@ -35,7 +35,7 @@ final class PaddleParameters {
         }
         if (reader.in.hasRemaining()) {
             throw ServingException.invalidArgument("it has " + reader.in.remaining()
-                    + " bytes more than the program has weights, so that it is another program's");
+                    + " bytes more than the program has weights, so it belongs to another program");
         }
         return values;
     }
@@ -44,7 +44,7 @@ final class PaddleParameters {
         version();
         long levels = in.getLong();
         if (levels < 0 || levels > 16) {
-            throw ServingException.invalidArgument("it does not begin as PaddlePaddle's weights do");
+            throw ServingException.invalidArgument("it does not begin like PaddlePaddle's weights");
         }
         for (long i = 0; i < levels; i++) {
             skip(in.getLong());
@@ -60,7 +60,7 @@ final class PaddleParameters {
         ElementType type = found.type();
         if (type == null) {
             throw ServingException.invalidArgument(
-                    "weight '" + weight.name() + "' has elements of a type that is not served");
+                    "weight '" + weight.name() + "' has elements of an unsupported type");
         }
         long bytes = type.bytes();
         for (long d : found.dims()) {
@@ -85,7 +85,7 @@ final class PaddleParameters {
     private void version() {
         int version = in.getInt();
         if (version != 0) {
-            throw ServingException.invalidArgument("it does not begin as PaddlePaddle's weights do");
+            throw ServingException.invalidArgument("it does not begin like PaddlePaddle's weights");
         }
     }
 

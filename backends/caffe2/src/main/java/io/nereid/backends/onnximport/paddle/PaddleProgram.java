@@ -16,19 +16,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * PaddlePaddle's program, as {@code *.pdmodel} and {@code __model__} files have it. Immutable.
+ * A PaddlePaddle {@code ProgramDesc}, from a {@code *.pdmodel} or {@code __model__} file. Immutable.
  *
- * @param operators of the first block, in their order
- * @param variables of the first block by name
- * @param blocks how many there are; more than one for loops and branches
+ * @param operators the operators of the first block, in execution order
+ * @param variables the variables of the first block, by name
+ * @param blocks the number of blocks; a program with loops or branches has more than one
  */
 record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, int blocks) {
     /**
-     * A step.
+     * An {@code OpDesc}.
      *
-     * @param inputs names of variables by what they are to the operator
-     * @param outputs likewise
-     * @param attributes Long, Float, Boolean, String, long[], float[] or a list of texts by name
+     * @param inputs names of variables by input parameter
+     * @param outputs names of variables by output parameter
+     * @param attributes Long, Float, Boolean, String, long[], float[] or a list of strings, by name
      */
     record Operator(
             String type,
@@ -37,16 +37,16 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
             Map<String, Object> attributes) {}
 
     /**
-     * A tensor of the program.
+     * A {@code VarDesc}.
      *
      * @param persistable whether it is a weight
-     * @param type of its elements; null for what is no tensor, or has elements that ONNX does not
-     * @param dims -1 for those that are known with the request only
+     * @param type the type of its elements; null when it is not a tensor or ONNX does not have the type
+     * @param dims its shape, -1 for any size
      */
     record Variable(
             String name, boolean persistable, @Nullable ElementType type, long[] dims) {}
 
-    /** @throws ServingException INVALID_ARGUMENT when the bytes are no message of this kind */
+    /** @throws ServingException INVALID_ARGUMENT when the bytes are not a ProgramDesc */
     static PaddleProgram parse(byte[] bytes) {
         ProtobufReader in = new ProtobufReader();
         in.reset(ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN));
@@ -100,7 +100,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         return new Variable(name, persistable, tensor.type(), tensor.dims());
     }
 
-    /** The tensor's description within a variable's type (field 3), and within that of a dense tensor (field 1). */
+    /** Reads the TensorDesc in a VarType: lod_tensor is its field 3, whose field 1 is the description. */
     private static Variable nested(ProtobufReader in, int field) {
         int outer = in.enter();
         Variable found = new Variable("", false, null, new long[0]);
@@ -116,7 +116,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         return found;
     }
 
-    /** Type and shape of a tensor. */
+    /** Reads a length-prefixed TensorDesc. */
     static Variable description(ProtobufReader in) {
         int outer = in.enter();
         Variable found = shape(in);
@@ -124,7 +124,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         return found;
     }
 
-    /** Type and shape of a tensor, which is all that there is. */
+    /** Reads a TensorDesc up to the end of the reader's range: data_type = 1, dims = 2 (packed or not). */
     static Variable shape(ProtobufReader in) {
         ElementType type = null;
         List<Long> dims = new ArrayList<>();
@@ -223,7 +223,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         }
     }
 
-    /** A number of any type. */
+    /** Reads a Scalar of any numeric type as a float. */
     private static float scalar(ProtobufReader in) {
         int outer = in.enter();
         float value = 0;

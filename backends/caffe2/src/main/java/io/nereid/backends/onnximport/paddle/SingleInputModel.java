@@ -7,7 +7,7 @@ import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelTraits;
 
 /**
- * A model that takes its only input under any name and in any type of numbers, as KServe's server for PaddlePaddle does.
+ * A model that accepts its only input under any name and in any numeric type, as KServe's PaddlePaddle server does.
  * Immutable.
  */
 final class SingleInputModel extends ForwardingModel {

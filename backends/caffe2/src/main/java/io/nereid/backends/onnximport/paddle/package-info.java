@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** PaddlePaddle inference models, converted to ONNX. */
+/** Reads PaddlePaddle inference models and converts them to ONNX. */
 @NullMarked
 package io.nereid.backends.onnximport.paddle;
 

@@ -33,7 +33,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** PaddlePaddle's models answer as PaddlePaddle does, and those that cannot are refused by name. */
+/** PaddlePaddle models give PaddlePaddle's results; unsupported ones are rejected with the operator's name. */
 class PaddleTest {
     private static final PaddleBackend BACKEND = new PaddleBackend(List.of(new OnnxBackend()));
 
@@ -44,7 +44,7 @@ class PaddleTest {
         return BACKEND.load(source, config, new BackendContext(1, directory.resolve("scratch"), Map.of()));
     }
 
-    private ServingException refused(ModelLocation source, ModelConfig config) {
+    private ServingException rejected(ModelLocation source, ModelConfig config) {
         return Objects.requireNonNull(catchThrowableOfType(
                 ServingException.class, () -> load(source, config).close()));
     }
@@ -80,7 +80,7 @@ class PaddleTest {
                     .containsExactly(new TensorSpec("image", DataType.FP32, Shape.of(3, 16, 16)));
             assertThat(model.config().outputs())
                     .containsExactly(new TensorSpec("softmax_0.tmp_0", DataType.FP32, Shape.of(4)));
-            // As KServe's server does: the input under any name, of any type of numbers.
+            // Like KServe's server: the input may have any name and any numeric type.
             assertThat(model.traits().tabular()).isTrue();
         }
     }
@@ -113,7 +113,7 @@ class PaddleTest {
 
     @Test
     void unknownOperatorsAreRefusedByNameWithTheCommandThatExports() {
-        ServingException e = refused(NetCase.of("pp_unknown").layOut(directory), ModelConfig.unspecified("m"));
+        ServingException e = rejected(NetCase.of("pp_unknown").layOut(directory), ModelConfig.unspecified("m"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("'cumsum'").contains("model.pdmodel");
         assertThat(e.remedy())
@@ -129,7 +129,7 @@ class PaddleTest {
         assertThat(BACKEND.recognises(document)).isTrue();
         assertThat(BACKEND.recognises(Files.writeString(directory.resolve("model.json"), "{\"learner\": {}}")))
                 .isFalse();
-        ServingException e = refused(
+        ServingException e = rejected(
                 new ModelLocation(new ServableId("p", 1), directory.resolve("p"), version),
                 ModelConfig.unspecified("p"));
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
@@ -146,20 +146,20 @@ class PaddleTest {
         ModelLocation source = net.layOut(directory);
         Path weights = source.versionDirectory().resolve("model.pdiparams");
         Files.write(weights, "not weights at all, but some longer text".getBytes(StandardCharsets.UTF_8));
-        assertThat(refused(source, config).getMessage()).contains("does not begin like PaddlePaddle's weights");
+        assertThat(rejected(source, config).getMessage()).contains("does not begin like PaddlePaddle's weights");
         Files.write(weights, NetCase.bytes("pp_convnet", "model.pdiparams"));
-        assertThat(refused(source, config).getMessage()).contains("do not belong together");
+        assertThat(rejected(source, config).getMessage()).contains("do not belong together");
         byte[] longer = Arrays.copyOf(NetCase.bytes("pp_mlp", "model.pdiparams"), 2000);
         Files.write(weights, longer);
-        assertThat(refused(source, config).getMessage()).contains("bytes more than the program has weights");
+        assertThat(rejected(source, config).getMessage()).contains("bytes more than the program has weights");
         Files.delete(weights);
-        assertThat(refused(source, config).describe())
+        assertThat(rejected(source, config).describe())
                 .contains("model.pdiparams")
                 .contains("beside the program");
         Files.writeString(source.versionDirectory().resolve("model.pdmodel"), "no program");
-        assertThat(refused(source, config).getMessage()).contains("model.pdmodel");
+        assertThat(rejected(source, config).getMessage()).contains("model.pdmodel");
         ModelConfig outside = ModelConfig.builder("m").modelFile("../../x").build();
-        assertThat(refused(source, outside).getMessage()).contains("outside");
+        assertThat(rejected(source, outside).getMessage()).contains("outside");
     }
 
     @Test
