@@ -17,5 +17,5 @@ public record WorkloadState(
         ObservedState.Phase phase,
         int replicas,
         int wanted,
-        @Nullable ObservedState.Failure failure,
+        ObservedState.@Nullable Failure failure,
         ObservedState.Traffic traffic) {}

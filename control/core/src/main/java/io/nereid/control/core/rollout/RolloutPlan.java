@@ -38,17 +38,17 @@ public record RolloutPlan(
         List<Revision> revisions,
         ObjectNode status,
         @Nullable String rolledBack,
-        List<CanaryShare> canaries,
+        List<RolloutPlanner.CanaryShare> canaries,
         Map<String, WorkloadState> canaryStates,
         boolean answering,
         @Nullable Duration requeue) {
     /** The state of a canary. */
-    public WorkloadState canaryState(CanaryShare canary) {
+    public WorkloadState canaryState(RolloutPlanner.CanaryShare canary) {
         return Objects.requireNonNull(canaryStates.get(canary.name()));
     }
 
     /** Whether a canary is ready or scaled to zero. */
-    public boolean canaryReady(CanaryShare canary) {
+    public boolean canaryReady(RolloutPlanner.CanaryShare canary) {
         ObservedState.Phase phase = canaryState(canary).phase();
         return phase == ObservedState.Phase.READY || phase == ObservedState.Phase.STANDBY;
     }
