@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -10,19 +10,19 @@ import io.nereid.spi.InferenceJob;
 /**
  * The errors of requests that the sequence batcher rejects or removes, in addition to {@link QueueErrors}. Immutable.
  */
-final class SequenceErrors {
+public final class SequenceErrors {
     private final String model;
 
     SequenceErrors(String model) {
         this.model = model;
     }
 
-    ServingException batchSize() {
+    public ServingException batchSize() {
         return ServingException.invalidArgument("inference request to model '" + model
                 + "' must specify batch-size 1 due to requirements of sequence batcher");
     }
 
-    ServingException noId() {
+    public ServingException noId() {
         return ServingException.invalidArgument(
                 "inference request to model '" + model + "' must specify a non-zero or non-empty correlation ID");
     }

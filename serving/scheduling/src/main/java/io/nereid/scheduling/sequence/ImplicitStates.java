@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -27,7 +27,7 @@ import org.slf4j.LoggerFactory;
  * values of a sequence are in its {@link ActiveSequence}. The initial values are created once and shared by all
  * sequences. Thread-safe: immutable until closed.
  */
-final class ImplicitStates implements AutoCloseable {
+public final class ImplicitStates implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ImplicitStates.class);
 
     private final String model;
@@ -38,7 +38,7 @@ final class ImplicitStates implements AutoCloseable {
     /**
      * @throws ServingException INVALID_ARGUMENT for a state with an invalid initial value
      */
-    ImplicitStates(ModelConfig config, List<SequenceStateConfig> configured, InitialStateFiles files) {
+    public ImplicitStates(ModelConfig config, List<SequenceStateConfig> configured, InitialStateFiles files) {
         this.model = config.name();
         this.declared = config.outputs().stream().map(TensorSpec::name).toList();
         Set<String> seen = new HashSet<>();

@@ -1,14 +1,14 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.SequenceJob.Place;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.queue.QueueErrors;
+import io.nereid.scheduling.sequence.SequenceJob.Place;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.SequenceBatching;
@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * {@link DeferredActions} under the lock and executed after it is released. Every change passes through
  * {@link #changed}, which afterwards also sets the timer and detects the end of a closed batcher.
  */
-final class SequenceBatcherCore {
-    static final long NEVER = SequenceTimeouts.NEVER;
+public final class SequenceBatcherCore {
+    public static final long NEVER = SequenceTimeouts.NEVER;
     private static final long DEFAULT_IDLE = 1_000_000_000L;
 
     final Object lock = new Object();
@@ -35,9 +35,9 @@ final class SequenceBatcherCore {
     final boolean iterative;
     final SequenceControls controls;
     final ImplicitStates states;
-    final SequenceErrors errors;
+    public final SequenceErrors errors;
     final DeviceExecutor pool;
-    final Clock clock;
+    public final Clock clock;
     final SequenceRegistry registry;
     private final BatchRunner runner;
     private final int limit;
@@ -48,7 +48,7 @@ final class SequenceBatcherCore {
     private boolean closed;
     private boolean ending;
 
-    SequenceBatcherCore(
+    public SequenceBatcherCore(
             ModelConfig config,
             SequenceBatching sequence,
             BatchRunner runner,
@@ -78,7 +78,7 @@ final class SequenceBatcherCore {
     }
 
     /** Queues a request, or throws without a change. */
-    void submit(InferenceJob job, Object id, boolean start, boolean end) {
+    public void submit(InferenceJob job, Object id, boolean start, boolean end) {
         long now = clock.nanos();
         DeferredActions out = new DeferredActions(true);
         job.queued(now);
@@ -165,7 +165,7 @@ final class SequenceBatcherCore {
         return closed;
     }
 
-    void resize(int count) {
+    public void resize(int count) {
         changed((out, now) -> slots.resize(count, out, now));
     }
 
@@ -184,7 +184,7 @@ final class SequenceBatcherCore {
         changed((out, now) -> slots.retired(batch, out, now));
     }
 
-    void close() {
+    public void close() {
         changed((out, now) -> {
             closed = true;
             registry.stopHolding();
@@ -237,29 +237,29 @@ final class SequenceBatcherCore {
         out.runAll();
     }
 
-    CompletionStage<Void> drained() {
+    public CompletionStage<Void> drained() {
         return drained.minimalCompletionStage();
     }
 
-    int instances() {
+    public int instances() {
         synchronized (lock) {
             return slots.desired();
         }
     }
 
-    int queued() {
+    public int queued() {
         synchronized (lock) {
             return registry.waiting() + slots.queued();
         }
     }
 
-    int running() {
+    public int running() {
         synchronized (lock) {
             return slots.running();
         }
     }
 
-    long batches() {
+    public long batches() {
         synchronized (lock) {
             return slots.batches();
         }

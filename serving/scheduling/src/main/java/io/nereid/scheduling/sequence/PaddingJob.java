@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * A row of a batch without a request: the inputs and states of another row, with the READY control set to false. The
  * response is dropped. Confined to the thread of the run, except for its end.
  */
-final class PaddingJob implements InferenceJob {
+public final class PaddingJob implements InferenceJob {
     private final InferenceRequest request;
     private final AtomicBoolean ended = new AtomicBoolean();
 

@@ -1,11 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.SequenceJob.Place;
 import io.nereid.scheduling.queue.QueueErrors;
+import io.nereid.scheduling.sequence.SequenceJob.Place;
 import io.nereid.spi.InferenceJob;
 import java.util.HashMap;
 import java.util.Map;

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * and shared by all requests; the tensor of a correlation id is created once for each sequence. Thread-safe: immutable
  * until closed.
  */
-final class SequenceControls implements AutoCloseable {
+public final class SequenceControls implements AutoCloseable {
     private static final long MAX_UINT32 = 0xFFFF_FFFFL;
 
     private final String model;
@@ -32,7 +32,7 @@ final class SequenceControls implements AutoCloseable {
     /**
      * @throws ServingException INVALID_ARGUMENT for a control with a data type that Triton does not allow
      */
-    SequenceControls(ModelConfig config, List<SequenceControl> configured) {
+    public SequenceControls(ModelConfig config, List<SequenceControl> configured) {
         this.model = config.name();
         this.shape = config.batched() ? Shape.of(1, 1) : Shape.of(1);
         try {
@@ -53,8 +53,7 @@ final class SequenceControls implements AutoCloseable {
     }
 
     /** Returns the data type of the CORRID control; null if the model does not have one. */
-    @Nullable
-    DataType idType() {
+    public @Nullable DataType idType() {
         return corrid == null ? null : corrid.dataType();
     }
 
@@ -63,7 +62,7 @@ final class SequenceControls implements AutoCloseable {
      *
      * @throws ServingException INVALID_ARGUMENT if its type is different or its value is out of range
      */
-    void checkId(Object id) {
+    public void checkId(Object id) {
         SequenceControl control = corrid;
         if (control == null) {
             return;
