@@ -17,6 +17,8 @@ final class PluginClassLoader extends URLClassLoader {
             "io.nereid.tensor",
             "io.nereid.observe",
             "io.nereid.spi",
+            "io.nereid.spi.config",
+            "io.nereid.spi.management",
             "io.nereid.backend",
             "io.netty.buffer.",
             "io.netty.util.",
