@@ -56,7 +56,8 @@ public interface RequestTrace {
     RequestTrace child(String model);
 
     /** The W3C {@code traceparent} to propagate; null when the trace has none. */
-    @Nullable String traceparent();
+    @Nullable
+    String traceparent();
 
     /** Ends the trace. */
     void end();

@@ -194,8 +194,8 @@ final class Download {
         try (DownloadJournal opened = new DownloadJournal(directory.resolve("journal"))) {
             journal = opened;
             for (int i = 0; i < listing.items().size(); i++) {
-                objects.add(
-                        new ObjectDownload(i, directory.resolve("f" + i), listing.items().get(i)));
+                objects.add(new ObjectDownload(
+                        i, directory.resolve("f" + i), listing.items().get(i)));
             }
             plan(objects);
             long total = listing.bytes();

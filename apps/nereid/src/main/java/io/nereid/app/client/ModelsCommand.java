@@ -88,7 +88,8 @@ public final class ModelsCommand implements Runnable {
         JsonNode changes = ProgressPrinter.during(
                         "reloading",
                         spec.commandLine().getErr(),
-                        () -> new ServerClient(url).postText(ServerClient.MODEL_CONFIG_PATH + "?dry_run=" + dryRun, text))
+                        () -> new ServerClient(url)
+                                .postText(ServerClient.MODEL_CONFIG_PATH + "?dry_run=" + dryRun, text))
                 .path("changes");
         TextTable table = new TextTable("MODEL", dryRun ? "WOULD BE" : "IS", "LOAD", "UNLOAD", "");
         boolean failed = false;

@@ -129,8 +129,8 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
         String format = MlModel.text(settings.get("save_format"));
         if (!format.equals("tf")) {
             throw ServingException.invalidArgument(
-                    "model '" + modelName + "' is a Keras model in the format '"
-                            + (format.isEmpty() ? "keras" : format) + "' (expected: a SavedModel)",
+                    "model '" + modelName + "' is a Keras model in the format '" + (format.isEmpty() ? "keras" : format)
+                            + "' (expected: a SavedModel)",
                     "write it with model.export(DIRECTORY), and log that:"
                             + " mlflow.tensorflow.log_model(tf.saved_model.load(…))");
         }

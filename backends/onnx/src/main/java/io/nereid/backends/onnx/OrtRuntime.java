@@ -96,7 +96,8 @@ final class OrtRuntime {
     }
 
     /** The memory of a result, valid until the tensor is closed; null when results must be copied. */
-    @Nullable ByteBuffer view(OnnxTensor tensor) {
+    @Nullable
+    ByteBuffer view(OnnxTensor tensor) {
         if (view == null) {
             return null;
         }

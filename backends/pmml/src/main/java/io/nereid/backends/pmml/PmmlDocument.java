@@ -57,10 +57,7 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
             List<OutputField> outputs = List.of(model.outputFields());
             if (fields.isEmpty() || outputs.isEmpty()) {
                 throw invalid(
-                        file,
-                        fields.isEmpty()
-                                ? "has a model without active fields"
-                                : "has a model without outputs");
+                        file, fields.isEmpty() ? "has a model without active fields" : "has a model without outputs");
             }
             validate(file, model, fields.size());
             return new PmmlDocument(model, fields, outputs);

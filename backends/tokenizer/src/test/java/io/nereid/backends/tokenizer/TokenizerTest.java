@@ -118,7 +118,8 @@ class TokenizerTest {
         try (BackendModel model = load(OPEN, none)) {
             assertThat(run(model, "a", "a man").get(0).get(0)).containsExactly(2L, 5L, 3L, 4L);
         }
-        ModelConfig configured = OPEN.toBuilder().parameters(Map.of("pad_id", "9")).build();
+        ModelConfig configured =
+                OPEN.toBuilder().parameters(Map.of("pad_id", "9")).build();
         try (BackendModel model = load(configured, none)) {
             assertThat(run(model, "a", "a man").get(0).get(0)).containsExactly(2L, 5L, 3L, 9L);
         }

@@ -31,7 +31,8 @@ class ProxyTest {
     }
 
     private RevisionActivator open(int concurrency, int... ports) {
-        RevisionActivator activator = bed.gateway.open("default", "r1", Bed.settings(concurrency, 10), processes(ports));
+        RevisionActivator activator =
+                bed.gateway.open("default", "r1", Bed.settings(concurrency, 10), processes(ports));
         activator.capacity(ports.length);
         return activator;
     }

@@ -252,7 +252,8 @@ class InstanceMetadataCredentialsTest {
     void theTimesAndAttemptsOfS3AreSettings() {
         SourceFactory sources = new SourceFactory(http, tokens);
         Map<String, String> named = Map.of("S3_CONNECT_TIMEOUT", "7", "S3_READ_TIMEOUT", "9", "AWS_MAX_ATTEMPTS", "4");
-        HttpSession.RetryPolicy patience = sources.retryPolicy(StorageUris.Kind.S3, StorageSettings.of(Map.of(), named));
+        HttpSession.RetryPolicy patience =
+                sources.retryPolicy(StorageUris.Kind.S3, StorageSettings.of(Map.of(), named));
         assertThat(patience.connect()).hasSeconds(7);
         assertThat(patience.read()).hasSeconds(9);
         assertThat(patience.attempts()).isEqualTo(4);

@@ -201,8 +201,7 @@ final class ShapeOperators {
         int axis = c.axis("axis", 0);
         int at = axis < 0 ? axis + repeats.length : axis;
         if (c.in().size() > 1 || at < 0 || at >= repeats.length) {
-            throw c.rejected(
-                    "has axis " + axis + ", or computes its repeats", "export the model to ONNX");
+            throw c.rejected("has axis " + axis + ", or computes its repeats", "export the model to ONNX");
         }
         repeats[at] = c.integer("tiles", 1);
         return List.of(c.node("Tile", List.of(c.in(0), c.graph().longs(repeats)), Map.of(), repeats.length));

@@ -56,7 +56,8 @@ final class CoreKindAdmission {
             size("data", size, problems);
             immutable(resource, old, problems, "data");
             if (old != null && !old.path("type").equals(resource.path("type"))) {
-                problems.add("type", "a secret's type cannot be changed from " + ValidationErrors.shown(old.path("type")));
+                problems.add(
+                        "type", "a secret's type cannot be changed from " + ValidationErrors.shown(old.path("type")));
             }
         } else if (kind.equals(ResourceKinds.CONFIG_MAP)) {
             long size = 0;
@@ -94,7 +95,8 @@ final class CoreKindAdmission {
         if (!KEY.matcher(key).matches() || key.equals(".") || key.startsWith("..")) {
             problems.add(
                     path,
-                    "the key \"" + ValidationErrors.clip(key) + "\" must consist of letters, digits, '-', '_' or '.', must not"
+                    "the key \"" + ValidationErrors.clip(key)
+                            + "\" must consist of letters, digits, '-', '_' or '.', must not"
                             + " begin with '..', and has 253 characters at most");
         }
     }

@@ -75,7 +75,8 @@ final class LoggerValidator {
                 problems.add(
                         at,
                         "expected a " + (name.equals("sampling") ? "number" : "whole number") + " from "
-                                + (long) range[0] + " to " + (long) range[1] + ", found \"" + ValidationErrors.clip(value)
+                                + (long) range[0] + " to " + (long) range[1] + ", found \""
+                                + ValidationErrors.clip(value)
                                 + "\"");
             }
         });

@@ -38,15 +38,16 @@ final class ObjectMetaValidator {
             if (name.length() > LONGEST_SERVICE && SERVICE_NAME.matcher(name).matches()) {
                 problems.add(
                         "metadata.name",
-                        "\"" + ValidationErrors.clip(name) + "\" has " + name.length() + " characters; " + LONGEST_SERVICE
-                                + " at most, because host names are derived from it");
+                        "\"" + ValidationErrors.clip(name) + "\" has " + name.length() + " characters; "
+                                + LONGEST_SERVICE + " at most, because host names are derived from it");
             }
         } else if (kind.equals(ResourceKinds.NAMESPACE)) {
             dnsLabel("metadata.name", name, problems);
         } else if (name.length() > 253 || !DNS_SUBDOMAIN.matcher(name).matches()) {
             problems.add(
                     "metadata.name",
-                    "\"" + ValidationErrors.clip(name) + "\" must consist of lower case letters, digits, '-' or '.', begin and"
+                    "\"" + ValidationErrors.clip(name)
+                            + "\" must consist of lower case letters, digits, '-' or '.', begin and"
                             + " end with a letter or digit, and have 253 characters at most");
         }
         if (kind.namespaced()) {
@@ -63,7 +64,8 @@ final class ObjectMetaValidator {
         if (!SERVICE_NAME.matcher(name).matches()) {
             problems.add(
                     path,
-                    "\"" + ValidationErrors.clip(name) + "\" must consist of lower case letters, digits or '-', begin with a"
+                    "\"" + ValidationErrors.clip(name)
+                            + "\" must consist of lower case letters, digits or '-', begin with a"
                             + " letter and end with a letter or digit");
         }
     }
@@ -75,7 +77,8 @@ final class ObjectMetaValidator {
                     && (value.length() > 63 || !QUALIFIED.matcher(value).matches())) {
                 problems.add(
                         path + "." + ValidationErrors.clip(key),
-                        "\"" + ValidationErrors.clip(value) + "\" must consist of letters, digits, '-', '_' or '.', begin and end"
+                        "\"" + ValidationErrors.clip(value)
+                                + "\" must consist of letters, digits, '-', '_' or '.', begin and end"
                                 + " with a letter or digit, and have 63 characters at most");
             }
         });
@@ -113,7 +116,8 @@ final class ObjectMetaValidator {
         if (!good) {
             problems.add(
                     path,
-                    "the key \"" + ValidationErrors.clip(key) + "\" must be a name of letters, digits, '-', '_' or '.', 63 at"
+                    "the key \"" + ValidationErrors.clip(key)
+                            + "\" must be a name of letters, digits, '-', '_' or '.', 63 at"
                             + " most, with an optional domain and '/' before it");
         }
     }

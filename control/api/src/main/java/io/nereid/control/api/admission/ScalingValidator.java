@@ -102,7 +102,8 @@ final class ScalingValidator {
         if (metric != null && !KNATIVE_METRICS.contains(metric)) {
             problems.add(
                     path + ".scaleMetric",
-                    ValidationErrors.unknownValue(metric, KNATIVE_METRICS) + ", the metrics of the deployment mode Knative");
+                    ValidationErrors.unknownValue(metric, KNATIVE_METRICS)
+                            + ", the metrics of the deployment mode Knative");
         }
         if (spec.scaleTarget() != null && spec.scaleTarget() < 1) {
             problems.add(path + ".scaleTarget", spec.scaleTarget() + " is less than 1");

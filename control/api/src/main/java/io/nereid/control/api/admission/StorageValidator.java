@@ -122,7 +122,9 @@ final class StorageValidator {
                 problems.add(at + ".mountPath", "\"" + ValidationErrors.clip(mount) + "\" must not contain '..'");
             } else if (one.uri().startsWith("pvc://")) {
                 if (!volumes.add(mount)) {
-                    problems.add(at + ".mountPath", "\"" + ValidationErrors.clip(mount) + "\" is another volume's path as well");
+                    problems.add(
+                            at + ".mountPath",
+                            "\"" + ValidationErrors.clip(mount) + "\" is another volume's path as well");
                 }
             } else {
                 others.add(mount);

@@ -253,9 +253,8 @@ final class UnsupportedFieldWarnings {
         }
         for (String name : container.resources().limits().keySet()) {
             if (name.contains("/")) {
-                warnings.add(
-                        path + ".resources.limits." + ValidationErrors.clip(name) + NO_EFFECT
-                                + ": devices are not allocated to containers");
+                warnings.add(path + ".resources.limits." + ValidationErrors.clip(name) + NO_EFFECT
+                        + ": devices are not allocated to containers");
             }
         }
     }

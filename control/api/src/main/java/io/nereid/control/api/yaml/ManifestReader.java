@@ -84,8 +84,8 @@ public final class ManifestReader {
         }
         for (int i = 0; i < items.size(); i++) {
             if (!(items.get(i) instanceof ObjectNode item)) {
-                throw ServingException.invalidArgument(
-                        where + ": items[" + i + "]: expected an object, found " + ValidationErrors.shown(items.get(i)));
+                throw ServingException.invalidArgument(where + ": items[" + i + "]: expected an object, found "
+                        + ValidationErrors.shown(items.get(i)));
             }
             if (!item.has("kind") && !kind.equals("List")) {
                 item.put("kind", kind.substring(0, kind.length() - "List".length()));

@@ -181,7 +181,8 @@ final class YamlReader {
         Integer before = frame.keys.put(key, line(event));
         if (before != null) {
             throw wrong(
-                    line(event), "the key \"" + ValidationErrors.clip(key) + "\" is duplicated, first in line " + (before + 1));
+                    line(event),
+                    "the key \"" + ValidationErrors.clip(key) + "\" is duplicated, first in line " + (before + 1));
         }
         // A quoted << is an ordinary key. Keep its quotes until add(), which thereby distinguishes it from a merge key.
         frame.key = key.equals("<<") ? "\"<<\"" : key;
@@ -281,7 +282,8 @@ final class YamlReader {
         JsonNode node = YamlScalars.resolve(text);
         if (node == null) {
             throw wrong(
-                    line(event), ValidationErrors.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
+                    line(event),
+                    ValidationErrors.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
         }
         return node;
     }

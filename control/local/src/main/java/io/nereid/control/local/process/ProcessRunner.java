@@ -3,13 +3,13 @@
 package io.nereid.control.local.process;
 
 import io.nereid.control.core.ObservedState.Failure;
+import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Process;
 import io.nereid.control.core.Workload.ProcessContainer;
-import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.upstream.Destination.Replica;
 import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.Destination.Replica;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.Backoff;
