@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * @param nativeTransport whether to use epoll where it is available
  * @param clock the server's clock
  * @param accessLog receives finished exchanges and calls; null to log none
- * * @param virtualHosts chooses, from the head of every request, the virtual host whose routes serve it in place of the
+ * @param virtualHosts chooses, from the head of every request, the virtual host whose routes serve it in place of the
  *     server's own
  * @param loops event loops to share, which their creator closes; null to create {@code eventLoops} of its own
  */

@@ -283,7 +283,7 @@ public final class PrometheusWriter {
     }
 
     private void batchSizes(String labels, BatchStatistics batches) {
-        long[] bounds = Histogram.SIZES;
+        long[] bounds = Histogram.sizeBounds();
         long[] counts = new long[bounds.length + 1];
         long[] rows = new long[1];
         batches.forEach((size, n) -> {

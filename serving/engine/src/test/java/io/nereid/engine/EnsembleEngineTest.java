@@ -169,7 +169,7 @@ class EnsembleEngineTest {
         }
     }
 
-    private Engine engine(CacheOptions cache) {
+    private Engine engine(@Nullable CacheOptions cache) {
         EngineOptions options = EngineOptions.builder(List.of(root))
                 .repository(RepositorySource.Options.DEFAULT
                         .withMode(RepositorySource.Mode.EXPLICIT)

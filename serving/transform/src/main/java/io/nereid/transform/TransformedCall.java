@@ -33,7 +33,7 @@ final class TransformedCall implements InferenceCall, ResponseSink {
     /** Responses that wait for postprocess. */
     private final ArrayDeque<Answer> answers = new ArrayDeque<>();
 
-    private InferenceCall call;
+    private @Nullable InferenceCall call;
     private boolean cancelled;
     private boolean stepping;
     private boolean ended;

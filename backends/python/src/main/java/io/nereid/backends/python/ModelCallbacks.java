@@ -234,7 +234,7 @@ final class ModelCallbacks {
     private final class ModelCall implements ResponseSink {
         private final long key;
         private int answers;
-        private InferenceCall call;
+        private @Nullable InferenceCall call;
         private boolean cancelled;
 
         ModelCall(long key) {

@@ -29,11 +29,16 @@ public final class Histogram {
     };
 
     /** Bounds for batch sizes. */
-    public static final long[] SIZES = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+    private static final long[] SIZES = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
     private final long[] bounds;
     private final LongAdder[] counts;
     private final LongAdder sum = new LongAdder();
+
+    /** The bounds for batch sizes, ascending. */
+    public static long[] sizeBounds() {
+        return SIZES.clone();
+    }
 
     Histogram(long[] bounds) {
         this.bounds = bounds;

@@ -53,7 +53,11 @@ public final class Caffe2Converter {
         config.fetches().forEach(spec -> fetches.put(spec.name(), spec));
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when the net cannot be converted; the message names the operators */
+    /**
+     * Converts the net and returns the serialized ONNX model.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the net cannot be converted; the message names the operators
+     */
     public byte[] convert() {
         Set<String> outputs = outputs();
         Set<String> needed = new LinkedHashSet<>(outputs);

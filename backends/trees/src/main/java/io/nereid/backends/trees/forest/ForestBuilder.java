@@ -42,7 +42,11 @@ public final class ForestBuilder {
         this.flavor = flavor;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when the model has too many nodes */
+    /**
+     * Builds the packed forest.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the model has too many nodes
+     */
     public Forest build() {
         int width = trees.isEmpty() ? 1 : trees.get(0).width();
         long packedNodes = 0;

@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One Classify, Regress or MultiInference call: one or more tasks over the same examples, which run concurrently and
@@ -251,7 +252,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
         private String platform = "";
         private long startedAt;
         private boolean done;
-        private volatile InferenceCall inference;
+        private volatile @Nullable InferenceCall inference;
         private ModelSpec answered = ModelSpec.of("");
         private List<List<Scored>> classes = List.of();
         private float[] values = {};

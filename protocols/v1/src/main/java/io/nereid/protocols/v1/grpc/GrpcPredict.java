@@ -29,6 +29,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One Predict call, from the request message to the response. Thread-safe: the steps run one after the other, possibly
@@ -45,7 +46,7 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
     private long startedAt;
     private boolean counted;
     private boolean ended;
-    private volatile InferenceCall inference;
+    private volatile @Nullable InferenceCall inference;
     private volatile boolean cancelled;
 
     GrpcPredict(GrpcContext context, GrpcCall call) {

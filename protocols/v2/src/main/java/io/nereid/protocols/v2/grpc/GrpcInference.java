@@ -35,7 +35,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
     private @Nullable RequestTrace trace;
     private boolean started;
     private boolean ended;
-    private volatile InferenceCall inference;
+    private volatile @Nullable InferenceCall inference;
     private volatile boolean cancelled;
 
     GrpcInference(CodecContext context, GrpcCall call) {

@@ -45,7 +45,7 @@ final class GrpcStreamInference implements GrpcListener {
         private boolean ordered = true;
 
         private @Nullable RequestTrace trace;
-        private InferenceCall inference;
+        private @Nullable InferenceCall inference;
 
         @Override
         public void next(InferenceResponse response, boolean last) {

@@ -42,7 +42,7 @@ final class RestGenerate implements ResponseSink, Runnable {
     private @Nullable InferenceResponse only;
     private @Nullable ResponseStream stream;
     private boolean ended;
-    private volatile InferenceCall call;
+    private volatile @Nullable InferenceCall call;
     private volatile boolean cancelled;
 
     RestGenerate(CodecContext context, HttpExchange exchange, ModelRef model, boolean streaming) {

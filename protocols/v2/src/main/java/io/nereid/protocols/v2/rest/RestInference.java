@@ -29,7 +29,7 @@ final class RestInference implements ResponseSink, Runnable {
     private final @Nullable RequestTrace trace;
     private OutputEncoding form = OutputEncoding.JSON;
     private boolean ended;
-    private volatile InferenceCall call;
+    private volatile @Nullable InferenceCall call;
     private volatile boolean cancelled;
 
     RestInference(CodecContext context, HttpExchange exchange, ModelRef model) {
