@@ -3,6 +3,7 @@
 package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
+import io.nereid.json.JsonValues;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -63,7 +64,7 @@ final class BackgroundReader {
     }
 
     private static List<?> json(Path file, byte[] text) {
-        Object tree = JsonValues.read(text);
+        Object tree = JsonValues.readDoubles(text);
         if (tree instanceof Map<?, ?> map) {
             for (String key : List.of("background", "instances", "data")) {
                 tree = map.get(key) instanceof List<?> list ? list : tree;
