@@ -47,7 +47,7 @@ public final class JsonValues {
 
     /**
      * Reads a document in which all numbers are Doubles, and an array of only numbers, booleans (1 and 0) and nulls
-     * (NaN) is a {@code double[]}, which takes a third of the memory of a List.
+     * (NaN) is a {@code double[]}, which takes less than half of the memory of a List.
      *
      * @throws ServingException INVALID_ARGUMENT for text that is not JSON, or a field that is given twice
      */

@@ -41,8 +41,8 @@ class JsonValuesTest {
     void aDocumentBecomesPlainValuesAndIsWrittenBack() {
         String text = "{\"b\":[1,-9223372036854775808,1.5,1.0E300,\"ä\\n\",true,null,{}],\"a\":{\"c\":[]}}";
         Map<?, ?> tree = (Map<?, ?>) read(text);
-        assertThat((List<Object>) (List<?>) tree.get("b"))
-                .containsExactly(1L, Long.MIN_VALUE, 1.5, 1e300, "ä\n", true, null, Map.of());
+        assertThat((Object) tree.get("b"))
+                .isEqualTo(Arrays.asList(1L, Long.MIN_VALUE, 1.5, 1e300, "ä\n", true, null, Map.of()));
         assertThat(List.copyOf(tree.keySet())).isEqualTo(List.of("b", "a"));
         assertThat(read(written(tree, NonFinite.REFUSED))).isEqualTo(tree);
     }
@@ -90,7 +90,8 @@ class JsonValuesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "{", "[1,]", "{\"a\":1} 2", "tru", "{\"a\":1,\"a\":null}", "{\"a\":null,\"a\":1}", "1e999"})
+    @ValueSource(
+            strings = {"", "{", "[1,]", "{\"a\":1} 2", "tru", "{\"a\":1,\"a\":null}", "{\"a\":null,\"a\":1}", "1e999"})
     void otherTextIsRefused(String text) {
         for (boolean doubles : new boolean[] {false, true}) {
             assertThatThrownBy(() -> {
@@ -118,8 +119,16 @@ class JsonValuesTest {
     void everyKindOfNumberTextAndListIsWritten() {
         assertThat(written(
                         Arrays.asList(
-                                (byte) 1, 2.5f, 0.1, new BigDecimal("1E+2"), null, new StringBuilder("x"), new float[] {1}, new int[] {2},
-                                new double[][] {{3}, {}}, new Object[] {true}),
+                                (byte) 1,
+                                2.5f,
+                                0.1,
+                                new BigDecimal("1E+2"),
+                                null,
+                                new StringBuilder("x"),
+                                new float[] {1},
+                                new int[] {2},
+                                new double[][] {{3}, {}},
+                                new Object[] {true}),
                         NonFinite.REFUSED))
                 .isEqualTo("[1,2.5,0.1,1E+2,null,\"x\",[1.0],[2],[[3.0],[]],[true]]");
     }
