@@ -112,7 +112,7 @@ class RefusalsTest {
                 "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'background':[[1,2]]}} |"
                         + " 400 | no feature may move",
                 "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'immutable':['agee'],'background':[[1,2]]}}"
-                    + " | 400 | did you mean age?",
+                        + " | 400 | did you mean age?",
                 "one | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':1,'background':[[1,2]]}}"
                         + " | 400 | give limits",
                 "texts | {'instances':['a']} | 400 | its input 't' takes strings",

@@ -270,7 +270,7 @@ class PayloadLogTest {
                 .contains(
                         "# TYPE nereid_payload_events_lost_total counter\n",
                         "nereid_payload_events_lost_total{namespace=\"default\",service=\"iris\",component=\"predictor\",revision=\"iris-predictor-00001\",reason=\"queue_full\"}"
-                            + " 3\n",
+                                + " 3\n",
                         "nereid_payload_queue_events{namespace=\"default\",service=\"iris\",component=\"predictor\","
                                 + "revision=\"iris-predictor-00001\"} 7\n");
         stuck.complete(FakeUpstream.answer(200, List.of(), ""));

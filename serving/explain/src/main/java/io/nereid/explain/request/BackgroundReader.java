@@ -96,10 +96,7 @@ final class BackgroundReader {
         List<Object> rows = new ArrayList<>();
         List<String> header = null;
         int width = -1;
-        try (CSVParser lines = CSVParser.builder()
-                .setReader(Files.newBufferedReader(file, StandardCharsets.UTF_8))
-                .setFormat(CSV)
-                .get()) {
+        try (CSVParser lines = CSV.parse(Files.newBufferedReader(file, StandardCharsets.UTF_8))) {
             for (CSVRecord cells : lines) {
                 if (cells.size() == 1 && cells.get(0).isBlank()) {
                     continue;

@@ -55,8 +55,7 @@ final class TarEntryStream extends TarArchiveInputStream {
     }
 
     /** Skips what is left of the current entry and returns the next one, or null at the end. */
-    @Nullable
-    TarArchiveEntry next() throws IOException {
+    @Nullable TarArchiveEntry next() throws IOException {
         try {
             if (getCurrentEntry() != null) {
                 long unused = skip(Long.MAX_VALUE);
