@@ -41,7 +41,7 @@ final class TarEntryStream extends TarArchiveInputStream {
     /**
      * Reads an archive.
      *
-     * @param in the unpacked archive, not closed by this stream's end
+     * @param in the unpacked archive, which is closed with this stream
      * @param where without secrets, for messages
      */
     TarEntryStream(InputStream in, String where) {
