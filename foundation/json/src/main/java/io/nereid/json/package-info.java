@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** The JSON reader and writer of the request path: strict, streaming, and without garbage per element. */
+/** JSON: the strict, streaming reader and writer of the request path, without garbage per element, and whole documents. */
 @NullMarked
 package io.nereid.json;
 

@@ -7,7 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.explain.request.ExplainOptions;
 import io.nereid.explain.request.ExplainSettings;
-import io.nereid.explain.request.JsonValues;
+import io.nereid.json.JsonValues;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
@@ -151,7 +151,7 @@ public final class ExplainCodec implements ProtocolCodec {
                 reply = HttpReply.error(ExplainHandler.fault(error));
             } else {
                 JsonWriter writer = new JsonWriter(1024);
-                JsonValues.write(writer, result);
+                JsonValues.write(writer, result, JsonValues.NonFinite.NULL);
                 reply = HttpReply.json(200, writer.array(), writer.length());
             }
         } catch (RuntimeException e) {

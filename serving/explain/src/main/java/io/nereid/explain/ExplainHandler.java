@@ -17,7 +17,7 @@ import io.nereid.explain.request.ExplainOptions;
 import io.nereid.explain.request.ExplainSettings;
 import io.nereid.explain.request.FeatureColumns;
 import io.nereid.explain.request.InstanceReader;
-import io.nereid.explain.request.JsonValues;
+import io.nereid.json.JsonValues;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
@@ -76,7 +76,7 @@ final class ExplainHandler {
         ModelMetadata metadata = engine.metadata(model);
         Object tree;
         try {
-            tree = JsonValues.read(body);
+            tree = JsonValues.readDoubles(body);
         } catch (ServingException e) {
             throw ServingException.invalidArgument(
                     "Unrecognized request format: " + e.getMessage(),
@@ -92,13 +92,14 @@ final class ExplainHandler {
         ExplainOptions asked = options(request);
         ExplainOptions options = asked.over(settings.defaults());
         String method = options.word("method", SHAP, ExplainSettings.METHODS);
-        Object given = request.get("inputs") != null ? request.get("inputs") : request.get("instances");
-        if (given == null) {
+        String field = request.containsKey("inputs") ? "inputs" : "instances";
+        if (!request.containsKey(field)) {
             throw ServingException.invalidArgument(
                     "there is no 'instances' in the request", "send {\"instances\": [[…], …]}, the rows to explain");
         }
+        Object given = request.get(field);
         FeatureColumns columns = FeatureColumns.of(metadata, InstanceReader.width(given));
-        double[][] rows = InstanceReader.read(given, columns, request.get("inputs") != null ? "inputs" : "instances");
+        double[][] rows = InstanceReader.read(given, columns, field);
         if (rows.length == 0 || (rows.length > settings.maxInstances() && !method.equals("permutation"))) {
             throw ServingException.invalidArgument(
                     "there are " + rows.length + " instances (expected: 1 to " + settings.maxInstances() + ")",
@@ -149,18 +150,20 @@ final class ExplainHandler {
     }
 
     private static ExplainOptions options(Map<?, ?> request) {
-        Map<String, Object> parameters = new LinkedHashMap<>();
+        Map<String, @Nullable Object> parameters = new LinkedHashMap<>();
         for (String place : List.of("parameters", "explain")) {
             Object given = request.get(place);
             if (given instanceof Map<?, ?> map) {
                 map.forEach((name, value) -> parameters.put(String.valueOf(name), value));
-            } else if (given != null && given != JsonValues.NULL) {
+            } else if (given != null) {
                 throw ServingException.invalidArgument("field '" + place + "' is " + ExplainOptions.describe(given)
                         + " (expected: an object of parameters)");
             }
         }
         Object signature = request.get("signature_name");
-        if (signature != null && !signature.equals("") && !signature.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
+        if (request.containsKey("signature_name")
+                && !"".equals(signature)
+                && !ModelMetadata.DEFAULT_SIGNATURE.equals(signature)) {
             throw ServingException.invalidArgument(
                     "signature " + ExplainOptions.describe(signature) + " cannot be explained (expected: "
                             + ModelMetadata.DEFAULT_SIGNATURE + ")",

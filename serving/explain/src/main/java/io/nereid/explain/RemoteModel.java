@@ -4,7 +4,7 @@ package io.nereid.explain;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.explain.request.JsonValues;
+import io.nereid.json.JsonValues;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
@@ -136,7 +136,12 @@ public final class RemoteModel implements InferenceEngine {
         for (int r = 0; r < count; r++) {
             json.beginArray();
             for (int c = 0; c < width; c++) {
-                JsonValues.write(json, from.getDouble());
+                double value = from.getDouble();
+                if (Double.isFinite(value)) {
+                    json.value(value);
+                } else {
+                    json.nullValue();
+                }
             }
             json.endArray();
         }
@@ -205,11 +210,11 @@ public final class RemoteModel implements InferenceEngine {
     private Tensor predictions(byte[] body, int rows) {
         Object tree;
         try {
-            tree = JsonValues.read(body);
+            tree = JsonValues.readDoubles(body);
         } catch (ServingException e) {
             throw odd("is not JSON: " + e.getMessage());
         }
-        if (!(tree instanceof Map<?, ?> map) || map.get(PREDICTIONS) == null) {
+        if (!(tree instanceof Map<?, ?> map) || !map.containsKey(PREDICTIONS)) {
             throw odd("has no 'predictions'");
         }
         Object all = map.get(PREDICTIONS);

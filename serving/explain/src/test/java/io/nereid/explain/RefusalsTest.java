@@ -60,6 +60,13 @@ class RefusalsTest {
                 "m | {} | 400 | there is no 'instances' in the request",
                 "m | {'instances':[]} | 400 | there are 0 instances",
                 "m | {'instances':3} | 400 | Expected \"instances\" to be a list",
+                "m | {'instances':null} | 400 | Expected \"instances\" to be a list",
+                "m | {'inputs':null,'instances':[[1,2]]} | 400 | Expected \"inputs\" to be a list",
+                "m | {'inputs':[{'name':'x','shape':[1,2],'datatype':'FP32','data':null}]} | 400 | has data that are"
+                        + " not numbers",
+                "m | {'instances':[[1,2]],'instances':[[1,2]]} | 400 | field 'instances' is given twice",
+                "m | {'instances':[[1,2]],'signature_name':null} | 400 | signature null cannot be explained",
+                "m | {'instances':[[1,2]],'parameters':null} | 400 | method 'shap' needs background rows",
                 "m | {'instances':[1,2]} | 400 | send each row in brackets",
                 "m | {'instances':[[1,2,3]]} | 400 | has 3 values (expected: 2: age, income)",
                 "m | {'instances':[['a',2]]} | 400 | row 0 of 'instances' is a list of more than numbers",
@@ -105,7 +112,7 @@ class RefusalsTest {
                 "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'background':[[1,2]]}} |"
                         + " 400 | no feature may move",
                 "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'immutable':['agee'],'background':[[1,2]]}}"
-                    + " | 400 | did you mean age?",
+                        + " | 400 | did you mean age?",
                 "one | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':1,'background':[[1,2]]}}"
                         + " | 400 | give limits",
                 "texts | {'instances':['a']} | 400 | its input 't' takes strings",

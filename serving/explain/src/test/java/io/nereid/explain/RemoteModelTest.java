@@ -9,7 +9,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.explain.request.Exchange;
 import io.nereid.explain.request.ExplainSettings;
-import io.nereid.explain.request.JsonValues;
+import io.nereid.json.JsonValues;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.UpstreamResponse;
@@ -42,7 +42,7 @@ class RemoteModelTest {
             byte[] bytes = new byte[json.size()];
             json.getBytes(0, bytes, 0, bytes.length);
             json.release();
-            return model.apply((List<?>) ((Map<?, ?>) JsonValues.read(bytes)).get("instances"));
+            return model.apply((List<?>) ((Map<?, ?>) JsonValues.readDoubles(bytes)).get("instances"));
         });
         ExplainCodec codec = new ExplainCodec(called, Runnable::run, Clock.system(), ExplainSettings.none());
         Exchange exchange = new Exchange(body, parameters.length == 0 ? new String[] {"own"} : parameters);

@@ -6,10 +6,12 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.List;
+import org.apache.commons.csv.CSVFormat;
 
 /** The formats of objects that contain events. Immutable. */
 public enum BatchFormat {
@@ -31,8 +33,14 @@ public enum BatchFormat {
         @Override
         byte[] write(List<RedactedEvent> events, boolean alone) {
             StringBuilder lines = new StringBuilder();
-            line(lines, RedactedEvent.COLUMNS);
-            events.forEach(e -> line(lines, e.row()));
+            try {
+                CSVFormat.DEFAULT.printRecord(lines, RedactedEvent.COLUMNS.toArray());
+                for (RedactedEvent event : events) {
+                    CSVFormat.DEFAULT.printRecord(lines, event.row().toArray());
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
             return lines.toString().getBytes(StandardCharsets.UTF_8);
         }
     },
@@ -88,18 +96,5 @@ public enum BatchFormat {
             tree.put("data_base64", Base64.getEncoder().encodeToString(e.data()));
         }
         return tree;
-    }
-
-    private static void line(StringBuilder lines, List<String> values) {
-        for (int i = 0; i < values.size(); i++) {
-            String v = values.get(i);
-            lines.append(i == 0 ? "" : ",");
-            if (v.chars().noneMatch(c -> c == '"' || c == ',' || c == '\n' || c == '\r')) {
-                lines.append(v);
-            } else {
-                lines.append('"').append(v.replace("\"", "\"\"")).append('"');
-            }
-        }
-        lines.append("\r\n");
     }
 }

@@ -270,7 +270,7 @@ class PayloadLogTest {
                 .contains(
                         "# TYPE nereid_payload_events_lost_total counter\n",
                         "nereid_payload_events_lost_total{namespace=\"default\",service=\"iris\",component=\"predictor\",revision=\"iris-predictor-00001\",reason=\"queue_full\"}"
-                            + " 3\n",
+                                + " 3\n",
                         "nereid_payload_queue_events{namespace=\"default\",service=\"iris\",component=\"predictor\","
                                 + "revision=\"iris-predictor-00001\"} 7\n");
         stuck.complete(FakeUpstream.answer(200, List.of(), ""));
@@ -361,6 +361,7 @@ class PayloadLogTest {
         drain(log);
         assertThat(files())
                 .containsExactly("default/iris/predictor/id0-request.csv", "default/iris/predictor/id3-request.csv");
+        assertThat(Files.readString(directory.resolve(files().get(0)))).contains("data_base64\r\nid0,");
         List<String> lines = Files.readAllLines(directory.resolve(files().get(0)));
         assertThat(lines).hasSize(4);
         assertThat(lines.get(0)).startsWith("id,type,source,time,").endsWith("contenttype,data,data_base64");

@@ -4,6 +4,7 @@ package io.nereid.transform;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.json.JsonValues;
 import io.nereid.json.JsonWriter;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
@@ -108,7 +109,7 @@ final class JsonTransformerCodec implements ProtocolCodec {
         }
         byte[] body = new byte[x.body().size()];
         x.body().getBytes(0, body, 0, body.length);
-        Object payload = JsonTree.read(body);
+        Object payload = JsonValues.read(body);
         if (payload == null) {
             throw ServingException.invalidArgument("the body is null, expected an object of JSON");
         }
@@ -135,7 +136,7 @@ final class JsonTransformerCodec implements ProtocolCodec {
     private void after(HttpExchange x, byte[] result, Map<String, String> headers) {
         Object tree;
         try {
-            tree = JsonTree.read(result);
+            tree = JsonValues.read(result);
         } catch (ServingException e) {
             throw ServingException.wrap(ErrorCode.INTERNAL, "the predictor's answer is not JSON: " + e.getMessage(), e);
         }
@@ -148,7 +149,7 @@ final class JsonTransformerCodec implements ProtocolCodec {
     private record Written(JsonWriter text, boolean v2) {
         static Written of(@Nullable Object tree, boolean asked) {
             JsonWriter writer = new JsonWriter(256);
-            JsonTree.write(writer, tree);
+            JsonValues.write(writer, tree);
             return new Written(writer, isV2(tree, asked));
         }
     }

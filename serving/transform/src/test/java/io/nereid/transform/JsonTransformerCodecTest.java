@@ -3,20 +3,16 @@
 package io.nereid.transform;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.json.JsonWriter;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.UpstreamClient.Header;
 import io.nereid.transport.api.UpstreamResponse;
-import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -177,29 +173,5 @@ class JsonTransformerCodecTest {
         assertThat(asked).isEmpty();
         ending = true;
         assertThat(post(new Words(), "/v1/models/m:predict", "{}").answer()).startsWith("503");
-    }
-
-    @Test
-    void jsonRoundTrips() {
-        String text = "{\"a\":[1,-9223372036854775808,1.5,1.0E300,\"ä\\n\",true,null,{}],\"b\":{\"c\":[]}}";
-        Object tree = JsonTree.read(text.getBytes(StandardCharsets.UTF_8));
-        List<?> a = (List<?>) ((Map<?, ?>) java.util.Objects.requireNonNull(tree)).get("a");
-        assertThat(a.get(0)).isEqualTo(1L);
-        assertThat(a.get(1)).isEqualTo(Long.MIN_VALUE);
-        assertThat(a.get(2)).isEqualTo(1.5);
-        assertThat(a.get(6)).isNull();
-        assertThat(JsonTree.read("18446744073709551616".getBytes(StandardCharsets.UTF_8)))
-                .isEqualTo(0x1p64);
-        assertThat(JsonTree.read(written(tree).getBytes(StandardCharsets.UTF_8)))
-                .isEqualTo(tree);
-        assertThat(written(Arrays.asList((byte) 1, 2.5f, new BigDecimal("1E+2"), null, "x", new float[] {1})))
-                .isEqualTo("[1,2.5,1E+2,null,\"x\",[1.0]]");
-        assertThatThrownBy(() -> written(List.of(Double.NaN))).hasMessageContaining("NaN is not JSON");
-    }
-
-    private static String written(@Nullable Object tree) {
-        JsonWriter writer = new JsonWriter(16);
-        JsonTree.write(writer, tree);
-        return new String(writer.array(), 0, writer.length(), StandardCharsets.UTF_8);
     }
 }

@@ -7,6 +7,7 @@ import io.nereid.backends.catboost.Ctr.Part;
 import io.nereid.backends.catboost.TreeEnsemble.Exact;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
+import io.nereid.json.JsonValues;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -399,7 +400,7 @@ final class CbmReader {
                 byte[] text = value.getBytes(StandardCharsets.UTF_8);
                 JsonReader in = new JsonReader(64);
                 in.reset(Arrays.copyOf(text, text.length + JsonReader.SLACK), 0, text.length);
-                Object document = JsonNodes.value(in);
+                Object document = JsonValues.read(in);
                 about.put(key, document == null ? Map.of() : document);
             } else {
                 about.put(key, value);

@@ -8,6 +8,7 @@ import io.nereid.backends.catboost.TreeEnsemble.Exact;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
+import io.nereid.json.JsonValues;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -24,8 +25,8 @@ final class JsonModelReader {
     private static final int DEEPEST = 512;
 
     private final JsonReader in = new JsonReader(DEEPEST);
-    private @Nullable Map<String, Object> features;
-    private @Nullable Map<String, Object> info;
+    private @Nullable Map<?, ?> features;
+    private @Nullable Map<?, ?> info;
     private final Map<String, Counted> counted = new HashMap<>();
     private final List<Split> splits = new ArrayList<>();
     private final Ints starts = new Ints();
@@ -89,8 +90,8 @@ final class JsonModelReader {
         in.beginObject();
         while (in.nextField()) {
             switch (in.key()) {
-                case "features_info" -> features = JsonNodes.map(JsonNodes.value(in));
-                case "model_info" -> info = JsonNodes.map(JsonNodes.value(in));
+                case "features_info" -> features = JsonFields.map(JsonValues.read(in));
+                case "model_info" -> info = JsonFields.map(JsonValues.read(in));
                 case "ctr_data" -> ctrData();
                 case "oblivious_trees" -> symmetricTrees();
                 case "trees" -> otherTrees();
@@ -107,11 +108,28 @@ final class JsonModelReader {
             scale = in.readDouble();
         }
         if (in.hasNext()) {
-            biases = JsonNodes.doubles(in);
+            biases = doubles();
         }
         while (in.hasNext()) {
             in.skipValue();
         }
+    }
+
+    /** Reads an array of numbers, or a single number. */
+    private double[] doubles() {
+        if (in.peek() != JsonToken.ARRAY) {
+            return new double[] {in.readDouble()};
+        }
+        double[] values = new double[16];
+        int size = 0;
+        in.beginArray();
+        while (in.hasNext()) {
+            if (size == values.length) {
+                values = Arrays.copyOf(values, size * 2);
+            }
+            values[size++] = in.readDouble();
+        }
+        return Arrays.copyOf(values, size);
     }
 
     private void begin(boolean asSymmetric) {
@@ -140,7 +158,7 @@ final class JsonModelReader {
                             }
                         }
                     }
-                    case "leaf_values" -> values = JsonNodes.doubles(in);
+                    case "leaf_values" -> values = doubles();
                     default -> in.skipValue();
                 }
             }
@@ -219,7 +237,7 @@ final class JsonModelReader {
             } else if (key.equals("split")) {
                 split = split();
             } else if (key.equals("value")) {
-                values = JsonNodes.doubles(in);
+                values = doubles();
             } else {
                 in.skipValue();
             }
@@ -237,25 +255,25 @@ final class JsonModelReader {
     }
 
     private Split split() {
-        Map<String, Object> s = JsonNodes.map(JsonNodes.value(in));
+        Map<?, ?> s = JsonFields.map(JsonValues.read(in));
         String type = String.valueOf(s.get("split_type"));
-        int index = s.containsKey("split_index") ? JsonNodes.whole(s.get("split_index"), "split_index") : -1;
+        int index = s.get("split_index") != null ? JsonFields.whole(s.get("split_index"), "split_index") : -1;
         return switch (type) {
             case "FloatFeature" ->
                 new Split(
                         type,
-                        JsonNodes.whole(s.get("float_feature_index"), "float_feature_index"),
-                        JsonNodes.number(s.get("border"), "border"),
+                        JsonFields.whole(s.get("float_feature_index"), "float_feature_index"),
+                        JsonFields.number(s.get("border"), "border"),
                         0,
                         index);
             case "OneHotFeature" ->
                 new Split(
                         type,
-                        JsonNodes.whole(s.get("cat_feature_index"), "cat_feature_index"),
+                        JsonFields.whole(s.get("cat_feature_index"), "cat_feature_index"),
                         0,
-                        JsonNodes.whole(s.get("value"), "value"),
+                        JsonFields.whole(s.get("value"), "value"),
                         index);
-            case "OnlineCtr" -> new Split(type, 0, JsonNodes.number(s.get("border"), "border"), 0, index);
+            case "OnlineCtr" -> new Split(type, 0, JsonFields.number(s.get("border"), "border"), 0, index);
             default -> throw unsupported("splits of the type '" + type + "'");
         };
     }
@@ -311,20 +329,20 @@ final class JsonModelReader {
     }
 
     private ParsedModel model() {
-        Map<String, Object> columns = features;
+        Map<?, ?> columns = features;
         if (columns == null || !trees) {
             throw bad("it has no 'features_info' or no trees");
         }
         for (String other : List.of("text_features", "embedding_features", "estimated_features")) {
-            if (!JsonNodes.list(columns.get(other)).isEmpty()) {
+            if (!JsonFields.list(columns.get(other)).isEmpty()) {
                 throw unsupported(other.replace('_', ' '));
             }
         }
         Ints ctrOf = new Ints();
         Ints ctrBin = new Ints();
         int numbering = columns(columns);
-        for (Object c : JsonNodes.list(columns.get("ctrs"))) {
-            Ctr ctr = ctr(JsonNodes.map(c));
+        for (Object c : JsonFields.list(columns.get("ctrs"))) {
+            Ctr ctr = ctr(JsonFields.map(c));
             for (int b = 0; b < ctr.borders().length; b++) {
                 ctrOf.add(ctrs.size());
                 ctrBin.add(b);
@@ -406,11 +424,11 @@ final class JsonModelReader {
     }
 
     /** Reads the columns; returns the number of splits that are numbered before those of CTR features. */
-    private int columns(Map<String, Object> columns) {
+    private int columns(Map<?, ?> columns) {
         int numbering = 0;
-        for (Object o : JsonNodes.list(columns.get("float_features"))) {
-            Map<String, Object> f = JsonNodes.map(o);
-            float[] borders = JsonNodes.floats(f.get("borders"));
+        for (Object o : JsonFields.list(columns.get("float_features"))) {
+            Map<?, ?> f = JsonFields.map(o);
+            float[] borders = JsonFields.floats(f.get("borders"));
             for (int i = 1; i < borders.length; i++) {
                 if (!(borders[i] > borders[i - 1])) {
                     throw bad("borders of a column do not ascend");
@@ -425,40 +443,40 @@ final class JsonModelReader {
                     "AsTrue".equals(f.get("nan_value_treatment")) ? FeatureColumn.Nan.ABOVE : FeatureColumn.Nan.BELOW));
             indexed(f, floats.size() - 1);
         }
-        for (Object o : JsonNodes.list(columns.get("categorical_features"))) {
-            Map<String, Object> f = JsonNodes.map(o);
-            numbering += JsonNodes.list(f.get("values")).size();
+        for (Object o : JsonFields.list(columns.get("categorical_features"))) {
+            Map<?, ?> f = JsonFields.map(o);
+            numbering += JsonFields.list(f.get("values")).size();
             categories.add(new FeatureColumn(name(f), place(f), true, new float[0], FeatureColumn.Nan.BELOW));
             indexed(f, categories.size() - 1);
         }
         return numbering;
     }
 
-    private static void indexed(Map<String, Object> feature, int place) {
-        if (feature.containsKey("feature_index")
-                && JsonNodes.whole(feature.get("feature_index"), "feature_index") != place) {
+    private static void indexed(Map<?, ?> feature, int place) {
+        if (feature.get("feature_index") != null
+                && JsonFields.whole(feature.get("feature_index"), "feature_index") != place) {
             throw bad("columns are not in order");
         }
     }
 
-    private static String name(Map<String, Object> feature) {
+    private static String name(Map<?, ?> feature) {
         return feature.get("feature_name") instanceof String s
                 ? s
                 : feature.get("feature_id") instanceof String s ? s : "";
     }
 
-    private static int place(Map<String, Object> feature) {
-        int place = JsonNodes.whole(feature.get("flat_feature_index"), "flat_feature_index");
+    private static int place(Map<?, ?> feature) {
+        int place = JsonFields.whole(feature.get("flat_feature_index"), "flat_feature_index");
         if (place < 0 || place >= MOST_COLUMNS) {
             throw bad("a column has the index " + place);
         }
         return place;
     }
 
-    private Ctr ctr(Map<String, Object> c) {
+    private Ctr ctr(Map<?, ?> c) {
         List<Element> elements = new ArrayList<>();
-        for (Object o : JsonNodes.list(c.get("elements"))) {
-            Map<String, Object> e = JsonNodes.map(o);
+        for (Object o : JsonFields.list(c.get("elements"))) {
+            Map<?, ?> e = JsonFields.map(o);
             String kind = String.valueOf(e.get("combination_element"));
             elements.add(
                     switch (kind) {
@@ -468,15 +486,15 @@ final class JsonModelReader {
                             new Element(
                                     Part.NUMBER_ABOVE,
                                     column(e, "float_feature_index", floats),
-                                    (float) JsonNodes.number(e.get("border"), "border"),
+                                    (float) JsonFields.number(e.get("border"), "border"),
                                     0);
                         case "cat_feature_exact_value" ->
                             new Element(
                                     Part.CATEGORY_IS,
                                     column(e, "cat_feature_index", categories),
                                     0,
-                                    JsonNodes.whole(
-                                            e.containsKey("value") ? e.get("value") : e.get("exact_value"), "value"));
+                                    JsonFields.whole(
+                                            e.get("value") != null ? e.get("value") : e.get("exact_value"), "value"));
                         default -> throw unsupported("combinations with '" + kind + "'");
                     });
         }
@@ -504,18 +522,18 @@ final class JsonModelReader {
                 table,
                 kind,
                 List.copyOf(elements),
-                (float) JsonNodes.number(c.get("prior_numerator"), "prior_numerator"),
-                (float) JsonNodes.number(
-                        c.containsKey("prior_denomerator") ? c.get("prior_denomerator") : c.get("prior_denominator"),
+                (float) JsonFields.number(c.get("prior_numerator"), "prior_numerator"),
+                (float) JsonFields.number(
+                        c.get("prior_denomerator") != null ? c.get("prior_denomerator") : c.get("prior_denominator"),
                         "prior_denomerator"),
-                (float) JsonNodes.number(c.get("shift"), "shift"),
-                (float) JsonNodes.number(c.get("scale"), "scale"),
-                target == null ? 0 : JsonNodes.whole(target, "target_border_idx"),
-                JsonNodes.floats(c.get("borders")));
+                (float) JsonFields.number(c.get("shift"), "shift"),
+                (float) JsonFields.number(c.get("scale"), "scale"),
+                target == null ? 0 : JsonFields.whole(target, "target_border_idx"),
+                JsonFields.floats(c.get("borders")));
     }
 
-    private static int column(Map<String, Object> element, String key, List<FeatureColumn> all) {
-        return within(all, JsonNodes.whole(element.get(key), key));
+    private static int column(Map<?, ?> element, String key, List<FeatureColumn> all) {
+        return within(all, JsonFields.whole(element.get(key), key));
     }
 
     static ServingException bad(String what) {

@@ -26,10 +26,7 @@ final class ModelInfoReader {
      * @throws ServingException INVALID_ARGUMENT when the parts are inconsistent
      */
     static ParsedModel of(
-            TreeEnsemble ensemble,
-            List<FeatureColumn> floats,
-            List<FeatureColumn> categories,
-            Map<String, Object> about) {
+            TreeEnsemble ensemble, List<FeatureColumn> floats, List<FeatureColumn> categories, Map<?, ?> about) {
         List<FeatureColumn> all = new ArrayList<>(floats);
         all.addAll(categories);
         all.sort(Comparator.comparingInt(FeatureColumn::place));
@@ -38,7 +35,7 @@ final class ModelInfoReader {
                 throw JsonModelReader.bad("it has no column " + i);
             }
         }
-        if (about.containsKey("multiclass_params") && !about.containsKey("class_params")) {
+        if (about.get("multiclass_params") != null && about.get("class_params") == null) {
             throw ServingException.invalidArgument(
                     "its class labels are in the form of old versions of CatBoost",
                     "load it with a current package of CatBoost and save it again");
@@ -57,11 +54,11 @@ final class ModelInfoReader {
                 case "Boolean" -> DataType.BOOL;
                 default -> DataType.INT64;
             };
-            for (Object name : JsonNodes.list(classes.get("class_names"))) {
+            for (Object name : JsonFields.list(classes.get("class_names"))) {
                 labels.add(
                         type == DataType.BYTES
                                 ? String.valueOf(name)
-                                : name instanceof Boolean b ? (b ? 1.0 : 0.0) : JsonNodes.number(name, "class_names"));
+                                : name instanceof Boolean b ? (b ? 1.0 : 0.0) : JsonFields.number(name, "class_names"));
             }
         }
         // The file has no labels when the classes at training were the integers from 0.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.mlflow;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
@@ -12,11 +13,17 @@ import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import org.apache.commons.csv.CSVFormat;
+import org.apache.commons.csv.CSVParser;
+import org.apache.commons.csv.CSVRecord;
 
 /**
  * A decoded scoring request.
@@ -28,6 +35,9 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
     private static final String EXPECTED = "The input must be a JSON dictionary with exactly one of the input fields"
             + " {'dataframe_split', 'dataframe_records', 'instances', 'inputs'}";
     private static final int NONE = -1;
+    /** RFC 4180; as in pandas, text behind a closing quote belongs to the cell. */
+    private static final CSVFormat CSV =
+            CSVFormat.DEFAULT.builder().setTrailingData(true).get();
 
     /**
      * Decodes a table in CSV.
@@ -35,24 +45,36 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
      * @throws ServingException INVALID_ARGUMENT for a table without a header, or one that does not match the model
      */
     static ScoringRequest csv(MemoryRegion body, ModelMetadata metadata) {
-        List<List<String>> lines = CsvReader.lines(new String(bytes(body), StandardCharsets.UTF_8));
-        if (lines.size() < 2) {
-            throw ServingException.invalidArgument(
-                    "the table has " + lines.size() + " lines (expected: one with the names of the columns, and rows)");
-        }
-        DataFrame frame = new DataFrame(metadata, lines.get(0));
-        for (int row = 1; row < lines.size(); row++) {
-            List<String> cells = lines.get(row);
-            if (cells.size() != lines.get(0).size()) {
-                throw ServingException.invalidArgument("row " + (row - 1) + " has " + cells.size()
-                        + " cells (expected: " + lines.get(0).size() + ", as there are columns)");
+        try (CSVParser lines = CSVParser.parse(csvText(body), CSV)) {
+            Iterator<CSVRecord> records = lines.iterator();
+            List<String> names = records.hasNext() ? records.next().toList() : List.of();
+            if (!records.hasNext()) {
+                throw ServingException.invalidArgument("the table has " + lines.getRecordNumber()
+                        + " lines (expected: one with the names of the columns, and rows)");
             }
-            for (int c = 0; c < cells.size(); c++) {
-                frame.text(c, cells.get(c));
+            DataFrame frame = new DataFrame(metadata, names);
+            for (int row = 0; records.hasNext(); row++) {
+                CSVRecord cells = records.next();
+                if (cells.size() != names.size()) {
+                    throw ServingException.invalidArgument("row " + row + " has " + cells.size() + " cells (expected: "
+                            + names.size() + ", as there are columns)");
+                }
+                for (int c = 0; c < cells.size(); c++) {
+                    frame.text(c, cells.get(c));
+                }
+                frame.endRow();
             }
-            frame.endRow();
+            return new ScoringRequest(frame.tensors(), true);
+        } catch (IOException | UncheckedIOException e) {
+            // The text is in memory, so the only cause is a quote that is not closed.
+            throw ServingException.wrap(ErrorCode.INVALID_ARGUMENT, "the table ends within a quoted cell", e);
         }
-        return new ScoringRequest(frame.tensors(), true);
+    }
+
+    /** The body as text, without a byte order mark. */
+    private static String csvText(MemoryRegion body) {
+        String text = new String(bytes(body), StandardCharsets.UTF_8);
+        return text.startsWith("\uFEFF") ? text.substring(1) : text;
     }
 
     private static byte[] bytes(MemoryRegion body) {

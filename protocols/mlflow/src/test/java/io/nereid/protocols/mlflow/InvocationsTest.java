@@ -139,6 +139,12 @@ class InvocationsTest {
                         .text())
                 .isEqualTo("{\"predictions\":[{\"age\":5,\"city\":\"Chur, GR\",\"height\":NaN},"
                         + "{\"age\":6,\"city\":\"say \\\"hi\\\"\",\"height\":1.25}]}");
+        assertThat(csv("\uFEFFcity,age,height\n\n\"Bern\"e,5,1\n\r\n\"\",6,").text())
+                .isEqualTo("{\"predictions\":[{\"age\":5,\"city\":\"Berne\",\"height\":1.0},"
+                        + "{\"age\":6,\"city\":\"\",\"height\":NaN}]}");
+        assertThat(csv("city,age,height\n\"Bern,5,1\n").text()).contains("the table ends within a quoted cell");
+        assertThat(csv("").text()).contains("the table has 0 lines");
+        assertThat(csv("city,age\n").text()).contains("the table has 1 lines");
         assertThat(csv("city,age\nBern,old\n").text()).contains("column 'age' is 'old' in row 0 (expected: INT64)");
         assertThat(csv("city,age\n").status()).isEqualTo(400);
         assertThat(csv("city,age\nBern\n").text()).contains("row 0 has 1 cells (expected: 2");

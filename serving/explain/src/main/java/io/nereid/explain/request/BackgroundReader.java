@@ -3,7 +3,9 @@
 package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
+import io.nereid.json.JsonValues;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -16,13 +18,21 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
+import org.apache.commons.csv.CSVException;
+import org.apache.commons.csv.CSVFormat;
+import org.apache.commons.csv.CSVParser;
+import org.apache.commons.csv.CSVRecord;
 
 /**
  * Reads background rows from files: JSON, CSV with or without a header, or an array in NumPy's npy format. Stateless.
  */
 final class BackgroundReader {
     private static final long MOST_BYTES = 256L << 20;
+    private static final CSVFormat CSV = CSVFormat.DEFAULT
+            .builder()
+            .setIgnoreSurroundingSpaces(true)
+            .setTrailingData(true)
+            .get();
     private static final Pattern DESCR = Pattern.compile("'descr': *'([^']*)'");
     private static final Pattern ORDER = Pattern.compile("'fortran_order': *(True|False)");
     private static final Pattern SHAPE = Pattern.compile("'shape': *\\(([^)]*)\\)");
@@ -45,7 +55,7 @@ final class BackgroundReader {
                 return npy(file, Files.readAllBytes(file));
             }
             if (name.endsWith(".csv")) {
-                return csv(file, Files.readString(file, StandardCharsets.UTF_8));
+                return csv(file);
             }
             if (name.endsWith(".json")) {
                 return json(file, Files.readAllBytes(file));
@@ -63,7 +73,7 @@ final class BackgroundReader {
     }
 
     private static List<?> json(Path file, byte[] text) {
-        Object tree = JsonValues.read(text);
+        Object tree = JsonValues.readDoubles(text);
         if (tree instanceof Map<?, ?> map) {
             for (String key : List.of("background", "instances", "data")) {
                 tree = map.get(key) instanceof List<?> list ? list : tree;
@@ -82,35 +92,37 @@ final class BackgroundReader {
         throw bad(file, "it does not contain a list of rows");
     }
 
-    private static List<?> csv(Path file, String text) {
+    private static List<?> csv(Path file) throws IOException {
         List<Object> rows = new ArrayList<>();
-        String[] header = null;
+        List<String> header = null;
         int width = -1;
-        int number = 0;
-        for (String line : text.split("\r?\n", -1)) {
-            number++;
-            if (line.isBlank()) {
-                continue;
-            }
-            String[] cells = line.split(",", -1);
-            if (width < 0) {
-                width = cells.length;
-                if (values(cells) == null) {
-                    header = cells;
+        try (CSVParser lines = CSV.parse(Files.newBufferedReader(file, StandardCharsets.UTF_8))) {
+            for (CSVRecord cells : lines) {
+                if (cells.size() == 1 && cells.get(0).isBlank()) {
                     continue;
                 }
+                double[] values = numbers(cells);
+                if (width < 0) {
+                    width = cells.size();
+                    if (!allNumbers(cells, values)) {
+                        header = cells.toList();
+                        continue;
+                    }
+                }
+                // With a header, a column of texts is allowed: its model may not have it as a feature.
+                if (values.length != width || header == null && !allNumbers(cells, values)) {
+                    throw bad(
+                            file,
+                            "line " + lines.getCurrentLineNumber() + " has " + cells.size()
+                                    + " cells, or some that are not numbers (expected: " + width + " numbers)");
+                }
+                rows.add(header == null ? values : named(header, values));
             }
-            double[] values = values(cells);
-            if (values == null && header != null) {
-                values = some(cells);
+        } catch (UncheckedIOException e) {
+            if (e.getCause() instanceof CSVException) {
+                throw bad(file, "it ends within a quoted cell");
             }
-            if (values == null || values.length != width) {
-                throw bad(
-                        file,
-                        "line " + number + " has " + cells.length + " cells, or some that are not numbers (expected: "
-                                + width + " numbers)");
-            }
-            rows.add(header == null ? values : named(header, values));
+            throw e.getCause();
         }
         if (rows.isEmpty()) {
             throw bad(file, "it does not contain any rows");
@@ -118,41 +130,37 @@ final class BackgroundReader {
         return rows;
     }
 
-    private static Map<String, Object> named(String[] header, double[] values) {
+    private static Map<String, Object> named(List<String> header, double[] values) {
         Map<String, Object> row = new LinkedHashMap<>();
-        for (int i = 0; i < header.length; i++) {
-            String name = header[i].strip();
-            row.put(
-                    name.startsWith("\"") && name.endsWith("\"") && name.length() > 1
-                            ? name.substring(1, name.length() - 1)
-                            : name,
-                    values[i]);
+        for (int i = 0; i < values.length; i++) {
+            row.put(header.get(i), values[i]);
         }
         return row;
     }
 
-    private static double @Nullable [] values(String[] cells) {
-        double[] values = some(cells);
-        for (int i = 0; i < cells.length; i++) {
-            String cell = cells[i].strip();
-            if (Double.isNaN(values[i]) && !cell.isEmpty() && !cell.equalsIgnoreCase("nan")) {
-                return null;
-            }
-        }
-        return values;
-    }
-
-    /** The cells as numbers; NaN for other cells, such as a column of strings that is not a feature. */
-    private static double[] some(String[] cells) {
-        double[] values = new double[cells.length];
-        for (int i = 0; i < cells.length; i++) {
+    /** The cells as numbers; NaN for other cells. */
+    private static double[] numbers(CSVRecord cells) {
+        double[] values = new double[cells.size()];
+        for (int i = 0; i < values.length; i++) {
             try {
-                values[i] = Double.parseDouble(cells[i].strip());
+                values[i] = Double.parseDouble(cells.get(i));
             } catch (NumberFormatException e) {
                 values[i] = Double.NaN;
             }
         }
         return values;
+    }
+
+    /** Whether each cell that is not a number is empty or says so. */
+    private static boolean allNumbers(CSVRecord cells, double[] values) {
+        for (int i = 0; i < values.length; i++) {
+            if (Double.isNaN(values[i])
+                    && !cells.get(i).isBlank()
+                    && !cells.get(i).strip().equalsIgnoreCase("nan")) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static List<?> npy(Path file, byte[] bytes) {

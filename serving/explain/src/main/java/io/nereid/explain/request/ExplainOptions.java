@@ -51,11 +51,11 @@ public final class ExplainOptions {
      *
      * @throws ServingException INVALID_ARGUMENT for an unknown name
      */
-    public static ExplainOptions of(Map<String, ?> given) {
+    public static ExplainOptions of(Map<String, ? extends @Nullable Object> given) {
         Map<String, Object> values = new LinkedHashMap<>();
         given.forEach((name, value) -> {
             require(name, NAMES, "parameter");
-            if (value != JsonValues.NULL) {
+            if (value != null) {
                 values.put(name, value);
             }
         });
@@ -178,7 +178,7 @@ public final class ExplainOptions {
                 : String.valueOf(value);
     }
 
-    public static ServingException wrong(String name, Object value, String expected) {
+    public static ServingException wrong(String name, @Nullable Object value, String expected) {
         return ServingException.invalidArgument(
                 "parameter '" + name + "' is " + describe(value) + " (expected: " + expected + ")");
     }
@@ -196,6 +196,6 @@ public final class ExplainOptions {
         if (value instanceof List || value instanceof double[]) {
             return "a list";
         }
-        return value == JsonValues.NULL ? "null" : String.valueOf(value);
+        return String.valueOf(value);
     }
 }

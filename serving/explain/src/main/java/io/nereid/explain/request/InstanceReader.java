@@ -40,7 +40,7 @@ public final class InstanceReader {
      * @param what the field's name for messages, such as {@code instances}
      * @throws ServingException INVALID_ARGUMENT for values that are not rows, or rows of another width
      */
-    public static double[][] read(Object given, FeatureColumns columns, String what) {
+    public static double[][] read(@Nullable Object given, FeatureColumns columns, String what) {
         if (given instanceof double[] values && columns.count() == 1) {
             double[][] rows = new double[values.length][];
             for (int i = 0; i < rows.length; i++) {
@@ -101,7 +101,7 @@ public final class InstanceReader {
         for (int c = 0; c < columns.count(); c++) {
             String name = columns.names().get(c);
             Object value = map.get(name);
-            if (value == null) {
+            if (!map.containsKey(name)) {
                 throw ServingException.invalidArgument(
                         "row " + index + " of '" + what + "' lacks feature '" + name + "'",
                         "give every feature, null for what is missing");
@@ -118,14 +118,14 @@ public final class InstanceReader {
         rows.addAll(List.of(made));
     }
 
-    private static double number(Object value, String name, String what, int index) {
+    private static double number(@Nullable Object value, String name, String what, int index) {
         if (value instanceof Double number) {
             return number;
         }
         if (value instanceof Boolean truth) {
             return truth ? 1 : 0;
         }
-        if (value == JsonValues.NULL) {
+        if (value == null) {
             return Double.NaN;
         }
         throw ServingException.invalidArgument("feature '" + name + "' in row " + index + " of '" + what + "' is "
@@ -141,7 +141,7 @@ public final class InstanceReader {
             if (!(item instanceof Map<?, ?> tensor)
                     || !(tensor.get("name") instanceof String name)
                     || !(tensor.get("shape") instanceof double[] shape)
-                    || tensor.get("data") == null) {
+                    || !tensor.containsKey("data")) {
                 throw ServingException.invalidArgument(
                         "an input of '" + what + "' lacks name, shape or data",
                         "send inputs as {\"name\": …, \"shape\": […], \"datatype\": …, \"data\": […]}");

@@ -4,6 +4,7 @@ package io.nereid.explain.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.json.JsonValues;
 import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.HttpReply;
 import java.nio.charset.StandardCharsets;
@@ -34,7 +35,7 @@ public final class Exchange extends InMemoryExchange {
     /** The response as a tree. */
     public Map<?, ?> tree() {
         assertThat(status()).as(text()).isEqualTo(200);
-        return (Map<?, ?>) JsonValues.read(text().getBytes(StandardCharsets.UTF_8));
+        return (Map<?, ?>) JsonValues.readDoubles(text().getBytes(StandardCharsets.UTF_8));
     }
 
     /** The only, or the first, explanation. */

@@ -17,6 +17,8 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ExplainSettingsTest {
     @TempDir
@@ -53,6 +55,41 @@ class ExplainSettingsTest {
         file("background.csv", "first,second\n1,0\n");
         assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory))))
                 .containsExactly(0, 2);
+    }
+
+    @Test
+    void cellsOfATableMayBeQuotedOrMissing() throws IOException {
+        Path table = file("table.csv", "\"name, first\", b ,a\r\n\"x, y\",\"1\", \r\n   \r\nz, 2 ,NaN");
+        assertThat(BackgroundReader.read(table).toString())
+                .isEqualTo("[{name, first=NaN, b=1.0, a=NaN}, {name, first=NaN, b=2.0, a=NaN}]");
+        assertThat((double[])
+                        BackgroundReader.read(file("numbers.csv", "1, nan,\n")).get(0))
+                .containsExactly(1, Double.NaN, Double.NaN);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "1,2;;3 | line 3 has 1 cells, or some that are not numbers (expected: 2 numbers)",
+                "1,2;3,x;4,5 | line 2 has 2 cells, or some that are not numbers (expected: 2 numbers)",
+                "a,b;1,2;1,2,3 | line 3 has 3 cells, or some that are not numbers (expected: 2 numbers)",
+                "a,b;\"1,2;3,4 | it ends within a quoted cell",
+                "a,b; | it does not contain any rows",
+                "; | it does not contain any rows",
+            })
+    void tablesThatCannotBeUsedAreRejectedWithTheLine(String text, String why) throws IOException {
+        Path table = file("table.csv", text.replace(';', '\n'));
+        assertThatThrownBy(() -> BackgroundReader.read(table))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining("background file 'table.csv' cannot be used: " + why);
+    }
+
+    @Test
+    void aTableThatIsNotTextIsRejected() throws IOException {
+        Path table = Files.write(directory.resolve("table.csv"), new byte[] {'1', ',', (byte) 0xff, '\n'});
+        assertThatThrownBy(() -> BackgroundReader.read(table))
+                .hasMessageContaining("it cannot be read: MalformedInputException");
     }
 
     @Test

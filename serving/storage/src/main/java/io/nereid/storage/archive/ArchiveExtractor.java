@@ -9,6 +9,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -19,9 +20,18 @@ import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipException;
 import java.util.zip.ZipFile;
+import org.apache.commons.compress.archivers.ArchiveException;
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.apache.commons.compress.archivers.tar.TarConstants;
 
-/** Extracts one zip, tar or tar.gz archive into an {@link ExtractionDirectory}. Confined to one thread. */
+/**
+ * Extracts one zip, tar or tar.gz archive into an {@link ExtractionDirectory}, which decides what is safe. Tar is read
+ * with commons-compress, zip with the JDK, which keeps the directory of a zip as the bytes that it has in the file. No
+ * entry is read as a whole. Confined to one thread.
+ */
 public final class ArchiveExtractor {
+    private static final int BUFFER = 1 << 16;
+
     private final ExtractionDirectory tree;
     private final StorageOptions.Limits limits;
     private final String where;
@@ -40,23 +50,52 @@ public final class ArchiveExtractor {
             if (lower.endsWith(".zip")) {
                 zip(archive);
             } else if (lower.endsWith(".tar")) {
-                try (InputStream in = new BufferedInputStream(Files.newInputStream(archive), 1 << 16)) {
-                    new TarReader(in, where, limits.entries()).readAll(tree);
+                try (InputStream in = new BufferedInputStream(Files.newInputStream(archive), BUFFER)) {
+                    tar(in);
                 }
             } else {
-                gzipped(archive);
+                try (InputStream in =
+                        new BufferedInputStream(new GZIPInputStream(Files.newInputStream(archive), BUFFER), BUFFER)) {
+                    tar(in);
+                }
             }
-        } catch (ZipException | EOFException e) {
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        } catch (ArchiveException | ZipException | EOFException e) {
             throw ContentManifest.unsafe(
                     where, "it is damaged or its format does not match its name (" + e.getMessage() + ")");
         }
     }
 
-    private void gzipped(Path archive) throws IOException {
-        try (InputStream in =
-                new BufferedInputStream(new GZIPInputStream(Files.newInputStream(archive), 1 << 16), 1 << 16)) {
-            new TarReader(in, where, limits.entries()).readAll(tree);
+    private void tar(InputStream in) throws IOException {
+        TarEntryStream tar = new TarEntryStream(in, where);
+        for (TarArchiveEntry entry = tar.next(); entry != null; entry = tar.next()) {
+            String name = entry.getName();
+            switch (entry.getLinkFlag()) {
+                case TarConstants.LF_NORMAL, TarConstants.LF_OLDNORM, TarConstants.LF_CONTIG -> {
+                    if (entry.isDirectory()) {
+                        tree.directory(name);
+                    } else {
+                        boolean executable = entry.getMode() > 0 && (entry.getMode() & 0100) != 0;
+                        tree.file(name, tar, entry.getSize(), executable);
+                    }
+                }
+                case TarConstants.LF_DIR -> tree.directory(name);
+                case TarConstants.LF_SYMLINK -> tree.link(name, entry.getLinkName());
+                case TarConstants.LF_LINK -> tree.hardLink(name, entry.getLinkName());
+                case TarConstants.LF_CHR, TarConstants.LF_BLK -> throw unsupported(name, "is a device");
+                case TarConstants.LF_FIFO -> throw unsupported(name, "is a pipe");
+                default ->
+                    throw unsupported(
+                            name,
+                            "is of a kind that is not supported ('"
+                                    + ExtractionDirectory.shown("" + (char) (entry.getLinkFlag() & 0xff)) + "')");
+            }
         }
+    }
+
+    private ServingException unsupported(String name, String why) {
+        return ContentManifest.unsafe(where, "'" + ExtractionDirectory.shown(name) + "' " + why);
     }
 
     private void zip(Path archive) throws IOException {

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -36,6 +37,10 @@ public final class ExtractionDirectory {
     private static final int CHUNK = 1 << 16;
     private static final long STEP = 16 << 20;
     private static final long RATIO_FROM = 64 << 20;
+    /** The most bytes of a path: half of what Linux allows, since the directory's own path stands before it. */
+    private static final int MOST_PATH = 2048;
+    /** The most bytes of a name within a path, as file systems have it. */
+    private static final int MOST_NAME = 255;
 
     private final Path root;
     private final String where;
@@ -94,6 +99,7 @@ public final class ExtractionDirectory {
 
     private @Nullable String place(String name) {
         String safe = ObjectPaths.safe(layered && name.startsWith("/") ? name.substring(1) : name, where);
+        checkLength(safe);
         if (only == null) {
             count();
             return safe;
@@ -109,6 +115,20 @@ public final class ExtractionDirectory {
             return "";
         }
         return safe.startsWith(only + "/") ? safe.substring(only.length() + 1) : null;
+    }
+
+    private void checkLength(String path) {
+        if (path.length() <= MOST_NAME / 3) {
+            return;
+        }
+        if (path.getBytes(StandardCharsets.UTF_8).length > MOST_PATH) {
+            throw ContentManifest.unsafe(where, "'" + shown(path) + "' is longer than " + MOST_PATH + " bytes");
+        }
+        for (String segment : path.split("/")) {
+            if (segment.getBytes(StandardCharsets.UTF_8).length > MOST_NAME) {
+                throw ContentManifest.unsafe(where, "'" + shown(segment) + "' is longer than " + MOST_NAME + " bytes");
+            }
+        }
     }
 
     private void count() {
@@ -221,15 +241,19 @@ public final class ExtractionDirectory {
         links.put(path, target);
     }
 
+    /** A name for messages. */
+    static String shown(String name) {
+        String line = name.replaceAll("\\p{Cntrl}", "?");
+        return line.length() > 200 ? line.substring(0, 200) + "..." : line;
+    }
+
     private ServingException linkLeaves(String name, String target) {
         return ContentManifest.unsafe(
-                where,
-                "the link '" + TarReader.shown(name) + "' leads out of the archive, to '" + TarReader.shown(target)
-                        + "'");
+                where, "the link '" + shown(name) + "' leads out of the archive, to '" + shown(target) + "'");
     }
 
     private ServingException twice(String path) {
-        return ContentManifest.unsafe(where, "'" + TarReader.shown(path) + "' is in it twice");
+        return ContentManifest.unsafe(where, "'" + shown(path) + "' is in it twice");
     }
 
     void hardLink(String name, String target) throws IOException {
@@ -242,7 +266,7 @@ public final class ExtractionDirectory {
         if (other == null || seen == null) {
             throw ContentManifest.unsafe(
                     where,
-                    "the hard link '" + TarReader.shown(name) + "' leads to '" + TarReader.shown(target)
+                    "the hard link '" + shown(name) + "' leads to '" + shown(target)
                             + "', which is not a file earlier in the archive");
         }
         budget(seen.bytes());
@@ -280,8 +304,7 @@ public final class ExtractionDirectory {
                 clear(part);
             }
             if (links.containsKey(part)) {
-                throw ContentManifest.unsafe(
-                        where, "'" + TarReader.shown(path) + "' goes through the link '" + part + "'");
+                throw ContentManifest.unsafe(where, "'" + shown(path) + "' goes through the link '" + part + "'");
             }
             if (Files.isRegularFile(directory, LinkOption.NOFOLLOW_LINKS)) {
                 throw twice(part);
@@ -358,7 +381,7 @@ public final class ExtractionDirectory {
                     Files.delete(root.resolve(link.getKey()));
                     continue;
                 }
-                throw ContentManifest.unsafe(where, "the link '" + TarReader.shown(link.getKey()) + "' leads nowhere");
+                throw ContentManifest.unsafe(where, "the link '" + shown(link.getKey()) + "' leads nowhere");
             }
             if (!target.startsWith(real)) {
                 throw linkLeaves(link.getKey(), link.getValue());

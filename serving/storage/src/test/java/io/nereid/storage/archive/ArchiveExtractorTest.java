@@ -15,18 +15,28 @@ import io.nereid.storage.request.ProgressListener;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageOptions;
 import io.nereid.storage.request.StorageRequest;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
+import org.apache.commons.compress.archivers.tar.TarArchiveEntry;
+import org.apache.commons.compress.archivers.tar.TarArchiveOutputStream;
+import org.apache.commons.compress.archivers.tar.TarConstants;
+import org.apache.commons.compress.archivers.zip.Zip64Mode;
+import org.apache.commons.compress.archivers.zip.ZipArchiveEntry;
+import org.apache.commons.compress.archivers.zip.ZipArchiveOutputStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 class ArchiveExtractorTest {
@@ -93,6 +103,82 @@ class ArchiveExtractorTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"GNU,STAR", "POSIX,POSIX"})
+    void archivesOfOtherWritersAreRead(String longNames, String bigNumbers) throws Exception {
+        String name = "ä/".repeat(90) + "y".repeat(200) + ".bin";
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (TarArchiveOutputStream tar = new TarArchiveOutputStream(bytes, "UTF-8")) {
+            boolean gnu = longNames.equals("GNU");
+            tar.setLongFileMode(gnu ? TarArchiveOutputStream.LONGFILE_GNU : TarArchiveOutputStream.LONGFILE_POSIX);
+            tar.setBigNumberMode(
+                    bigNumbers.equals("STAR")
+                            ? TarArchiveOutputStream.BIGNUMBER_STAR
+                            : TarArchiveOutputStream.BIGNUMBER_POSIX);
+            tar.setAddPaxHeadersForNonAsciiNames(!gnu);
+            write(tar, "ä/", new TarArchiveEntry("ä/"), "");
+            TarArchiveEntry file = new TarArchiveEntry(name);
+            file.setUserId(1L << 40);
+            file.setMode(0100755);
+            write(tar, name, file, "long");
+            TarArchiveEntry link = new TarArchiveEntry("link", TarConstants.LF_SYMLINK);
+            link.setLinkName(name);
+            write(tar, "link", link, "");
+        }
+        try (StorageLease stored = unpack("m.tar", bytes.toByteArray())) {
+            assertThat(stored.path().resolve("link")).isSymbolicLink().hasContent("long");
+            assertThat(Files.isExecutable(stored.path().resolve(name))).isTrue();
+        }
+    }
+
+    private static void write(TarArchiveOutputStream tar, String name, TarArchiveEntry entry, String content)
+            throws IOException {
+        byte[] bytes = content.getBytes(StandardCharsets.UTF_8);
+        entry.setName(name);
+        entry.setSize(bytes.length);
+        tar.putArchiveEntry(entry);
+        tar.write(bytes);
+        tar.closeArchiveEntry();
+    }
+
+    @Test
+    void aLongNameCannotBeAbsolute() throws Exception {
+        byte[] tar = new Archives()
+                .entry("pax", 'x', "", pax("path=/evil\n"))
+                .file("cut", "pax")
+                .entry("././@LongLink", 'L', "", "//evil2\0".getBytes(StandardCharsets.UTF_8))
+                .file("cut", "gnu")
+                .tar();
+        try (StorageLease stored = unpack("m.tar", tar)) {
+            assertThat(Given.files(stored.path())).isEqualTo(Map.of("evil", "pax", "evil2", "gnu"));
+        }
+    }
+
+    /** A record of an extended header, which begins with its own length. */
+    private static byte[] pax(String... records) {
+        StringBuilder all = new StringBuilder();
+        for (String record : records) {
+            int length = record.length() + 3;
+            length += length > 99 ? 1 : 0;
+            all.append(length > 9 ? length : length - 1).append(' ').append(record);
+        }
+        return all.toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void aZipWithLargeNumbersIsRead() throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (ZipArchiveOutputStream zip = new ZipArchiveOutputStream(bytes)) {
+            zip.setUseZip64(Zip64Mode.Always);
+            zip.putArchiveEntry(new ZipArchiveEntry("d/a.bin"));
+            zip.write('a');
+            zip.closeArchiveEntry();
+        }
+        try (StorageLease stored = unpack("m.zip", bytes.toByteArray())) {
+            assertThat(Given.files(stored.path())).isEqualTo(Map.of("d/a.bin", "a"));
+        }
+    }
+
     @Test
     void linksInsideStay() throws Exception {
         byte[] tar = new Archives()
@@ -120,7 +206,75 @@ class ArchiveExtractorTest {
                 twice[i + 1] = 'b';
             }
         }
+        byte[] good = new Archives().file("a", "1").file("b", "2").tar();
+        byte[] changed = good.clone();
+        changed[1024 + 5] = 'x';
+        Archives chain = new Archives();
+        for (int i = 0; i < 5000; i++) {
+            chain.entry("pax", i % 2 == 0 ? 'x' : 'g', "", pax("path=a\n"));
+        }
+        byte[] sparse = pax("GNU.sparse.major=1\n", "GNU.sparse.minor=0\n", "GNU.sparse.realsize=9\n");
+        byte[] map = "4000000\n".concat("0\n".repeat(8_000_000)).getBytes(StandardCharsets.UTF_8);
         return Stream.of(
+                Arguments.of("m.tar", Arrays.copyOf(good, 1024 + 100), "a header is cut short"),
+                Arguments.of("m.tar", Arrays.copyOf(good, 512), "is damaged or its format"),
+                Arguments.of("m.tar", Arrays.copyOf(good, 600), "is damaged or its format"),
+                Arguments.of("m.tar", changed, "a header is damaged"),
+                Arguments.of("m.tar", new byte[0], "no tar"),
+                Arguments.of("m.tar", chain.file("a", "1").tar(), "more than 16 headers"),
+                Arguments.of(
+                        "m.tgz",
+                        Archives.gzip(new Archives()
+                                .entry("././@LongLink", 'L', "", zeros)
+                                .file("a", "1")
+                                .tar()),
+                        "headers of more than 4194304 bytes"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives()
+                                .entry("pax", 'x', "", pax("path=../evil\n"))
+                                .file("a", "1")
+                                .tar(),
+                        "leaves the directory"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives()
+                                .entry("pax", 'x', "", "nonsense".getBytes(StandardCharsets.UTF_8))
+                                .entry("pax", 'x', "", pax("size=-1\n"))
+                                .file("a", "1")
+                                .tar(),
+                        "is damaged or its format"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives()
+                                .entry("pax", 'x', "", sparse)
+                                .file("a", "1\n0\n9\n")
+                                .tar(),
+                        "sparse"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives()
+                                .entry("pax", 'x', "", pax("GNU.sparse.map=0,1\n", "GNU.sparse.size=9\n"))
+                                .file("a", "1")
+                                .tar(),
+                        "sparse"),
+                Arguments.of(
+                        "m.tgz",
+                        Archives.gzip(new Archives()
+                                .entry("pax", 'x', "", sparse)
+                                .entry("a", '0', "", map)
+                                .tar()),
+                        "headers of more than 4194304 bytes"),
+                Arguments.of(
+                        "m.tar", new Archives().entry("v", 'V', "", new byte[0]).tar(), "not supported ('V')"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives()
+                                .entry("././@LongLink", 'L', "", "n".repeat(256).getBytes(StandardCharsets.UTF_8))
+                                .file("a", "1")
+                                .tar(),
+                        "is longer than 255 bytes"),
+                Arguments.of("m.zip", Archives.zip("ä/".repeat(700) + "x", "x"), "is longer than 2048 bytes"),
                 Arguments.of("m.tar", new Archives().file("../evil", "x").tar(), "leaves the directory"),
                 Arguments.of("m.tar", new Archives().file("a/../../evil", "x").tar(), "leaves the directory"),
                 Arguments.of("m.tar", new Archives().file("/evil", "x").tar(), "is absolute"),
