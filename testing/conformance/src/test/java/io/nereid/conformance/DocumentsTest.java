@@ -20,7 +20,8 @@ import org.junit.jupiter.api.Test;
 
 /** The documents name only files, headings and types that exist. */
 class DocumentsTest {
-    private static final Path TOP = Path.of("").toAbsolutePath().resolve("../..").normalize();
+    private static final Path TOP =
+            Path.of("").toAbsolutePath().resolve("../..").normalize();
 
     private static final Pattern LINK = Pattern.compile("\\[[^\\]]*]\\(([^)\\s]+)\\)");
     private static final Pattern CODE = Pattern.compile("`([^`\n]+)`");
@@ -29,11 +30,23 @@ class DocumentsTest {
 
     /** The folders of the project; a word of a document that begins with one of them is a path. */
     private static final List<String> FOLDERS = List.of(
-            ".ci", "apps", "backends", "build", "caches", "control", "docs", "examples", "foundation", "protocols", "serving",
-            "testing", "transport");
+            ".ci",
+            "apps",
+            "backends",
+            "build",
+            "caches",
+            "control",
+            "docs",
+            "examples",
+            "foundation",
+            "protocols",
+            "serving",
+            "testing",
+            "transport");
 
     /** Types of other projects that the documents on architecture name. */
-    private static final Set<String> FOREIGN = Set.of("LongAdder", "OpenTelemetry", "PredictionLog", "TextFormat", "TensorProto");
+    private static final Set<String> FOREIGN =
+            Set.of("LongAdder", "OpenTelemetry", "PredictionLog", "TextFormat", "TensorProto");
 
     private static List<Path> documents() throws IOException {
         List<Path> found = new ArrayList<>();
@@ -45,7 +58,8 @@ class DocumentsTest {
         for (String folder : List.of("docs", "examples", "testing")) {
             try (Stream<Path> files = Files.walk(TOP.resolve(folder))) {
                 files.filter(f -> f.toString().endsWith(".md"))
-                        .filter(f -> !f.toString().contains("/target/") && !f.toString().contains("/venv/"))
+                        .filter(f -> !f.toString().contains("/target/")
+                                && !f.toString().contains("/venv/"))
                         .forEach(found::add);
             }
         }
@@ -66,7 +80,8 @@ class DocumentsTest {
                 int hash = target.indexOf('#');
                 Path file = hash == 0
                         ? document
-                        : document.resolveSibling(hash < 0 ? target : target.substring(0, hash)).normalize();
+                        : document.resolveSibling(hash < 0 ? target : target.substring(0, hash))
+                                .normalize();
                 if (!Files.exists(file)) {
                     broken.add(TOP.relativize(document) + ": " + target);
                 } else if (hash >= 0 && !anchors(file).contains(target.substring(hash + 1))) {

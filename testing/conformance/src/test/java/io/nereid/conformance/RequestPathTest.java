@@ -51,13 +51,15 @@ import org.junit.jupiter.api.io.TempDir;
  * {@code target/request-path.txt}. Confined to the test's thread, except for the thread that collects the reports.
  */
 class RequestPathTest {
-    private static final Path TOP = Path.of("").toAbsolutePath().resolve("../..").normalize();
+    private static final Path TOP =
+            Path.of("").toAbsolutePath().resolve("../..").normalize();
     private static final String HEADING = "## The path of a request";
     private static final Pattern STATION = Pattern.compile("\\| ([a-z ]+) \\| `(\\w+\\.\\w+)` \\|.*");
     private static final Map<String, String> THREADS = Map.of("event loop", "nereid-io", "device executor", "device");
     private static final Pattern ADDRESS = Pattern.compile("listening on http://127\\.0\\.0\\.1:(\\d+)");
-    private static final String BODY = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1,2],\"data\":[1,2.5]},"
-            + "{\"name\":\"INPUT1\",\"datatype\":\"FP32\",\"shape\":[1,2],\"data\":[3,4]}]}";
+    private static final String BODY =
+            "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1,2],\"data\":[1,2.5]},"
+                    + "{\"name\":\"INPUT1\",\"datatype\":\"FP32\",\"shape\":[1,2],\"data\":[3,4]}]}";
 
     private static final HttpClient CLIENT =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
@@ -148,7 +150,8 @@ class RequestPathTest {
         String tensor = "%s { name: \"%s%d\" data_type: TYPE_FP32 dims: [ -1 ] } ";
         StringBuilder config = new StringBuilder("backend: \"" + backend + "\" max_batch_size: 8 dynamic_batching {} ");
         for (int i = 0; i < 2; i++) {
-            config.append(String.format(tensor, "input", "INPUT", i)).append(String.format(tensor, "output", "OUTPUT", i));
+            config.append(String.format(tensor, "input", "INPUT", i))
+                    .append(String.format(tensor, "output", "OUTPUT", i));
         }
         config.append("parameters { key: \"execute_delay_ms\" value { string_value: \"" + delay + "\" } }");
         Files.createDirectories(repository.resolve(name).resolve("1"));
@@ -214,7 +217,8 @@ class RequestPathTest {
                 continue;
             }
             for (Event event : events) {
-                if (event instanceof MethodEntryEvent entry && serves(entry.thread().name())) {
+                if (event instanceof MethodEntryEvent entry
+                        && serves(entry.thread().name())) {
                     path.add(Entry.of(entry));
                 }
             }
@@ -249,7 +253,9 @@ class RequestPathTest {
         Files.createDirectories(file.getParent());
         Files.write(file, path.stream().map(Entry::toString).toList());
         List<Entry> stations = stations();
-        assertThat(stations).as("the table under '%s' in docs/ARCHITECTURE.md", HEADING).hasSizeGreaterThan(11);
+        assertThat(stations)
+                .as("the table under '%s' in docs/ARCHITECTURE.md", HEADING)
+                .hasSizeGreaterThan(11);
         int at = 0;
         for (Entry station : stations) {
             int from = at;
@@ -259,8 +265,10 @@ class RequestPathTest {
                 at++;
             }
             if (at == path.size()) {
-                fail("docs/ARCHITECTURE.md, '" + HEADING + "': the request does not pass " + station.place() + " on a thread "
-                        + station.thread() + "… after " + (from == 0 ? "its beginning" : path.get(from - 1).place())
+                fail("docs/ARCHITECTURE.md, '" + HEADING + "': the request does not pass " + station.place()
+                        + " on a thread "
+                        + station.thread() + "… after "
+                        + (from == 0 ? "its beginning" : path.get(from - 1).place())
                         + "; the measured path is in " + file);
             }
             at++;
