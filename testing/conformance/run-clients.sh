@@ -132,6 +132,7 @@ if ! install control-more; then
         "($(grep -m1 ERROR "$cache/pip-control-more.log"))"
 fi
 command -v kubectl >/dev/null || skip "kubectl with the control plane" "kubectl is not installed"
+suite "the commands of README.md" control "tritonclient.grpc, yaml" test_readme.py
 beside "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
 suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
 suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
