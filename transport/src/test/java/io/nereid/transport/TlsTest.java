@@ -326,7 +326,7 @@ class TlsTest {
                         anonymous.protocols(),
                         LONG,
                         LONG))
-                .hasMessageContaining("no authority is given");
+                .hasMessageContaining("no certificate authority is given");
     }
 
     // ---- certificates that change

@@ -55,7 +55,7 @@ class SettingsTest {
         file:///x | {"storage":{"parameters":{"formats":"csv"}}}       | logger.storage.parameters.formats is not a setting
         file:///x | {"storage":{"parameters":{"format":"avro"}}}       | 'avro' (expected: json, csv or parquet)
         file:///x | {"storage":{"parameters":{"samplingRate":"2"}}}    | '2' (expected: a number from 0 to 1)
-        file:///x | {"storage":{"parameters":{"redact":"$.a..b"}}}     | '$.a..b' names nothing
+        file:///x | {"storage":{"parameters":{"redact":"$.a..b"}}}     | '$.a..b' is neither a path nor the name of a header
         file:///x | {"batchSize":0}                                    | logger.batchSize is '0'
         file:///x | {"batchInterval":"soon"}                           | logger.batchInterval is 'soon'
         """)
@@ -70,7 +70,7 @@ class SettingsTest {
     @CsvSource(delimiter = '|', textBlock = """
         nereid.io/logger-sample      | 0.1  | the annotation nereid.io/logger-sample is not a setting
         nereid.io/logger-sampling    | NaN  | sampling rate is 'NaN'
-        nereid.io/logger-redact      | a b  | 'a b' names nothing
+        nereid.io/logger-redact      | a b  | 'a b' is neither a path nor the name of a header
         nereid.io/logger-queue-bytes | -1   | nereid.io/logger-queue-bytes is '-1'
         nereid.io/logger-retries     | many | nereid.io/logger-retries is 'many'
         """)

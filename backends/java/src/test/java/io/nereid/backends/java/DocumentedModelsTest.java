@@ -34,6 +34,7 @@ class DocumentedModelsTest {
         import io.nereid.backend.*;
         import io.nereid.backends.java.*;
         import io.nereid.spi.*;
+        import io.nereid.spi.config.*;
         import io.nereid.tensor.*;
         import java.nio.*;
         import java.nio.file.Path;

@@ -202,7 +202,7 @@ class SignatureTest {
         Files.write(copy.resolve("model.skops"), Arrays.copyOf(bytes, bytes.length / 2));
         ServingException e = refusal(copy, OPEN);
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(e.getMessage()).contains("cannot be read as a file of skops");
+        assertThat(e.getMessage()).contains("cannot be read as a skops file");
     }
 
     @Test

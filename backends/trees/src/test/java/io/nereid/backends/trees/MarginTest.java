@@ -124,7 +124,7 @@ class MarginTest {
                     "parameter 'output_margin' is 'perhaps'");
             rejected(
                     () -> model.signature(Map.of("output_margin", true, "raw_score", false)),
-                    "(expected: true or false, as output_margin has it)");
+                    "(expected: true or false, equal to output_margin)");
             rejected(() -> model.newInvocation("answer").close(), "no signature 'answer' (expected: margin, shap)");
         }
         ModelConfig other = References.config(BINARY)

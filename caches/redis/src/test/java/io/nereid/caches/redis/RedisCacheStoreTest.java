@@ -145,7 +145,7 @@ class RedisCacheStoreTest {
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.remedy()).isEqualTo("did you mean 'port'?"));
         assertThatThrownBy(() -> RedisSettings.of(Map.of("host", "h", "tls_enabled", "true"), Map.of()))
-                .hasMessageContaining("not encrypted");
+                .hasMessageContaining("TLS connections to Redis are not supported");
     }
 
     private RedisCacheStore store(int port, Map<String, String> more) {

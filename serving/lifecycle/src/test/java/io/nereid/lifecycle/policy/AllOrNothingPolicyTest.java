@@ -64,7 +64,7 @@ class AllOrNothingPolicyTest {
         assertThat(rig.fingerprint("m", 2)).isEqualTo("a");
         assertThat(rig.state("m", 3).phase()).isEqualTo(Phase.FAILED);
         assertThat(rig.state("m", 4).phase()).isEqualTo(Phase.FAILED);
-        assertThat(rig.reason("m", 2)).startsWith("reload failed: not taken up").contains("version 3: ");
+        assertThat(rig.reason("m", 2)).startsWith("reload failed: not made available").contains("version 3: ");
         assertThat(rig.reason("m", 3)).contains("load 1 is broken");
         assertThat(rig.reason("m", 4)).contains("version 3: ");
         assertThat(changed.unloaded.await(20, TimeUnit.SECONDS)).isTrue();

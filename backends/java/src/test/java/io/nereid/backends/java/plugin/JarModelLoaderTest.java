@@ -232,7 +232,7 @@ class JarModelLoaderTest {
                         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e)
                                 .hasMessageContaining("class 'com.example." + name + "' in "
-                                        + version.resolve("model.jar") + " cannot be made");
+                                        + version.resolve("model.jar") + " cannot be instantiated as a model");
                         assertThat(e.remedy()).contains("public, not abstract");
                     });
         }

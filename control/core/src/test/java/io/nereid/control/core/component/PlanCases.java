@@ -70,7 +70,7 @@ public final class PlanCases {
     }
 
     public static String text(String file) {
-        try (InputStream stream = PlanCases.class.getResourceAsStream(file)) {
+        try (InputStream stream = PlanCases.class.getResourceAsStream("/io/nereid/control/core/" + file)) {
             return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -189,6 +189,6 @@ class MessageTranscoderTest {
         }
         assertThatThrownBy(() -> MessageTranscoder.answer(new byte[] {1, 2, 3}))
                 .isInstanceOf(ServingException.class)
-                .hasMessageContaining("no ModelInferResponse");
+                .hasMessageContaining("not a ModelInferResponse");
     }
 }
