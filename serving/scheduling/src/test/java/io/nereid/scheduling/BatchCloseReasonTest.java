@@ -4,10 +4,9 @@ package io.nereid.scheduling;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.ManualTime;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
@@ -23,17 +22,17 @@ class BatchCloseReasonTest {
     private final Puppet puppet = new Puppet();
 
     private Scheduler batcher(
-            Inline inline, @Nullable BatchStrategy strategy, int max, long delay, Integer... preferred) {
+            InlinePolicy inline, @Nullable BatchStrategy strategy, int max, long delay, Integer... preferred) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(max)
                 .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), false))
                 .instances(1)
                 .build();
-        return Scheduler.of(config, puppet, pool, new SchedulerOptions(100, inline).withStrategy(strategy));
+        return SchedulerFactory.create(config, puppet, pool, new SchedulerOptions(100, inline).withStrategy(strategy));
     }
 
     private Scheduler batcher(int max, long delay, Integer... preferred) {
-        return batcher(Inline.NEVER, null, max, delay, preferred);
+        return batcher(InlinePolicy.NEVER, null, max, delay, preferred);
     }
 
     private void submit(Scheduler s, FakeJob... jobs) {
@@ -68,7 +67,7 @@ class BatchCloseReasonTest {
 
     @Test
     void saysThatTheJobRanOnItsCallersThread() {
-        submit(batcher(Inline.ALWAYS, null, 4, 0), 1, 1);
+        submit(batcher(InlinePolicy.ALWAYS, null, 4, 0), 1, 1);
         expect(BatchCloseReason.INLINE, 1);
     }
 
@@ -144,7 +143,7 @@ class BatchCloseReasonTest {
     @Test
     void asksTheStrategyAndSaysThatItEndedTheBatch() {
         Volume volume = new Volume(5);
-        Scheduler s = batcher(Inline.ALWAYS, volume, 8, 100);
+        Scheduler s = batcher(InlinePolicy.ALWAYS, volume, 8, 100);
         submit(s, FakeJob.of(2), FakeJob.of(3), FakeJob.of(1));
         runAll();
         expect(BatchCloseReason.STRATEGY, 2, 3);
@@ -158,7 +157,7 @@ class BatchCloseReasonTest {
 
     @Test
     void runsAJobAloneThatTheStrategyWouldNeverTake() {
-        Scheduler s = batcher(Inline.NEVER, new Volume(5), 8, 100);
+        Scheduler s = batcher(InlinePolicy.NEVER, new Volume(5), 8, 100);
         submit(s, FakeJob.of(9), FakeJob.of(1));
         runAll();
         expect(BatchCloseReason.STRATEGY, 9);
@@ -170,7 +169,7 @@ class BatchCloseReasonTest {
     @Test
     void beginsTheStrategyAnewWhenAJobOfTheBatchGoesAway() {
         Volume volume = new Volume(5);
-        Scheduler s = batcher(Inline.NEVER, volume, 8, 100);
+        Scheduler s = batcher(InlinePolicy.NEVER, volume, 8, 100);
         FakeJob gone = FakeJob.of(4);
         submit(s, gone, FakeJob.of(1));
         gone.cancel();
@@ -204,7 +203,7 @@ class BatchCloseReasonTest {
                 throw new IllegalStateException("broken");
             }
         };
-        Scheduler s = batcher(Inline.NEVER, broken, 8, 0);
+        Scheduler s = batcher(InlinePolicy.NEVER, broken, 8, 0);
         submit(s, 1, 2);
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(1), List.of(2));

@@ -5,8 +5,8 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
-import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import org.junit.jupiter.api.Test;
 
 class SequenceIterativeDirectTest extends SequenceIterativeRules {

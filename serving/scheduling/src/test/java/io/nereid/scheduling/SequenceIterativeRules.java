@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.SequenceControl;
 import io.nereid.spi.config.SequenceControl.Kind;

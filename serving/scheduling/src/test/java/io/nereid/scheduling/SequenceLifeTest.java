@@ -8,9 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -52,7 +51,7 @@ class SequenceLifeTest {
 
     @Test
     void boundsAllThatWaits() {
-        stage.options = new SchedulerOptions(3, Inline.NEVER);
+        stage.options = new SchedulerOptions(3, InlinePolicy.NEVER);
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
         stage.submit(batcher, "2 S");
@@ -214,10 +213,10 @@ class SequenceLifeTest {
             stage.submit(batcher, i + " S");
             stage.time.advance(10);
         }
-        assertThat(stage.time.alarms()).isEqualTo(1);
+        assertThat(stage.time.scheduled()).isEqualTo(1);
         stage.runAll();
         stage.time.advance(2 * IDLE);
-        assertThat(stage.time.alarms()).isZero();
+        assertThat(stage.time.scheduled()).isZero();
         stage.end(batcher);
     }
 
@@ -424,7 +423,7 @@ class SequenceLifeTest {
     void holdsEverythingBackUntilEnoughWaitsForTests() {
         for (boolean oldest : new boolean[] {false, true}) {
             SequenceStage own = new SequenceStage();
-            own.options = new SchedulerOptions(100, Inline.NEVER).delayed(2, 1);
+            own.options = new SchedulerOptions(100, InlinePolicy.NEVER).delayed(2, 1);
             if (oldest) {
                 own.strategy = SequenceStage.oldest(1, 0);
             }
@@ -441,7 +440,7 @@ class SequenceLifeTest {
 
     @Test
     void runsWhatIsHeldBackWhenItIsClosed() {
-        stage.options = new SchedulerOptions(100, Inline.NEVER).delayed(9, 9);
+        stage.options = new SchedulerOptions(100, InlinePolicy.NEVER).delayed(9, 9);
         SequenceBatcher batcher = stage.open();
         Turn turn = stage.submit(batcher, "1 S");
         assertThat(stage.runOne()).isFalse();

@@ -7,9 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.config.SequenceBatching.Oldest;
 import java.time.Duration;
 import java.util.List;
@@ -185,7 +184,7 @@ class SequenceOldestTest {
 
     @Test
     void runsOnTheCallersThreadWhenTheModelIsTiny() {
-        stage.options = new SchedulerOptions(100, Inline.ALWAYS);
+        stage.options = new SchedulerOptions(100, InlinePolicy.ALWAYS);
         SequenceBatcher batcher = stage.open();
         Turn first = stage.submit(batcher, "1 S");
         assertThat(first.code).isEqualTo(ErrorCode.OK);

@@ -3,7 +3,7 @@
 package io.nereid.scheduling;
 
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.Shape;
@@ -50,7 +50,7 @@ public final class SequencePuppet implements BatchRunner {
         instances.add(instance);
         cuts.add(cut);
         ran.add(jobs.stream()
-                .map(j -> SequenceBatcher.isFiller(j) ? "-" : j.request().id())
+                .map(j -> SequenceBatcher.isPadding(j) ? "-" : j.request().id())
                 .toList());
         seen.add(jobs.stream().map(SequencePuppet::extras).toList());
         Runnable now = during;
@@ -66,7 +66,7 @@ public final class SequencePuppet implements BatchRunner {
     }
 
     private void end(InferenceJob job) {
-        if (SequenceBatcher.isFiller(job)) {
+        if (SequenceBatcher.isPadding(job)) {
             job.complete(sums(job), Map.of());
         } else if (keep) {
             kept.add(job);

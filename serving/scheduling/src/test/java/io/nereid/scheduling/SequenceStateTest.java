@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.batcher.SequenceBatcher;
 import io.nereid.scheduling.execution.SequenceStage;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.config.InitialStateConfig;
 import io.nereid.spi.config.SequenceStateConfig;
 import io.nereid.spi.config.TensorSpec;

@@ -10,9 +10,11 @@ import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.InlinePolicy;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
@@ -54,7 +56,7 @@ public final class ModelServable extends EngineServable {
         super(id, config, statistics, own(model));
         this.model = model;
         this.execution = new BatchExecution(model, id, statistics, clock);
-        this.scheduler = Scheduler.of(model.config(), execution, pool, options, states);
+        this.scheduler = SchedulerFactory.create(model.config(), execution, pool, options, states);
         Map<String, ModelServable> others = new HashMap<>();
         own(model).forEach((name, s) -> {
             if (!name.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
@@ -77,7 +79,7 @@ public final class ModelServable extends EngineServable {
         this.model = version.model;
         this.execution =
                 new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
-        this.scheduler = Scheduler.of(config, execution, pool, options.withStrategy(null));
+        this.scheduler = SchedulerFactory.create(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
         this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
     }
@@ -125,7 +127,7 @@ public final class ModelServable extends EngineServable {
     }
 
     /** Returns the options with another policy for runs on the submitting thread. */
-    static SchedulerOptions inline(SchedulerOptions o, SchedulerOptions.Inline inline) {
+    static SchedulerOptions inline(SchedulerOptions o, InlinePolicy inline) {
         return new SchedulerOptions(
                 o.maxQueueSize(), inline, o.strategy(), o.limiter(), o.delayScheduler(), o.backlogDelayScheduler());
     }

@@ -13,8 +13,8 @@ import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.options.WarmupOptions;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.repository.config.ModelConfigDocument;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.spi.ServableId;
@@ -59,7 +59,7 @@ public final class ServableFactory {
         CacheOptions named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
         List<RateLimiter.Total> totals = options.rateLimits();
-        this.scheduling = new SchedulerOptions(options.maxQueueSize(), Inline.MEASURED)
+        this.scheduling = new SchedulerOptions(options.maxQueueSize(), InlinePolicy.MEASURED)
                 .withLimiter(totals == null ? null : new RateLimiter(totals))
                 .delayed(options.delays().scheduler(), options.delays().backlog());
     }
@@ -86,9 +86,9 @@ public final class ServableFactory {
         DeviceExecutor own = model.traits().waits() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(CustomBatchStrategy.find(source, model.config()));
         if (own != pool) {
-            scheduler = ModelServable.inline(scheduler, Inline.NEVER);
+            scheduler = ModelServable.inline(scheduler, InlinePolicy.NEVER);
         } else if (model.traits().inline()) {
-            scheduler = ModelServable.inline(scheduler, Inline.ALWAYS);
+            scheduler = ModelServable.inline(scheduler, InlinePolicy.ALWAYS);
         }
         return ModelServable.of(
                 source.id(),

@@ -15,6 +15,7 @@ import io.nereid.engine.options.MetricsOptions;
 import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceCall;
@@ -257,7 +258,7 @@ class ModelServableTest {
                 model.config(),
                 new ModelStatistics(new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
                 pool,
-                new SchedulerOptions(100, SchedulerOptions.Inline.MEASURED),
+                new SchedulerOptions(100, InlinePolicy.MEASURED),
                 InitialStateFiles.NONE,
                 Clock.system());
     }

@@ -13,8 +13,8 @@ import io.nereid.engine.FakeModel;
 import io.nereid.engine.servable.Client;
 import io.nereid.engine.servable.ModelServable;
 import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
@@ -90,7 +90,7 @@ class FitServingTest {
                 config,
                 statistics,
                 pool,
-                new SchedulerOptions(10_000, Inline.NEVER),
+                new SchedulerOptions(10_000, InlinePolicy.NEVER),
                 InitialStateFiles.NONE,
                 Clock.system());
     }
@@ -303,7 +303,7 @@ class FitServingTest {
                 config,
                 new ModelStatistics(ID),
                 pool,
-                new SchedulerOptions(100, Inline.NEVER),
+                new SchedulerOptions(100, InlinePolicy.NEVER),
                 InitialStateFiles.NONE,
                 Clock.system());
         Client client = new Client(servable, Clock.system());

@@ -10,9 +10,10 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.scheduling.execution.RunTimeEstimator;
@@ -27,7 +28,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 public class SchedulerTest {
-    private static final SchedulerOptions QUEUED = new SchedulerOptions(100, Inline.NEVER);
+    private static final SchedulerOptions QUEUED = new SchedulerOptions(100, InlinePolicy.NEVER);
 
     private final ManualTime time = new ManualTime();
     private final DeviceExecutor pool = new DeviceExecutor("test", 0, time, time);
@@ -51,8 +52,8 @@ public class SchedulerTest {
         return new DynamicBatcher(config(maxBatch, 1, batching), puppet, pool, QUEUED);
     }
 
-    private DirectScheduler direct(int instances, Inline inline) {
-        return new DirectScheduler(config(0, instances, 0), puppet, pool, new SchedulerOptions(100, inline));
+    private DynamicBatcher direct(int instances, InlinePolicy inline) {
+        return new DynamicBatcher(config(0, instances, 0), puppet, pool, new SchedulerOptions(100, inline));
     }
 
     private static List<FakeJob> submit(Scheduler scheduler, FakeJob... jobs) {
@@ -79,7 +80,7 @@ public class SchedulerTest {
 
     @Test
     void runsJobsOneByOneInTheOrderTheyCame() {
-        DirectScheduler direct = direct(1, Inline.NEVER);
+        DynamicBatcher direct = direct(1, InlinePolicy.NEVER);
         List<FakeJob> jobs = submit(direct, jobs(1, 3));
         assertThat(direct.queued()).isEqualTo(3);
         runAll();
@@ -211,7 +212,7 @@ public class SchedulerTest {
 
     @Test
     void rejectsWhenTheQueueIsFullAndLeavesTheJobWithTheCaller() {
-        DirectScheduler direct = new DirectScheduler(config(0, 1, 2), puppet, pool, QUEUED);
+        DynamicBatcher direct = new DynamicBatcher(config(0, 1, 2), puppet, pool, QUEUED);
         submit(direct, jobs(1, 2));
         FakeJob third = FakeJob.of(3);
         assertThatThrownBy(() -> direct.submit(third)).isInstanceOfSatisfying(ServingException.class, e -> {
@@ -228,15 +229,15 @@ public class SchedulerTest {
 
     @Test
     void boundsTheQueueByTheServersLimitWhenTheModelSetsNone() {
-        DirectScheduler direct =
-                new DirectScheduler(config(0, 1, 0), puppet, pool, new SchedulerOptions(3, Inline.NEVER));
+        DynamicBatcher direct =
+                new DynamicBatcher(config(0, 1, 0), puppet, pool, new SchedulerOptions(3, InlinePolicy.NEVER));
         submit(direct, jobs(1, 3));
         assertThatThrownBy(() -> direct.submit(FakeJob.of(4))).hasMessageContaining("Exceeds maximum queue size");
     }
 
     @Test
     void failsAJobAtItsDeadlineAndKeepsTheOthers() {
-        DirectScheduler direct = direct(1, Inline.NEVER);
+        DynamicBatcher direct = direct(1, InlinePolicy.NEVER);
         List<FakeJob> jobs = submit(
                 direct, FakeJob.until(1, time.nanos() + 500), FakeJob.until(2, time.nanos() + 100), FakeJob.of(3));
         time.advance(99);
@@ -249,12 +250,12 @@ public class SchedulerTest {
         assertThat(jobs.get(0).code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(3));
-        assertThat(time.alarms()).isZero();
+        assertThat(time.scheduled()).isZero();
     }
 
     @Test
     void neverRunsAJobPastItsDeadlineThoughTheTimerIsLate() {
-        DirectScheduler direct = direct(1, Inline.NEVER);
+        DynamicBatcher direct = direct(1, InlinePolicy.NEVER);
         FakeJob job = FakeJob.until(1, time.nanos() + 10);
         direct.submit(job);
         time.spend(10);
@@ -265,7 +266,7 @@ public class SchedulerTest {
 
     @Test
     void rejectsAJobThatComesTooLateOrWhoseClientHasGone() {
-        DirectScheduler direct = direct(1, Inline.ALWAYS);
+        DynamicBatcher direct = direct(1, InlinePolicy.ALWAYS);
         assertThatThrownBy(() -> direct.submit(FakeJob.until(1, time.nanos())))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED));
@@ -292,7 +293,7 @@ public class SchedulerTest {
 
     @Test
     void givesEveryRunAnInstanceOfItsOwn() {
-        DirectScheduler direct = direct(2, Inline.NEVER);
+        DynamicBatcher direct = direct(2, InlinePolicy.NEVER);
         puppet.during = () -> {
             assertThat(direct.running()).isEqualTo(1);
             puppet.during = () -> {
@@ -310,7 +311,7 @@ public class SchedulerTest {
 
     @Test
     void runsAKnownTinyModelOnTheCallersThread() {
-        DirectScheduler direct = direct(1, Inline.ALWAYS);
+        DynamicBatcher direct = direct(1, InlinePolicy.ALWAYS);
         FakeJob second = FakeJob.of(2);
         puppet.during = () -> {
             direct.submit(second);
@@ -329,7 +330,7 @@ public class SchedulerTest {
 
     @Test
     void findsOutThatAModelIsTinyAndThatItNoLongerIs() {
-        DirectScheduler direct = direct(1, Inline.MEASURED);
+        DynamicBatcher direct = direct(1, InlinePolicy.MEASURED);
         for (int i = 0; i < RunTimeEstimator.RUNS_BEFORE_JUDGEMENT; i++) {
             puppet.during = () -> time.spend(20_000);
             direct.submit(FakeJob.of(i));
@@ -347,7 +348,7 @@ public class SchedulerTest {
 
     @Test
     void neverRunsASlowModelOnTheCallersThread() {
-        DirectScheduler direct = direct(1, Inline.MEASURED);
+        DynamicBatcher direct = direct(1, InlinePolicy.MEASURED);
         for (int i = 0; i < 100; i++) {
             puppet.during = () -> time.spend(40_000);
             direct.submit(FakeJob.of(i));
@@ -408,7 +409,7 @@ public class SchedulerTest {
 
     @Test
     void isDrainedAtOnceWhenClosedIdle() {
-        DirectScheduler direct = direct(1, Inline.NEVER);
+        DynamicBatcher direct = direct(1, InlinePolicy.NEVER);
         direct.close();
         direct.close();
         assertThat(direct.drained().toCompletableFuture()).isCompleted();
@@ -416,7 +417,7 @@ public class SchedulerTest {
 
     @Test
     void failsWhatWaitsWhenThePoolIsClosed() {
-        DirectScheduler direct = direct(1, Inline.NEVER);
+        DynamicBatcher direct = direct(1, InlinePolicy.NEVER);
         pool.close();
         FakeJob job = FakeJob.of(1);
         direct.submit(job);
@@ -437,7 +438,7 @@ public class SchedulerTest {
                 return true;
             }
         };
-        DirectScheduler direct = new DirectScheduler(config(0, 1, 0), broken, pool, QUEUED);
+        DynamicBatcher direct = new DynamicBatcher(config(0, 1, 0), broken, pool, QUEUED);
         List<FakeJob> jobs = submit(direct, jobs(1, 2));
         runAll();
         assertThat(jobs).allMatch(j -> j.code == ErrorCode.INTERNAL && j.ends.get() == 1);
@@ -445,8 +446,8 @@ public class SchedulerTest {
 
     @Test
     void takesTurnsBetweenModels() {
-        DirectScheduler a = direct(1, Inline.NEVER);
-        DirectScheduler b = direct(1, Inline.NEVER);
+        DynamicBatcher a = direct(1, InlinePolicy.NEVER);
+        DynamicBatcher b = direct(1, InlinePolicy.NEVER);
         submit(a, jobs(1, 3));
         submit(b, jobs(11, 13));
         runAll();

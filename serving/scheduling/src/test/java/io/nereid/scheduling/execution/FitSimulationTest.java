@@ -11,11 +11,12 @@ import io.nereid.base.Threads;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Ledger;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.batcher.SchedulerTest;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
@@ -58,8 +59,8 @@ class FitSimulationTest {
         DynamicBatching batching = new DynamicBatching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered)
                 .withFit(new BatchSizePolicy(List.of(), false, maxRequest, maxEnqueued));
         Doubling runner = new Doubling(maxBatch);
-        Inline inline = Inline.values()[random.nextInt(3)];
-        Scheduler batcher = Scheduler.of(
+        InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
+        Scheduler batcher = SchedulerFactory.create(
                 SchedulerTest.config(maxBatch, 1 + random.nextInt(3), batching),
                 runner,
                 pool,
@@ -156,8 +157,11 @@ class FitSimulationTest {
                         List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), seed % 3 == 0)
                 .withFit(new BatchSizePolicy(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
         Doubling runner = new Doubling(maxBatch);
-        Scheduler batcher = Scheduler.of(
-                SchedulerTest.config(maxBatch, 3, batching), runner, pool, new SchedulerOptions(500, Inline.NEVER));
+        Scheduler batcher = SchedulerFactory.create(
+                SchedulerTest.config(maxBatch, 3, batching),
+                runner,
+                pool,
+                new SchedulerOptions(500, InlinePolicy.NEVER));
         ConcurrentLinkedQueue<FakeJob> taken = new ConcurrentLinkedQueue<>();
         AtomicInteger rejected = new AtomicInteger();
         AtomicReference<@Nullable Throwable> trouble = new AtomicReference<>();

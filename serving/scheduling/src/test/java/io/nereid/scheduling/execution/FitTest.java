@@ -11,10 +11,11 @@ import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
 import io.nereid.scheduling.FitRunner;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Ledger;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
@@ -50,21 +51,21 @@ class FitTest {
     }
 
     private Scheduler batcher(
-            int maxBatch, long delay, boolean ordered, BatchSizePolicy fit, Inline inline, Integer... preferred) {
+            int maxBatch, long delay, boolean ordered, BatchSizePolicy fit, InlinePolicy inline, Integer... preferred) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
                 .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), ordered).withFit(fit))
                 .instances(1)
                 .build();
-        return Scheduler.of(config, runner, pool, new SchedulerOptions(1_000, inline));
+        return SchedulerFactory.create(config, runner, pool, new SchedulerOptions(1_000, inline));
     }
 
     private Scheduler splitting(int maxBatch, int maxRequest) {
-        return batcher(maxBatch, 0, false, new BatchSizePolicy(List.of(), false, maxRequest, 0), Inline.NEVER);
+        return batcher(maxBatch, 0, false, new BatchSizePolicy(List.of(), false, maxRequest, 0), InlinePolicy.NEVER);
     }
 
     private Scheduler bounded(int maxBatch, int maxEnqueued) {
-        return batcher(maxBatch, 0, false, new BatchSizePolicy(List.of(), false, 0, maxEnqueued), Inline.NEVER);
+        return batcher(maxBatch, 0, false, new BatchSizePolicy(List.of(), false, 0, maxEnqueued), InlinePolicy.NEVER);
     }
 
     private FakeJob job(int number, int rows, int columns) {
@@ -181,7 +182,7 @@ class FitTest {
 
     @Test
     void piecesAreAsLargeAsTheLargestPreferredSize() {
-        Scheduler s = batcher(8, 100, false, new BatchSizePolicy(List.of(), false, 100, 0), Inline.NEVER, 2, 4);
+        Scheduler s = batcher(8, 100, false, new BatchSizePolicy(List.of(), false, 100, 0), InlinePolicy.NEVER, 2, 4);
         FakeJob a = job(1, 3, 1);
         FakeJob big = job(2, 10, 1);
         s.submit(a);
@@ -258,7 +259,7 @@ class FitTest {
                 .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(3)
                 .build();
-        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
         FakeJob big = job(1, 6, 2);
         s.submit(big);
         List<Integer> running = new ArrayList<>();
@@ -315,7 +316,7 @@ class FitTest {
                 .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, broken, pool, new SchedulerOptions(100, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, broken, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
         FakeJob big = job(1, 6, 2);
         s.submit(big);
         runAll();
@@ -373,7 +374,7 @@ class FitTest {
                 .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, listening, pool, new SchedulerOptions(100, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, listening, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
         FakeJob big = job(1, 8, 1);
         s.submit(big);
         pool.runNext();
@@ -389,7 +390,7 @@ class FitTest {
 
     @Test
     void orderedResponsesWaitForTheWholeOfALargeRequest() {
-        Scheduler s = batcher(4, 0, true, new BatchSizePolicy(List.of(), false, 100, 0), Inline.NEVER);
+        Scheduler s = batcher(4, 0, true, new BatchSizePolicy(List.of(), false, 100, 0), InlinePolicy.NEVER);
         List<Integer> left = new ArrayList<>();
         FakeJob big = job(1, 6, 1);
         FakeJob small = job(2, 2, 1);
@@ -408,7 +409,7 @@ class FitTest {
 
     @Test
     void aTinyModelAlsoRunsLargeRequestsInPieces() {
-        Scheduler s = batcher(4, 0, false, new BatchSizePolicy(List.of(), false, 100, 0), Inline.ALWAYS);
+        Scheduler s = batcher(4, 0, false, new BatchSizePolicy(List.of(), false, 100, 0), InlinePolicy.ALWAYS);
         FakeJob big = job(1, 6, 1);
         s.submit(big);
         runAll();
@@ -435,7 +436,7 @@ class FitTest {
                         .withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
         FakeJob big = job(1, 9, 1);
         FakeJob urgent = job(2, 3, 1).priority(1);
         s.submit(big);
@@ -454,7 +455,7 @@ class FitTest {
                 .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
         FakeJob big = job(1, 9, 1);
         FakeJob other = job(2, 3, 1);
         s.submit(big);
@@ -476,7 +477,7 @@ class FitTest {
                 .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
         FakeJob big = job(1, 9, 1);
         s.submit(big);
         runner.during = () -> time.advance(150);
@@ -488,7 +489,7 @@ class FitTest {
 
     @Test
     void theRestOfALargeRequestWaitsNoLongerThanTheRequestItself() {
-        Scheduler s = batcher(4, 100, false, new BatchSizePolicy(List.of(), false, 100, 0), Inline.NEVER);
+        Scheduler s = batcher(4, 100, false, new BatchSizePolicy(List.of(), false, 100, 0), InlinePolicy.NEVER);
         FakeJob big = job(1, 5, 1);
         s.submit(big);
         runner.during = () -> time.spend(60);
@@ -512,7 +513,8 @@ class FitTest {
                 .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
+        Scheduler s = SchedulerFactory.create(
+                config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER).withLimiter(limiter));
         FakeJob big = job(1, 9, 1);
         s.submit(big);
         runAll();
@@ -600,7 +602,7 @@ class FitTest {
 
     @Test
     void aLargeRequestCountsAllBatchesItFills() {
-        Scheduler s = batcher(4, 0, false, new BatchSizePolicy(List.of(), false, 100, 3), Inline.NEVER);
+        Scheduler s = batcher(4, 0, false, new BatchSizePolicy(List.of(), false, 100, 3), InlinePolicy.NEVER);
         FakeJob a = job(1, 2, 1);
         s.submit(a);
         assertThat(rejected(s, job(2, 11, 1)).getMessage()).contains("currently 1 batches enqueued");
@@ -620,7 +622,7 @@ class FitTest {
                 .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 0, 1_000_000)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(2, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(2, InlinePolicy.NEVER));
         s.submit(FakeJob.of(1));
         s.submit(FakeJob.of(2));
         assertThat(rejected(s, FakeJob.of(3)).getMessage()).contains("Exceeds maximum queue size");

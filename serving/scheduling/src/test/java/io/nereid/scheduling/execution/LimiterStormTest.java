@@ -10,9 +10,10 @@ import io.nereid.base.Threads;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.InstanceGroup;
@@ -95,8 +96,8 @@ class LimiterStormTest {
                     .batching(new DynamicBatching(List.of(), Duration.ofNanos(20_000), need == 2, 0, 0, Map.of()))
                     .instanceGroups(List.of(group))
                     .build();
-            scheduler =
-                    Scheduler.of(config, this, pool, new SchedulerOptions(200, Inline.MEASURED).withLimiter(limiter));
+            scheduler = SchedulerFactory.create(
+                    config, this, pool, new SchedulerOptions(200, InlinePolicy.MEASURED).withLimiter(limiter));
         }
 
         void life(CountDownLatch done) {

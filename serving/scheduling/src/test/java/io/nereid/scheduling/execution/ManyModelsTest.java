@@ -9,10 +9,11 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.InstanceGroup;
@@ -96,7 +97,7 @@ class ManyModelsTest {
         if (limiter != null) {
             assertThat(limiter.used("R", 0)).as("seed %s: resources", seed).isZero();
         }
-        assertThat(time.alarms()).as("seed %s: alarms", seed).isLessThanOrEqualTo(models.size());
+        assertThat(time.scheduled()).as("seed %s: alarms", seed).isLessThanOrEqualTo(models.size());
     }
 
     /** A model: its queue, its runner and the expected state of both. Confined to one thread. */
@@ -144,8 +145,9 @@ class ManyModelsTest {
                     .batching(batching)
                     .instanceGroups(List.of(group))
                     .build();
-            Inline inline = Inline.values()[random.nextInt(3)];
-            scheduler = Scheduler.of(config, this, pool, new SchedulerOptions(30, inline).withLimiter(limiter));
+            InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
+            scheduler =
+                    SchedulerFactory.create(config, this, pool, new SchedulerOptions(30, inline).withLimiter(limiter));
         }
 
         private QueuePolicy policy(boolean ordered) {

@@ -8,11 +8,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.DirectScheduler;
-import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.batcher.DynamicBatcher;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.QueuePolicy;
@@ -36,7 +37,7 @@ class PolicyTest {
                 .batching(batching)
                 .instances(1)
                 .build();
-        return Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER));
+        return SchedulerFactory.create(config, puppet, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
     }
 
     private Scheduler levels(
@@ -323,8 +324,8 @@ class PolicyTest {
                 .queue(new QueuePolicy(2, Duration.ofNanos(100), true))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER));
-        assertThat(s).isInstanceOf(DirectScheduler.class);
+        Scheduler s = SchedulerFactory.create(config, puppet, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
+        assertThat(s).isInstanceOf(DynamicBatcher.class);
         FakeJob early = FakeJob.of(1).timeout(10);
         FakeJob late = FakeJob.of(2);
         s.submit(early);
@@ -354,7 +355,8 @@ class PolicyTest {
                 .batching(DynamicBatching.EAGER)
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.ALWAYS).delayed(3, 0));
+        Scheduler s = SchedulerFactory.create(
+                config, puppet, pool, new SchedulerOptions(100, InlinePolicy.ALWAYS).delayed(3, 0));
         s.submit(FakeJob.of(1));
         s.submit(FakeJob.of(2));
         runAll();
@@ -369,7 +371,8 @@ class PolicyTest {
     @Test
     void leavesNoTestsDelayInTheWayOfTheEnd() {
         ModelConfig config = ModelConfig.builder("m").instances(1).build();
-        Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER).delayed(3, 0));
+        Scheduler s = SchedulerFactory.create(
+                config, puppet, pool, new SchedulerOptions(100, InlinePolicy.NEVER).delayed(3, 0));
         s.submit(FakeJob.of(1));
         s.close();
         runAll();

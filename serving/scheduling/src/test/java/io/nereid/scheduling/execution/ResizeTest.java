@@ -6,11 +6,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.RateLimiter.Total;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.InstanceGroup.Kind;
 import io.nereid.spi.config.InstanceGroup.Resource;
@@ -24,11 +25,11 @@ class ResizeTest {
     private final Puppet puppet = new Puppet();
 
     private Scheduler scheduler(int instances) {
-        return Scheduler.of(
+        return SchedulerFactory.create(
                 ModelConfig.builder("m").instances(instances).build(),
                 puppet,
                 pool,
-                new SchedulerOptions(100, Inline.NEVER));
+                new SchedulerOptions(100, InlinePolicy.NEVER));
     }
 
     private void submit(Scheduler s, int from, int to) {
@@ -141,7 +142,7 @@ class ResizeTest {
         ModelConfig config = ModelConfig.builder("m")
                 .instanceGroups(List.of(passive, active))
                 .build();
-        Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER));
+        Scheduler s = SchedulerFactory.create(config, puppet, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
         assertThat(s.instances()).isEqualTo(2);
     }
 
@@ -152,7 +153,8 @@ class ResizeTest {
                 new InstanceGroup("m", Kind.CPU, 1, List.of(), false, "", List.of(new Resource("R", false, 2)), 0);
         ModelConfig config =
                 ModelConfig.builder("m").instanceGroups(List.of(group)).build();
-        Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
+        Scheduler s = SchedulerFactory.create(
+                config, puppet, pool, new SchedulerOptions(100, InlinePolicy.NEVER).withLimiter(limiter));
         puppet.during = () -> {
             s.instances(3);
             puppet.during = () -> {

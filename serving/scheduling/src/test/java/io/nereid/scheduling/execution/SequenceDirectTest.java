@@ -8,10 +8,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.Turn;
-import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.InstanceGroup.Resource;
 import io.nereid.spi.config.SequenceBatching.Direct;
@@ -326,7 +326,7 @@ class SequenceDirectTest {
 
     @Test
     void runsOnTheCallersThreadWhenTheModelIsTiny() {
-        stage.options = new SchedulerOptions(100, Inline.ALWAYS);
+        stage.options = new SchedulerOptions(100, InlinePolicy.ALWAYS);
         SequenceBatcher batcher = stage.open();
         Turn first = stage.submit(batcher, "1 S");
         assertThat(first.code).isEqualTo(ErrorCode.OK);
@@ -343,7 +343,7 @@ class SequenceDirectTest {
 
     @Test
     void learnsThatTheModelIsTiny() {
-        stage.options = new SchedulerOptions(100, Inline.MEASURED);
+        stage.options = new SchedulerOptions(100, InlinePolicy.MEASURED);
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "1 S");
         for (int i = 0; i < RunTimeEstimator.RUNS_BEFORE_JUDGEMENT; i++) {
@@ -357,7 +357,7 @@ class SequenceDirectTest {
     @Test
     void takesItsTurnAtTheRateLimiter() {
         RateLimiter limiter = new RateLimiter(List.of(new RateLimiter.Total("R", 1, 0)));
-        stage.options = new SchedulerOptions(100, Inline.ALWAYS).withLimiter(limiter);
+        stage.options = new SchedulerOptions(100, InlinePolicy.ALWAYS).withLimiter(limiter);
         stage.maxBatch = 1;
         stage.groups = List.of(new InstanceGroup(
                 "g", InstanceGroup.Kind.CPU, 2, List.of(), false, "", List.of(new Resource("R", true, 1)), 0));
@@ -390,7 +390,7 @@ class SequenceDirectTest {
     @Test
     void takesResourcesOfTheDeviceThatTheInstanceIsOn() {
         RateLimiter limiter = new RateLimiter(List.of());
-        stage.options = new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter);
+        stage.options = new SchedulerOptions(100, InlinePolicy.NEVER).withLimiter(limiter);
         stage.maxBatch = 1;
         stage.groups = List.of(new InstanceGroup(
                 "g", InstanceGroup.Kind.GPU, 2, List.of(3, 4), false, "", List.of(new Resource("R", false, 1)), 0));

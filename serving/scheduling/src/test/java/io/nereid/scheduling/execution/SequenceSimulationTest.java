@@ -11,12 +11,12 @@ import io.nereid.base.Threads;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Ledger;
 import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.Turn;
-import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.SequenceFlags;
@@ -91,7 +91,7 @@ class SequenceSimulationTest {
         int maxQueue = 5 + random.nextInt(40);
         Strategy strategy = strategy(random, 500);
         Checker checker = new Checker(ledger, strategy instanceof Direct);
-        Inline inline = Inline.values()[random.nextInt(3)];
+        InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
         RateLimiter limiter = random.nextInt(4) > 0
                 ? null
                 : new RateLimiter(List.of(new RateLimiter.Total("R", 1 + random.nextInt(2), 0)));
@@ -177,7 +177,7 @@ class SequenceSimulationTest {
         batcher.close();
         assertThat(batcher.drained().toCompletableFuture()).as("seed %s", seed).isCompleted();
         assertThat(ledger.open()).as("seed %s: leak", seed).isZero();
-        assertThat(time.alarms()).as("seed %s", seed).isZero();
+        assertThat(time.scheduled()).as("seed %s", seed).isZero();
         assertThat(limiter == null ? 0 : limiter.used("R", -2))
                 .as("seed %s", seed)
                 .isZero();
@@ -204,7 +204,7 @@ class SequenceSimulationTest {
                 config(random, strategy, maxBatch, 2, 300_000),
                 checker,
                 pool,
-                new SchedulerOptions(500, Inline.values()[(int) (seed % 3)]),
+                new SchedulerOptions(500, InlinePolicy.values()[(int) (seed % 3)]),
                 InitialStateFiles.NONE);
         ConcurrentLinkedQueue<Turn> taken = new ConcurrentLinkedQueue<>();
         AtomicReference<Throwable> trouble = new AtomicReference<>();
@@ -365,12 +365,12 @@ class SequenceSimulationTest {
             for (int row = 0; row < jobs.size(); row++) {
                 begin(instance, row, jobs.get(row));
             }
-            check(!jobs.isEmpty() && !SequenceBatcher.isFiller(jobs.get(jobs.size() - 1)), "a batch ends in a filler");
+            check(!jobs.isEmpty() && !SequenceBatcher.isPadding(jobs.get(jobs.size() - 1)), "a batch ends in a filler");
             during.run();
             users.decrementAndGet();
             for (InferenceJob job : jobs) {
                 int how = fate.next();
-                if (SequenceBatcher.isFiller(job)) {
+                if (SequenceBatcher.isPadding(job)) {
                     job.complete(List.of(ledger.ints("OUT", Shape.of(1), 0)), Map.of());
                 } else if (how == 10) {
                     left(job, 0);
@@ -388,7 +388,7 @@ class SequenceSimulationTest {
 
         private void begin(int instance, int row, InferenceJob job) {
             InferenceRequest request = job.request();
-            if (SequenceBatcher.isFiller(job)) {
+            if (SequenceBatcher.isPadding(job)) {
                 check(control(request, "READY") == 0 && control(request, "ID") == 0, "a filler that is ready");
                 check(control(request, "START") == 0 && control(request, "END") == 0, "a filler with flags");
                 return;

@@ -7,13 +7,13 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Ledger;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.SequencePuppet;
 import io.nereid.scheduling.Turn;
-import io.nereid.scheduling.batcher.Scheduler;
-import io.nereid.scheduling.batcher.SequenceBatcher;
+import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
@@ -40,7 +40,7 @@ public final class SequenceStage {
     public final Ledger ledger = new Ledger();
     public final SequencePuppet puppet = new SequencePuppet(ledger);
     public final List<Turn> turns = new ArrayList<>();
-    public SchedulerOptions options = new SchedulerOptions(1_000, Inline.NEVER);
+    public SchedulerOptions options = new SchedulerOptions(1_000, InlinePolicy.NEVER);
     public Strategy strategy = DIRECT;
     public List<SequenceControl> controls = List.of();
     public List<SequenceStateConfig> states = List.of();
@@ -157,6 +157,6 @@ public final class SequenceStage {
         assertThat(batcher.queued()).isZero();
         assertThat(batcher.running()).isZero();
         assertThat(ledger.open()).isZero();
-        assertThat(time.alarms()).isZero();
+        assertThat(time.scheduled()).isZero();
     }
 }

@@ -10,9 +10,9 @@ import io.nereid.base.Threads;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.batcher.DynamicBatcher;
 import io.nereid.scheduling.batcher.SchedulerTest;
 import io.nereid.spi.InferenceJob;
@@ -47,7 +47,7 @@ class SimulationTest {
         List<Integer> preferred = random.nextBoolean() ? List.of() : List.of(1 + random.nextInt(maxBatch));
         DynamicBatching batching = new DynamicBatching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered);
         Checker checker = new Checker(maxBatch, instances);
-        Inline inline = Inline.values()[random.nextInt(3)];
+        InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
         DynamicBatcher batcher = new DynamicBatcher(
                 SchedulerTest.config(maxBatch, instances, batching),
                 checker,
@@ -134,7 +134,7 @@ class SimulationTest {
                 SchedulerTest.config(maxBatch, instances, batching),
                 checker,
                 pool,
-                new SchedulerOptions(500, Inline.values()[(int) (seed % 3)]));
+                new SchedulerOptions(500, InlinePolicy.values()[(int) (seed % 3)]));
         ConcurrentLinkedQueue<FakeJob> taken = new ConcurrentLinkedQueue<>();
         AtomicInteger rejected = new AtomicInteger();
         AtomicReference<Throwable> trouble = new AtomicReference<>();

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.queue;
+package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
@@ -40,8 +40,8 @@ final class OrderedJob implements InferenceJob {
         if (job instanceof OrderedJob ordered) {
             ordered.job.fail(e);
             ordered.completions.deliver(ordered, null, true);
-        } else if (job instanceof SplitJob large) {
-            large.failQueued(e);
+        } else if (job instanceof SplitJob split) {
+            split.failQueued(e);
         } else {
             job.fail(e);
         }

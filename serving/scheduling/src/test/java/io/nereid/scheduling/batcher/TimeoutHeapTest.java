@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.queue;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -22,10 +22,8 @@ class TimeoutHeapTest {
     void knowsTheNextOneWhateverComesAndGoes(RepetitionInfo info) {
         Random random = new Random(info.getCurrentRepetition());
         ManualTime time = new ManualTime();
-        RequestQueue queue = new RequestQueue(
+        DynamicBatcher batcher = new DynamicBatcher(
                 ModelConfig.unspecified("m"),
-                BatchBuilder.single(),
-                false,
                 new Puppet(),
                 new DeviceExecutor("test", 0, time, time),
                 SchedulerOptions.DEFAULT);
@@ -33,7 +31,7 @@ class TimeoutHeapTest {
         List<QueuedJob> in = new ArrayList<>();
         for (int i = 0; i < 2_000; i++) {
             if (in.isEmpty() || random.nextInt(100) < 55 - i / 50) {
-                QueuedJob e = new QueuedJob(queue, FakeJob.until(i, random.nextInt(500)), 0);
+                QueuedJob e = new QueuedJob(batcher, FakeJob.until(i, random.nextInt(500)), 0);
                 expiries.add(e);
                 in.add(e);
             } else {
@@ -50,7 +48,7 @@ class TimeoutHeapTest {
             assertThat(next == null ? -1 : next.expiry).isEqualTo(least);
         }
         for (int i = 0; i < 300; i++) {
-            QueuedJob e = new QueuedJob(queue, FakeJob.until(i, random.nextInt(500)), 0);
+            QueuedJob e = new QueuedJob(batcher, FakeJob.until(i, random.nextInt(500)), 0);
             expiries.add(e);
             in.add(e);
         }

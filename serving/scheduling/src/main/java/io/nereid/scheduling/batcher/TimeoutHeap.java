@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.queue;
+package io.nereid.scheduling.batcher;
 
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The queued jobs that can time out: a binary heap, the next timeout first. Each job knows its index, so that any job
  * can be removed in logarithmic time when it is taken or cancelled; {@link java.util.PriorityQueue} would have to
- * search for it. Guarded by the queue's lock.
+ * search for it. Guarded by the batcher's lock.
  */
 final class TimeoutHeap {
     private @Nullable QueuedJob[] heap = new @Nullable QueuedJob[16];

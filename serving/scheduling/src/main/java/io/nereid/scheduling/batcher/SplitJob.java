@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.queue;
+package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * completed, or with the first failure of a piece; then the remaining rows leave the queue and further results are
  * dropped.
  *
- * <p>Thread-safe by its own lock. Lock order: it may be taken while the queue's lock is held. It is never held while a
- * job runs or ends.
+ * <p>Thread-safe by its own lock. Lock order: it may be taken while the batcher's lock is held, never the reverse. It
+ * is not held while a job runs or ends.
  */
 final class SplitJob implements InferenceJob {
     private final InferenceJob whole;
@@ -59,7 +59,7 @@ final class SplitJob implements InferenceJob {
         waiting = entry;
     }
 
-    /** Returns the next rows as a job for one run. Called under the queue's lock; {@code count} rows must remain. */
+    /** Returns the next rows as a job for one run. Called under the batcher's lock; {@code count} rows must remain. */
     synchronized Piece cut(int count) {
         Piece piece = new Piece(cut, count);
         cut += count;
@@ -67,7 +67,7 @@ final class SplitJob implements InferenceJob {
         return piece;
     }
 
-    /** Creates the inputs of the pieces in a batch. The caller must not hold the queue's lock. */
+    /** Creates the inputs of the pieces in a batch. The caller must not hold the batcher's lock. */
     static void open(List<InferenceJob> jobs) {
         for (int i = 0; i < jobs.size(); i++) {
             if (jobs.get(i) instanceof Piece piece) {

@@ -5,29 +5,55 @@ package io.nereid.scheduling.sequence;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.scheduling.execution.DeviceExecutor;
-import io.nereid.scheduling.queue.QueueErrors;
+import io.nereid.scheduling.execution.QueueTimer;
 import io.nereid.scheduling.sequence.SequenceJob.Place;
 import io.nereid.spi.InferenceJob;
+import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.SequenceBatching;
+import io.nereid.tensor.DataType;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state of a sequence batcher and the lock that guards it. Three classes share the work: the
- * {@link SequenceRegistry} knows the active sequences and their queues, {@link SequenceSlots} assigns them to slots of
- * instances, and the {@link SequenceTimeouts} holds all timeouts.
+ * The sequence batcher for stateful models: routes all requests of a sequence, one after the other, to the same slot of
+ * the same instance, and passes the position in the sequence to the model in control inputs.
+ *
+ * <p><b>Life of a sequence.</b> A sequence starts with a request with the START flag. It ends with a request with the
+ * END flag, when it has been idle for {@code max_sequence_idle_microseconds}, or when one of its requests is cancelled
+ * or misses its deadline before it ran. An error of the model does not end it. The idle time runs from the arrival of
+ * the last request, or from when the sequence left the backlog. In iterative mode each request is a sequence of its
+ * own, and idle time does not apply.
+ *
+ * <p><b>Backlog.</b> Sequences that find no free slot wait in the backlog in arrival order. Only there the request's
+ * {@code timeout} applies: when one request of a sequence has waited longer, all waiting requests of that sequence
+ * fail.
+ *
+ * <p><b>What the runner sees.</b> The requests in its jobs contain the control inputs and the implicit states in
+ * addition to the client's inputs, and request the outputs of the states, which are kept for the next request of the
+ * sequence. With the direct strategy a batch has a row for each slot up to the last one with a request;
+ * {@link #isPadding} identifies rows without a request.
+ *
+ * <p><b>Division of work.</b> The {@link SequenceRegistry} knows the active sequences and their queues,
+ * {@link SequenceSlots} assigns them to slots of instances, a {@link SequenceBatch} builds the batches of one instance,
+ * and {@link SequenceTimeouts} holds all timeouts. This class owns the lock that guards them all.
  *
  * <p>Thread-safe: one short lock for all of it, since most events concern a sequence, its slot and its timeout
- * together. The lock is never held while a job runs or ends: what must be done outside it is collected in an
+ * together. The lock is never held while a job runs or ends: what must be done outside it is collected in
  * {@link DeferredActions} under the lock and executed after it is released. Every change passes through
- * {@link #changed}, which afterwards also sets the timer and detects the end of a closed batcher.
+ * {@link #changed}, which afterwards also sets the timer and detects the end of a closed batcher. No method blocks.
+ * Lock order: this lock, then the rate limiter's. The lock of the batcher inside an {@link OldestSequenceBatch} is
+ * never taken together with this one.
  */
-public final class SequenceBatcherCore {
-    public static final long NEVER = SequenceTimeouts.NEVER;
+public final class SequenceBatcher implements Scheduler {
+    static final long NEVER = QueueTimer.NEVER;
     private static final long DEFAULT_IDLE = 1_000_000_000L;
 
     final Object lock = new Object();
@@ -35,11 +61,14 @@ public final class SequenceBatcherCore {
     final boolean iterative;
     final SequenceControls controls;
     final ImplicitStates states;
-    public final SequenceErrors errors;
+    final SequenceErrors errors;
     final DeviceExecutor pool;
-    public final Clock clock;
+    final Clock clock;
     final SequenceRegistry registry;
     private final BatchRunner runner;
+    private final long greatestOwnId;
+    private final boolean ownIdsAreTexts;
+    private final AtomicLong ownIds = new AtomicLong();
     private final int limit;
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
@@ -48,37 +77,96 @@ public final class SequenceBatcherCore {
     private boolean closed;
     private boolean ending;
 
-    public SequenceBatcherCore(
+    /**
+     * Creates a batcher for a model whose configuration has {@code sequence} settings. {@code pool} provides threads,
+     * timer and clock and must outlive the batcher.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an invalid control or state in the configuration, and any
+     *     exception of {@code initialStates}
+     */
+    public SequenceBatcher(
             ModelConfig config,
-            SequenceBatching sequence,
             BatchRunner runner,
             DeviceExecutor pool,
             SchedulerOptions options,
-            SequenceControls controls,
-            ImplicitStates states) {
+            InitialStateFiles initialStates) {
+        SequenceBatching sequence = config.sequence();
+        if (sequence == null) {
+            throw new IllegalArgumentException("model '" + config.name() + "' has no sequence batching");
+        }
         this.model = config.name();
         this.iterative = sequence.iterative();
-        this.controls = controls;
-        this.states = states;
         this.errors = new SequenceErrors(model);
         this.runner = runner;
         this.pool = pool;
         this.clock = pool.clock();
         this.limit = config.queue().maxSize() > 0 ? config.queue().maxSize() : options.maxQueueSize();
+        this.controls = new SequenceControls(config, sequence.controls());
+        DataType idType = controls.idType();
+        this.ownIdsAreTexts = idType == DataType.BYTES;
+        this.greatestOwnId = idType == DataType.INT32 || idType == DataType.UINT32 ? Integer.MAX_VALUE : Long.MAX_VALUE;
+        ImplicitStates created;
+        try {
+            created = new ImplicitStates(config, sequence.states(), initialStates);
+        } catch (RuntimeException e) {
+            controls.close();
+            throw e;
+        }
+        this.states = created;
         long maxIdle = sequence.maxIdle().toNanos();
-        this.timeouts = new SequenceTimeouts(maxIdle > 0 ? maxIdle : DEFAULT_IDLE, pool.timer(), this::onTimer);
+        QueueTimer timer = new QueueTimer(pool.timer(), clock, this::onTimer);
+        this.timeouts = new SequenceTimeouts(maxIdle > 0 ? maxIdle : DEFAULT_IDLE, timer);
         this.slots = new SequenceSlots(this, config, sequence, runner, pool, options);
         this.registry = new SequenceRegistry(this, slots, timeouts, options);
         try {
-            resize(Math.max(1, config.instances()));
+            instances(Math.max(1, config.instances()));
         } catch (RuntimeException e) {
             slots.close();
+            controls.close();
+            states.close();
             throw e;
         }
     }
 
+    /** Returns whether a job of a batch is a row without a request, which must not be counted in statistics. */
+    public static boolean isPadding(InferenceJob job) {
+        return job instanceof PaddingJob;
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * @throws ServingException also INVALID_ARGUMENT when the request has several rows or no correlation id, when its
+     *     sequence was not started and the START flag is missing, or when the correlation id does not fit the type of
+     *     the model's CORRID control
+     */
+    @Override
+    public void submit(InferenceJob job) {
+        long deadline = job.deadlineNanos();
+        if (deadline != NEVER && deadline - clock.nanos() <= 0) {
+            throw QueueErrors.late(job);
+        }
+        if (job.cancelled()) {
+            throw QueueErrors.cancelled(job);
+        }
+        if (job.batchSize() != 1) {
+            throw errors.batchSize();
+        }
+        if (iterative) {
+            long id = 1 + Math.floorMod(ownIds.getAndIncrement(), greatestOwnId);
+            enqueue(job, ownIdsAreTexts ? Long.toString(id) : id, true, false);
+            return;
+        }
+        InferenceRequest.SequenceFlags where = job.request().options().sequence();
+        if (where == null || where.id().equals(0L) || where.id().equals("")) {
+            throw errors.noId();
+        }
+        controls.checkId(where.id());
+        enqueue(job, where.id(), where.start(), where.end());
+    }
+
     /** Queues a request, or throws without a change. */
-    public void submit(InferenceJob job, Object id, boolean start, boolean end) {
+    private void enqueue(InferenceJob job, Object id, boolean start, boolean end) {
         long now = clock.nanos();
         DeferredActions out = new DeferredActions(true);
         job.queued(now);
@@ -155,7 +243,7 @@ public final class SequenceBatcherCore {
     /** Called by the timer. */
     private void onTimer() {
         changed((out, now) -> {
-            timeouts.disarm();
+            timeouts.fired();
             registry.expire(out, now);
             slots.tryScheduleAll(out, now);
         });
@@ -165,7 +253,9 @@ public final class SequenceBatcherCore {
         return closed;
     }
 
-    public void resize(int count) {
+    /** {@inheritDoc} An instance beyond {@code count} keeps its sequences until they end. */
+    @Override
+    public void instances(int count) {
         changed((out, now) -> slots.resize(count, out, now));
     }
 
@@ -184,6 +274,8 @@ public final class SequenceBatcherCore {
         changed((out, now) -> slots.retired(batch, out, now));
     }
 
+    /** {@inheritDoc} Active sequences end after the requests that they have queued. */
+    @Override
     public void close() {
         changed((out, now) -> {
             closed = true;
@@ -237,28 +329,33 @@ public final class SequenceBatcherCore {
         out.runAll();
     }
 
+    @Override
     public CompletionStage<Void> drained() {
         return drained.minimalCompletionStage();
     }
 
+    @Override
     public int instances() {
         synchronized (lock) {
             return slots.desired();
         }
     }
 
+    @Override
     public int queued() {
         synchronized (lock) {
             return registry.waiting() + slots.queued();
         }
     }
 
+    @Override
     public int running() {
         synchronized (lock) {
             return slots.running();
         }
     }
 
+    @Override
     public long batches() {
         synchronized (lock) {
             return slots.batches();

@@ -1,14 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling;
 
-import io.nereid.base.ServingException;
-import io.nereid.scheduling.BatchRunner;
-import io.nereid.scheduling.InitialStateFiles;
-import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.config.ModelConfig;
 import java.util.concurrent.CompletionStage;
 
 /**
@@ -17,42 +11,16 @@ import java.util.concurrent.CompletionStage;
  *
  * <pre>{@code
  * DeviceExecutor pool = new DeviceExecutor("cpu", 4);
- * Scheduler scheduler = Scheduler.of(config, runner, pool, SchedulerOptions.DEFAULT);
+ * Scheduler scheduler = SchedulerFactory.create(config, runner, pool, SchedulerOptions.DEFAULT);
  * scheduler.submit(job); // the runner completes or fails the job later, on a thread of the pool
  * scheduler.close();
  * scheduler.drained().thenRun(pool::close);
  * }</pre>
  *
  * <p>Implementations are thread-safe. No method blocks, except for a run that {@link #submit} may execute on the
- * caller's thread (see {@link SchedulerOptions.Inline}).
+ * caller's thread (see {@link InlinePolicy}).
  */
 public interface Scheduler extends AutoCloseable {
-    /**
-     * Creates the scheduler that a configuration selects: sequence batcher, dynamic batcher, or one request at a time.
-     * {@code pool} provides threads, timer and clock and must outlive the scheduler.
-     *
-     * @throws ServingException when the configuration cannot be scheduled, such as INVALID_ARGUMENT for an instance
-     *     that requires more of a rate limiter resource than exists
-     */
-    static Scheduler of(ModelConfig config, BatchRunner runner, DeviceExecutor pool, SchedulerOptions options) {
-        return of(config, runner, pool, options, InitialStateFiles.NONE);
-    }
-
-    /** As above, for a model whose sequences may start with states that are read from files. */
-    static Scheduler of(
-            ModelConfig config,
-            BatchRunner runner,
-            DeviceExecutor pool,
-            SchedulerOptions options,
-            InitialStateFiles initialStates) {
-        if (config.sequence() != null) {
-            return new SequenceBatcher(config, runner, pool, options, initialStates);
-        }
-        return config.batching() != null
-                ? new DynamicBatcher(config, runner, pool, options)
-                : new DirectScheduler(config, runner, pool, options);
-    }
-
     /**
      * Accepts a job, which then ends exactly once, possibly on this thread before this method returns. When this method
      * throws instead, the job has not ended, has no action on cancellation, and still belongs to the caller.

@@ -1,25 +1,27 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.queue;
+package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.execution.QueueTimer;
 import io.nereid.spi.InferenceJob;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A job in a {@link RequestQueue}: its state, its position in lists and timeout heap, and its action on cancellation.
- * Guarded by the queue's lock, except for the final fields.
+ * A job in a {@link RequestQueue}: its state, its links in the queue, its index in the {@link TimeoutHeap}, and its
+ * action on cancellation. The links are fields of the job, so that any job can leave the queue in constant time.
+ * Guarded by the batcher's lock, except for the final fields.
  */
 final class QueuedJob implements Runnable {
-    static final long NEVER = Long.MAX_VALUE;
+    static final long NEVER = QueueTimer.NEVER;
 
     final InferenceJob job;
     /** The job, if it has more rows than a batch and is split; else null. */
-    final @Nullable SplitJob large;
+    final @Nullable SplitJob split;
 
     final long deadline;
     final long since;
-    private final RequestQueue queue;
+    private final DynamicBatcher batcher;
     State state = State.NEW;
     /** Rows that no batch has taken yet, at least 1. */
     int rows;
@@ -29,11 +31,10 @@ final class QueuedJob implements Runnable {
     /** Index in {@link TimeoutHeap}, or -1. */
     int expiryIndex = -1;
 
-    @Nullable
-    PolicyQueue level;
-
-    @Nullable
-    QueuedJobList line;
+    /** Its priority level while it is queued; else null. */
+    RequestQueue.@Nullable Level level;
+    /** Whether it has timed out under the policy DELAY, and is behind the other jobs of its level. */
+    boolean delayed;
 
     @Nullable
     QueuedJob previous;
@@ -41,10 +42,10 @@ final class QueuedJob implements Runnable {
     @Nullable
     QueuedJob next;
 
-    QueuedJob(RequestQueue queue, InferenceJob job, long since) {
-        this.queue = queue;
+    QueuedJob(DynamicBatcher batcher, InferenceJob job, long since) {
+        this.batcher = batcher;
         this.job = job;
-        this.large = job instanceof SplitJob l ? l : null;
+        this.split = job instanceof SplitJob s ? s : null;
         this.rows = Math.max(1, job.batchSize());
         this.deadline = job.deadlineNanos();
         this.expiry = deadline;
@@ -56,26 +57,18 @@ final class QueuedJob implements Runnable {
         return deadline != NEVER && deadline - now <= 0;
     }
 
-    /** Returns the earlier of two times, each of which may be {@link #NEVER}. */
-    static long earlier(long a, long b) {
-        if (a == NEVER || b == NEVER) {
-            return a == NEVER ? b : a;
-        }
-        return a - b <= 0 ? a : b;
-    }
-
     /** The action on cancellation. */
     @Override
     public void run() {
-        queue.cancelled(this);
+        batcher.cancelled(this);
     }
 
-    /** Removes the remaining rows of a split job that has ended. The caller must not hold the queue's lock. */
+    /** Removes the remaining rows of a split job that has ended. The caller must not hold the batcher's lock. */
     void withdraw() {
-        queue.withdrawn(this);
+        batcher.withdrawn(this);
     }
 
-    /** Fails a job that never ran. The caller must not hold the queue's lock. */
+    /** Fails a job that never ran. The caller must not hold the batcher's lock. */
     void fail(ServingException e) {
         job.onCancel(null);
         OrderedJob.fail(job, e);
