@@ -6,15 +6,16 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.lifecycle.ServableManager.Reached;
+import io.nereid.base.Timer;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy.Step;
-import io.nereid.lifecycle.resources.DelayScheduler;
 import io.nereid.lifecycle.serving.LiveServable;
 import io.nereid.lifecycle.serving.ServingMap;
 import io.nereid.lifecycle.state.ManagedVersion;
 import io.nereid.lifecycle.state.ModelDependencies;
 import io.nereid.lifecycle.state.ModelVersions;
 import io.nereid.lifecycle.state.ServableRegistry;
+import io.nereid.lifecycle.waiters.StateWaiters;
+import io.nereid.lifecycle.waiters.WaitResult;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelRef;
@@ -70,7 +71,7 @@ final class ManagerLoop {
     private static final Duration GRACE = Duration.ofMillis(100);
 
     private final ManagerOptions options;
-    private final DelayScheduler delays;
+    private final Timer timer;
     private final ExecutorService thread = Threads.single("manager");
     private final CompletableFuture<Void> allEnded = new CompletableFuture<>();
 
@@ -90,13 +91,13 @@ final class ManagerLoop {
     private boolean published;
 
     ManagerLoop(ManagerOptions options, Clock clock) {
-        this(options, clock, DelayScheduler.threaded("manager-timer"));
+        this(options, clock, Timer.threaded("manager-timer"));
     }
 
-    ManagerLoop(ManagerOptions options, Clock clock, DelayScheduler delays) {
+    ManagerLoop(ManagerOptions options, Clock clock, Timer timer) {
         this.options = options;
-        this.delays = delays;
-        this.executor = new LoadExecutor(options, clock, delays, this);
+        this.timer = timer;
+        this.executor = new LoadExecutor(options, clock, timer, this);
         this.reconciler = new AspiredVersionsReconciler(options.policy(), registry, this);
     }
 
@@ -302,7 +303,7 @@ final class ManagerLoop {
         registry.addComposed(model);
         if (dependencies.anyUnknown(v)) {
             v.expectsUnknown = true;
-            delays.after(GRACE, () -> submit(() -> v.expectsUnknown = false));
+            timer.after(GRACE.toNanos(), () -> submit(() -> v.expectsUnknown = false));
         }
     }
 
@@ -360,8 +361,8 @@ final class ManagerLoop {
         if (model.shown(v.id.version()) != v) {
             model.versions.remove(v);
         } else if (!closing) {
-            delays.after(
-                    options.forgetAfter(),
+            timer.after(
+                    options.forgetAfter().toNanos(),
                     () -> submit(() -> {
                         if (model.versions.remove(v)) {
                             registry.changed(model);
@@ -444,7 +445,7 @@ final class ManagerLoop {
                         asked.add(model);
                     }
                 }
-                waiters.add(new SettledWaiter(asked, future));
+                waiters.awaitSettled(asked, future);
             }
         });
         if (thread.isShutdown()) {
@@ -453,15 +454,14 @@ final class ManagerLoop {
         return future;
     }
 
-    CompletableFuture<Reached> reached(Collection<ModelRef> refs, Phase goal, Duration timeout) {
-        CompletableFuture<Reached> future = new CompletableFuture<>();
+    CompletableFuture<WaitResult> reached(Collection<ModelRef> refs, Phase goal, Duration timeout) {
+        CompletableFuture<WaitResult> future = new CompletableFuture<>();
         submit(() -> {
             if (closing) {
                 future.completeExceptionally(stopping());
             } else {
-                PhaseWaiter waiting = new PhaseWaiter(refs, goal, future);
-                waiters.add(waiting);
-                delays.after(timeout, () -> submit(() -> waiters.expire(waiting)));
+                Runnable expire = waiters.awaitPhase(refs, goal, future);
+                timer.after(timeout.toNanos(), () -> submit(expire));
             }
         });
         if (thread.isShutdown()) {
@@ -499,7 +499,7 @@ final class ManagerLoop {
             waiters.fail(stopping());
         });
         boolean ended = await(patience);
-        delays.close();
+        timer.close();
         executor.close();
         thread.shutdown();
         return ended;

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** Concurrent readers while the set of versions changes all the time. */
 @Timeout(120)
-class ChurnTest {
+class VersionChangeConcurrencyTest {
     @Test
     void neverHandsOutAServableThatIsUnloadedAndUnloadsEveryOneOnce() throws Exception {
         long seed = 20_261_121L;

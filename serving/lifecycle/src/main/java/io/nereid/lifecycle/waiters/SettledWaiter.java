@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.lifecycle;
+package io.nereid.lifecycle.waiters;
 
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.state.ManagedVersion;
@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A caller of {@link ServableManager#settled} that waits until versions are available or have failed, and the models
+ * A caller of {@code ServableManager.settled} that waits until versions are available or have failed, and the models
  * that depend on them too. Confined to the manager thread.
  */
 final class SettledWaiter {

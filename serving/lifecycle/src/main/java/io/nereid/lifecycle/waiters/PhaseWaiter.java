@@ -1,8 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.lifecycle;
+package io.nereid.lifecycle.waiters;
 
-import io.nereid.lifecycle.ServableManager.Reached;
+import io.nereid.base.ServingException;
 import io.nereid.lifecycle.serving.ServingMap;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -18,11 +18,11 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A caller of {@link ServableManager#waitUntil} that waits until versions have reached a phase or ended. Confined to
+ * A caller of {@code ServableManager.waitUntil} that waits until versions have reached a phase or ended. Confined to
  * the manager thread.
  */
 final class PhaseWaiter {
-    final CompletableFuture<Reached> future;
+    private final CompletableFuture<WaitResult> future;
     private final Phase goal;
 
     /** References that have neither reached the goal nor ended, by model. */
@@ -37,7 +37,7 @@ final class PhaseWaiter {
     private final Map<ServableId, Phase> phases = new LinkedHashMap<>();
     private boolean all = true;
 
-    PhaseWaiter(Collection<ModelRef> refs, Phase goal, CompletableFuture<Reached> future) {
+    PhaseWaiter(Collection<ModelRef> refs, Phase goal, CompletableFuture<WaitResult> future) {
         for (ModelRef ref : refs) {
             open.computeIfAbsent(ref.model(), m -> new LinkedHashSet<>()).add(ref);
             toCheck.add(ref.model());
@@ -117,12 +117,16 @@ final class PhaseWaiter {
         var unused = complete();
     }
 
+    void fail(ServingException e) {
+        future.completeExceptionally(e);
+    }
+
     private static boolean ended(ServableState state) {
         return state.phase() == Phase.GONE || state.phase() == Phase.FAILED;
     }
 
     private boolean complete() {
-        future.complete(new Reached(all, Map.copyOf(phases)));
+        future.complete(new WaitResult(all, Map.copyOf(phases)));
         return true;
     }
 

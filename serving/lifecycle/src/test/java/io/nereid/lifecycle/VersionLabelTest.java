@@ -25,14 +25,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
-class LabelTest {
-    private final Rig rig = new Rig(ManagerOptions.DEFAULT
+class VersionLabelTest {
+    private final ManagerFixture fixture = new ManagerFixture(ManagerOptions.DEFAULT
             .withPolicy(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
             .withLoadNiceness(0));
 
     @AfterEach
     void close() {
-        rig.close();
+        fixture.close();
     }
 
     private static ModelRef label(String name) {
@@ -46,17 +46,17 @@ class LabelTest {
     private void serve(long... versions) throws Exception {
         FakeLoader[] loaders = new FakeLoader[versions.length];
         for (int i = 0; i < versions.length; i++) {
-            loaders[i] = rig.loader("m", versions[i], "v" + versions[i]);
+            loaders[i] = fixture.loader("m", versions[i], "v" + versions[i]);
         }
-        rig.aspire("m", loaders);
-        var unused = rig.settle("m");
+        fixture.aspire("m", loaders);
+        var unused = fixture.settle("m");
     }
 
     /** Returns how often each version is selected. */
     private Map<Long, Integer> draw(ModelRef ref, int times) {
         Map<Long, Integer> counts = new HashMap<>();
         for (int i = 0; i < times; i++) {
-            try (ServableHandle handle = rig.manager.acquire(ref)) {
+            try (ServableHandle handle = fixture.manager.acquire(ref)) {
                 counts.merge(handle.servable().metadata().id().version(), 1, Integer::sum);
             }
         }
@@ -66,54 +66,54 @@ class LabelTest {
     @Test
     void aLabelStandsForItsVersion() throws Exception {
         serve(1, 2);
-        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)));
+        fixture.manager.labels("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)));
         assertThat(draw(label("stable"), 10)).containsOnlyKeys(1L);
         assertThat(draw(label("canary"), 10)).containsOnlyKeys(2L);
-        assertThat(rig.manager.labels("m")).containsOnlyKeys("stable", "canary");
-        assertThat(rig.manager.index().get(0).labels()).isEqualTo(rig.manager.labels("m"));
-        assertThat(rig.manager.ready(label("stable"))).isTrue();
+        assertThat(fixture.manager.labels("m")).containsOnlyKeys("stable", "canary");
+        assertThat(fixture.manager.index().get(0).labels()).isEqualTo(fixture.manager.labels("m"));
+        assertThat(fixture.manager.ready(label("stable"))).isTrue();
     }
 
     @Test
     void aNewTableReplacesTheOldOneWhole() throws Exception {
         serve(1, 2);
-        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)));
-        rig.manager.labels("m", Map.of("stable", VersionLabel.of(2)));
+        fixture.manager.labels("m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)));
+        fixture.manager.labels("m", Map.of("stable", VersionLabel.of(2)));
         assertThat(draw(label("stable"), 10)).containsOnlyKeys(2L);
-        assertThatThrownBy(() -> rig.manager.acquire(label("canary")))
+        assertThatThrownBy(() -> fixture.manager.acquire(label("canary")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage()).isEqualTo("Unrecognized servable version label: canary");
                     assertThat(e.remedy()).contains("stable");
                 });
-        assertThatThrownBy(() -> rig.manager.ready(label("canary")))
+        assertThatThrownBy(() -> fixture.manager.ready(label("canary")))
                 .hasMessage("Unrecognized servable version label: canary");
-        rig.manager.labels("m", Map.of());
-        assertThat(rig.manager.labels("m")).isEmpty();
-        assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
+        fixture.manager.labels("m", Map.of());
+        assertThat(fixture.manager.labels("m")).isEmpty();
+        assertThatThrownBy(() -> fixture.manager.acquire(label("stable")))
                 .hasMessage("Unrecognized servable version label: stable");
     }
 
     @Test
     void aLabelWhoseVersionIsNotThereNamesIt() throws Exception {
         serve(1);
-        rig.manager.labels("m", Map.of("next", VersionLabel.of(7)));
-        assertThatThrownBy(() -> rig.manager.acquire(label("next")))
+        fixture.manager.labels("m", Map.of("next", VersionLabel.of(7)));
+        assertThatThrownBy(() -> fixture.manager.acquire(label("next")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.getMessage()).isEqualTo("Servable not found for request: Specific(m, 7)");
                 });
-        assertThatThrownBy(() -> rig.manager.ready(label("next"))).hasMessageContaining("Specific(m, 7)");
-        FakeLoader seven = rig.loader("m", 7, "v7");
+        assertThatThrownBy(() -> fixture.manager.ready(label("next"))).hasMessageContaining("Specific(m, 7)");
+        FakeLoader seven = fixture.loader("m", 7, "v7");
         seven.gate = new CountDownLatch(1);
-        rig.aspire("m", rig.loader("m", 1, "v1"), seven);
-        Rig.await(seven.loading);
-        rig.quiesce();
-        assertThat(rig.manager.ready(label("next")))
+        fixture.aspire("m", fixture.loader("m", 1, "v1"), seven);
+        ManagerFixture.await(seven.loading);
+        fixture.quiesce();
+        assertThat(fixture.manager.ready(label("next")))
                 .as("known, but not yet available")
                 .isFalse();
         seven.gate.countDown();
-        var unused = rig.settle("m");
+        var unused = fixture.settle("m");
         assertThat(draw(label("next"), 3))
                 .as("found as soon as it is available")
                 .containsOnlyKeys(7L);
@@ -121,22 +121,24 @@ class LabelTest {
 
     @Test
     void unknownModelsStayUnknownWhateverTheLabel() {
-        assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
+        assertThatThrownBy(() -> fixture.manager.acquire(label("stable")))
                 .hasMessage("Request for unknown model: 'm' is not found");
-        rig.manager.labels("m", Map.of("stable", VersionLabel.of(3)));
-        assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
+        fixture.manager.labels("m", Map.of("stable", VersionLabel.of(3)));
+        assertThatThrownBy(() -> fixture.manager.acquire(label("stable")))
                 .hasMessage("Servable not found for request: Specific(m, 3)");
-        assertThat(rig.manager.index()).as("labels alone do not create a model").isEmpty();
+        assertThat(fixture.manager.index())
+                .as("labels alone do not create a model")
+                .isEmpty();
     }
 
     @Test
     void labelsThatCameBeforeTheModelHoldForItAndOutliveItsReloads() throws Exception {
-        rig.manager.labels("m", Map.of("stable", VersionLabel.of(3)));
+        fixture.manager.labels("m", Map.of("stable", VersionLabel.of(3)));
         serve(3, 4);
         assertThat(draw(label("stable"), 5)).containsOnlyKeys(3L);
-        rig.aspire("m", rig.loader("m", 3, "changed"), rig.loader("m", 4, "v4"));
-        var unused = rig.settle("m");
-        try (ServableHandle handle = rig.manager.acquire(label("stable"))) {
+        fixture.aspire("m", fixture.loader("m", 3, "changed"), fixture.loader("m", 4, "v4"));
+        var unused = fixture.settle("m");
+        try (ServableHandle handle = fixture.manager.acquire(label("stable"))) {
             assertThat(((FakeServable) handle.servable()).fingerprint).isEqualTo("changed");
         }
     }
@@ -144,7 +146,7 @@ class LabelTest {
     @Test
     void versionsShareALabelByTheirWeights() throws Exception {
         serve(1, 2, 3);
-        rig.manager.labels(
+        fixture.manager.labels(
                 "m",
                 Map.of("canary", by(new WeightedVersion(1, 6), new WeightedVersion(2, 3), new WeightedVersion(3, 1))));
         Map<Long, Integer> counts = draw(label("canary"), 20_000);
@@ -156,21 +158,21 @@ class LabelTest {
     @Test
     void theWeightOfAVersionThatDoesNotServeGoesToTheOthers() throws Exception {
         serve(1, 2);
-        rig.manager.labels(
+        fixture.manager.labels(
                 "m",
                 Map.of("canary", by(new WeightedVersion(9, 98), new WeightedVersion(1, 1), new WeightedVersion(2, 1))));
         Map<Long, Integer> counts = draw(label("canary"), 10_000);
         assertThat(counts).containsOnlyKeys(1L, 2L);
         assertThat(counts.get(1L)).isBetween(4_600, 5_400);
-        rig.aspire("m", rig.loader("m", 2, "v2"));
-        rig.awaitPhase("m", 1, Phase.GONE);
+        fixture.aspire("m", fixture.loader("m", 2, "v2"));
+        fixture.awaitPhase("m", 1, Phase.GONE);
         assertThat(draw(label("canary"), 50)).containsOnlyKeys(2L);
     }
 
     @Test
     void aShareOfRequestsIsCopiedToTheShadow() throws Exception {
         serve(1, 2, 3);
-        rig.manager.labels(
+        fixture.manager.labels(
                 "m",
                 Map.of(
                         "stable",
@@ -184,7 +186,7 @@ class LabelTest {
                         VersionLabel.of(1)));
         Map<Long, Integer> counts = new HashMap<>();
         for (int i = 0; i < 20_000; i++) {
-            try (ServableHandle handle = rig.manager.shadow(label("stable"))) {
+            try (ServableHandle handle = fixture.manager.shadow(label("stable"))) {
                 if (handle != null) {
                     counts.merge(handle.servable().metadata().id().version(), 1, Integer::sum);
                 }
@@ -195,34 +197,34 @@ class LabelTest {
                 .containsOnlyKeys(2L, 3L);
         assertThat(counts.get(2L)).isBetween(3_600, 4_400);
         assertThat(counts.get(3L)).isBetween(1_700, 2_300);
-        assertThat(rig.manager.shadow(label("bare"))).isNull();
-        assertThat(rig.manager.shadow(label("unknown"))).isNull();
-        assertThat(rig.manager.shadow(ModelRef.latest("m"))).isNull();
+        assertThat(fixture.manager.shadow(label("bare"))).isNull();
+        assertThat(fixture.manager.shadow(label("unknown"))).isNull();
+        assertThat(fixture.manager.shadow(ModelRef.latest("m"))).isNull();
     }
 
     @Test
     void aShadowThatIsInUseIsNotUnloaded() throws Exception {
         serve(1);
-        rig.manager.labels(
+        fixture.manager.labels(
                 "m",
                 Map.of(
                         "stable",
                         new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of(new WeightedVersion(1, 1)))));
-        FakeLoader one = rig.loaders.element();
-        ServableHandle shadow = rig.manager.shadow(label("stable"));
-        rig.aspire("m");
-        rig.awaitPhase("m", 1, Phase.DRAINING);
-        assertThat(rig.manager.shadow(label("stable"))).isNull();
-        rig.quiesce();
+        FakeLoader one = fixture.loaders.element();
+        ServableHandle shadow = fixture.manager.shadow(label("stable"));
+        fixture.aspire("m");
+        fixture.awaitPhase("m", 1, Phase.DRAINING);
+        assertThat(fixture.manager.shadow(label("stable"))).isNull();
+        fixture.quiesce();
         assertThat(one.unloads.get()).isZero();
         assertThat(shadow).isNotNull();
         shadow.close();
-        Rig.await(one.unloaded);
+        ManagerFixture.await(one.unloaded);
     }
 
     @Test
     void labelsThatMakeNoSenseAreRejectedAndChangeNothing() {
-        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1)));
+        fixture.manager.labels("m", Map.of("stable", VersionLabel.of(1)));
         for (VersionLabel bad : List.of(
                 new VersionLabel(List.of(), List.of()),
                 by(new WeightedVersion(-1, 1)),
@@ -230,39 +232,39 @@ class LabelTest {
                 by(new WeightedVersion(1, Double.NaN)),
                 by(new WeightedVersion(1, Double.POSITIVE_INFINITY)),
                 new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of(new WeightedVersion(2, 1.5))))) {
-            assertThatThrownBy(() -> rig.manager.labels("m", Map.of("good", VersionLabel.of(1), "bad", bad)))
+            assertThatThrownBy(() -> fixture.manager.labels("m", Map.of("good", VersionLabel.of(1), "bad", bad)))
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                     .hasMessageContaining("'bad'");
         }
-        assertThat(rig.manager.labels("m")).containsOnlyKeys("stable");
+        assertThat(fixture.manager.labels("m")).containsOnlyKeys("stable");
     }
 
     @Test
     void aLabelMovesOnlyToWhatServes() throws Exception {
         serve(1);
         Map<String, VersionLabel> wanted = Map.of("stable", VersionLabel.of(2));
-        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.SERVING))
+        assertThatThrownBy(() -> fixture.manager.checkLabels("m", wanted, LabelAssignmentPolicy.SERVING))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.getMessage())
                             .isEqualTo("Request to assign label to version 2 of model m, which is not currently"
                                     + " available for inference");
                 });
-        rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
-        rig.manager.checkLabels("unknown", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
-        rig.manager.labels("m", Map.of("stable", VersionLabel.of(1)));
-        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT))
+        fixture.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
+        fixture.manager.checkLabels("unknown", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
+        fixture.manager.labels("m", Map.of("stable", VersionLabel.of(1)));
+        assertThatThrownBy(() -> fixture.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT))
                 .hasMessageContaining("version 2 of model m");
-        rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.ANY);
-        rig.manager.labels("m", wanted);
-        rig.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
+        fixture.manager.checkLabels("m", wanted, LabelAssignmentPolicy.ANY);
+        fixture.manager.labels("m", wanted);
+        fixture.manager.checkLabels("m", wanted, LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         serve(1, 2);
-        rig.manager.checkLabels(
+        fixture.manager.checkLabels(
                 "m",
                 Map.of("stable", by(new WeightedVersion(1, 1), new WeightedVersion(2, 1))),
                 LabelAssignmentPolicy.SERVING);
-        assertThatThrownBy(() -> rig.manager.checkLabels(
+        assertThatThrownBy(() -> fixture.manager.checkLabels(
                         "m",
                         Map.of("stable", by(new WeightedVersion(1, 1), new WeightedVersion(3, 1))),
                         LabelAssignmentPolicy.SERVING))
@@ -273,7 +275,7 @@ class LabelTest {
     @Test
     void requestsFollowALabelWithoutAGapWhileVersionsAreSwapped() throws Exception {
         serve(1, 2);
-        rig.manager.labels("m", Map.of("stable", by(new WeightedVersion(1, 1), new WeightedVersion(2, 1))));
+        fixture.manager.labels("m", Map.of("stable", by(new WeightedVersion(1, 1), new WeightedVersion(2, 1))));
         AtomicBoolean stop = new AtomicBoolean();
         ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
         CountDownLatch done = new CountDownLatch(2);
@@ -281,7 +283,7 @@ class LabelTest {
             Threads.named("reader")
                     .newThread(() -> {
                         while (!stop.get()) {
-                            try (ServableHandle handle = rig.manager.acquire(label("stable"))) {
+                            try (ServableHandle handle = fixture.manager.acquire(label("stable"))) {
                                 if (((FakeServable) handle.servable()).unloaded) {
                                     wrong.add("unloaded under a handle");
                                 }
@@ -295,12 +297,12 @@ class LabelTest {
         }
         for (int round = 0; round < 200; round++) {
             long gone = 1 + round % 2;
-            rig.aspire("m", rig.loader("m", 3 - gone, "v" + (3 - gone)));
-            var unused = rig.settle("m");
+            fixture.aspire("m", fixture.loader("m", 3 - gone, "v" + (3 - gone)));
+            var unused = fixture.settle("m");
             serve(1, 2);
         }
         stop.set(true);
-        Rig.await(done);
+        ManagerFixture.await(done);
         assertThat(wrong).isEmpty();
     }
 }

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.lifecycle.resources.DelayScheduler;
+import io.nereid.base.Timer;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -27,10 +27,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** The fixture of manager tests: a manager, loaders with dependencies, and delays that a test ends. */
-public final class Rig implements AutoCloseable {
+/** The fixture of manager tests: a manager, loaders with dependencies, and a timer whose tasks a test runs. */
+public final class ManagerFixture implements AutoCloseable {
     final Queue<FakeLoader> loaders = new ConcurrentLinkedQueue<>();
-    public final Delayed delays = new Delayed();
+    public final ManualTimer timer = new ManualTimer();
     public final ServableManager manager;
 
     /** The versions that each ensemble was built on, by servable. */
@@ -39,16 +39,16 @@ public final class Rig implements AutoCloseable {
     /** All state changes in order. */
     final Queue<ServableState> news = new ConcurrentLinkedQueue<>();
 
-    private final ManagerLoop decider;
+    private final ManagerLoop loop;
 
-    public Rig(ManagerOptions options) {
-        decider = new ManagerLoop(options, Clock.system(), delays);
-        manager = new ServableManager(decider);
+    public ManagerFixture(ManagerOptions options) {
+        loop = new ManagerLoop(options, Clock.system(), timer);
+        manager = new ServableManager(loop);
         var unused = manager.listen(news::add);
     }
 
     int loadThreads() {
-        return decider.loadThreads();
+        return loop.loadThreads();
     }
 
     public List<Phase> phases(String model, long version) {
@@ -86,8 +86,8 @@ public final class Rig implements AutoCloseable {
 
     /** Advances the time to the next delay. */
     public void passTime() {
-        until(() -> delays.waiting() > 0);
-        delays.runNext();
+        until(() -> timer.waiting() > 0);
+        timer.runNext();
     }
 
     public static void await(CountDownLatch latch) throws InterruptedException {
@@ -170,14 +170,15 @@ public final class Rig implements AutoCloseable {
     }
 
     /** Collects delayed tasks. Thread-safe. */
-    public static final class Delayed implements DelayScheduler {
+    public static final class ManualTimer implements Timer {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
         @Override
-        public synchronized void after(Duration delay, Runnable task) {
-            if (delay.compareTo(Duration.ofMinutes(1)) < 0) {
+        public synchronized ScheduledTask after(long nanos, Runnable task) {
+            if (nanos < Duration.ofMinutes(1).toNanos()) {
                 tasks.add(task);
             }
+            return () -> {};
         }
 
         void runAll() {
