@@ -42,7 +42,7 @@ public final class ModelServable extends EngineServable {
     /** The servables of the other signatures; they share the model. */
     private final Map<String, ModelServable> signatures;
 
-    private final @Nullable TabularInputs tables;
+    private final @Nullable TabularInputs tabularInputs;
 
     private ModelServable(
             ServableId id,
@@ -60,11 +60,12 @@ public final class ModelServable extends EngineServable {
         Map<String, ModelServable> others = new HashMap<>();
         own(model).forEach((name, s) -> {
             if (!name.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
-                others.put(name, new ModelServable(this, name, asked(config, s), pool, options, clock));
+                others.put(name, new ModelServable(this, name, withSignature(config, s), pool, options, clock));
             }
         });
         this.signatures = Map.copyOf(others);
-        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.tabularInputs =
+                model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** Another signature of a version, with its own inputs, outputs and queue. */
@@ -81,7 +82,8 @@ public final class ModelServable extends EngineServable {
                 new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
         this.scheduler = SchedulerFactory.create(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
-        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.tabularInputs =
+                model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** The signatures of the model. A sequence has only the default signature. */
@@ -90,7 +92,7 @@ public final class ModelServable extends EngineServable {
     }
 
     /** The configuration with the inputs and outputs of one signature. */
-    private static ModelConfig asked(ModelConfig config, Signature signature) {
+    private static ModelConfig withSignature(ModelConfig config, Signature signature) {
         return config.toBuilder()
                 .inputs(signature.inputs())
                 .outputs(signature.outputs())
@@ -153,12 +155,12 @@ public final class ModelServable extends EngineServable {
     }
 
     @Override
-    public @Nullable TabularInputs tables() {
-        return tables;
+    public @Nullable TabularInputs tabularInputs() {
+        return tabularInputs;
     }
 
     @Override
-    public String asked(Map<String, Object> parameters) {
+    public String signatureFor(Map<String, Object> parameters) {
         return model.signature(parameters);
     }
 

@@ -52,9 +52,9 @@ public final class ServableFactory {
     public ServableFactory(DeviceExecutor pool, EngineOptions options, Clock clock) {
         this.pool = pool;
         this.waiting = new DeviceExecutor("waiting", MOST_WAITING, clock);
-        this.pools = new HostPolicyExecutors(pool, options, clock);
+        this.pools = new HostPolicyExecutors(pool, options.hostPolicies(), options.deviceThreads(), clock);
         this.options = options;
-        this.batching = new BatchingDefaults(options);
+        this.batching = new BatchingDefaults(options.batching(), options.perModelBatching());
         this.clock = clock;
         CacheOptions named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
@@ -79,7 +79,6 @@ public final class ServableFactory {
                 "put it into " + directory);
     }
 
-    /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     public ModelServable make(ModelLocation source, BackendModel model) {
         DeviceExecutor computing = pools.of(model.config());

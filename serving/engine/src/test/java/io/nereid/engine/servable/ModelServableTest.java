@@ -8,7 +8,6 @@ import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.engine.Engine;
 import io.nereid.engine.FakeModel;
 import io.nereid.engine.PrometheusWriter;
 import io.nereid.engine.options.MetricsOptions;
@@ -285,11 +284,8 @@ class ModelServableTest {
                 Map.of(),
                 Long.MAX_VALUE,
                 Clock.system().nanos());
-        return Engine.submit(
-                servable,
-                closed::incrementAndGet,
-                request,
-                new ResponseSink() {
+        return new RequestSubmitter(Clock.system())
+                .submit(servable, closed::incrementAndGet, request, new ResponseSink() {
                     @Override
                     public void next(InferenceResponse response, boolean last) {
                         done.complete(response);
@@ -299,8 +295,7 @@ class ModelServableTest {
                     public void fail(ServingException e) {
                         done.completeExceptionally(e);
                     }
-                },
-                Clock.system());
+                });
     }
 
     private static ServingException failure(CompletableFuture<InferenceResponse> done) throws Exception {

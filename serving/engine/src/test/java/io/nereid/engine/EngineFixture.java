@@ -36,13 +36,13 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** An engine over {@link PuppetBackend} models in a directory. Confined to the test, except for engine callbacks. */
-public final class EngineRig implements AutoCloseable {
+public final class EngineFixture implements AutoCloseable {
     final Path root;
     public final PuppetBackend backend = new PuppetBackend();
     public final EngineOptions.Builder options;
     private @Nullable Engine engine;
 
-    public EngineRig(Path root) throws IOException {
+    public EngineFixture(Path root) throws IOException {
         this.root = root;
         this.options = EngineOptions.builder(List.of(Files.createDirectories(root.resolve("repository"))))
                 .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))

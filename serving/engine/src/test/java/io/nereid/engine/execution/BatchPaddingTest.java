@@ -39,7 +39,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Padding of batches to an allowed size, and of requests with different shapes. */
-class FitExecutionTest {
+class BatchPaddingTest {
     private static final ServableId ID = new ServableId("m", 1);
     private static final BatchSizePolicy PADDED = new BatchSizePolicy(List.of(), true, 0, 0);
 

@@ -1,10 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine.request;
+package io.nereid.engine.ensemble;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.engine.ensemble.ComposingModels;
+import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -27,7 +27,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** Composing models that respond when the test completes them. Thread-safe if {@link #onStart} is. */
-public final class PuppetMembers implements ComposingModels {
+public final class StubComposingModels implements ComposingModels {
     /** Regions that are not free yet. */
     public static final class Ledger {
         public final AtomicInteger open = new AtomicInteger();

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine.statistics;
+package io.nereid.engine.servable;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -10,8 +10,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.CountedTensors;
 import io.nereid.engine.FakeModel;
-import io.nereid.engine.servable.Client;
-import io.nereid.engine.servable.ModelServable;
+import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
@@ -40,7 +39,7 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 /** Requests of all sizes and shapes through the queue and the batches of one model; every response is recomputed. */
-class FitServingTest {
+class BatchPaddingServingTest {
     private static final ServableId ID = new ServableId("m", 1);
 
     private final DeviceExecutor pool = new DeviceExecutor("test", 2);

@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine.request;
+package io.nereid.engine.ensemble;
 
 import io.nereid.base.ServingException;
+import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.tensor.Tensor;
@@ -14,7 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** A job that records its responses. Responses arrive one at a time; any thread may cancel it. */
-public final class PuppetJob implements InferenceJob, ResponseTimeListener {
+public final class RecordingJob implements InferenceJob, ResponseTimeListener {
     /** One response: the first int of each output by name. */
     public record Got(
             Map<String, Integer> values, Map<String, String> shapes, Map<String, Object> parameters, boolean last) {}
@@ -27,7 +28,7 @@ public final class PuppetJob implements InferenceJob, ResponseTimeListener {
     public volatile boolean ended;
     public long @Nullable [] took;
 
-    public PuppetJob(InferenceRequest request) {
+    public RecordingJob(InferenceRequest request) {
         this.request = request;
     }
 

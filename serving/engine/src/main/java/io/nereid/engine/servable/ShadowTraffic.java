@@ -1,11 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine;
+package io.nereid.engine.servable;
 
-import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.engine.servable.EngineServable;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
 import io.nereid.spi.InferenceCall;
@@ -32,16 +30,16 @@ import java.util.concurrent.atomic.LongAdder;
  * afterwards, on a thread of its own, and it is dropped when too many copies are in flight or the shadow version's
  * queue is full. Thread-safe.
  */
-final class ShadowTraffic implements AutoCloseable {
+public final class ShadowTraffic implements AutoCloseable {
     /** The most copies in flight; each one keeps its inputs in memory. */
-    static final int LIMIT = 256;
+    public static final int LIMIT = 256;
 
     /**
      * The labels of a counter.
      *
      * @param shadow whether the counted requests are copies
      */
-    record Key(String model, String label, long version, boolean shadow) implements Comparable<Key> {
+    public record Key(String model, String label, long version, boolean shadow) implements Comparable<Key> {
         @Override
         public int compareTo(Key other) {
             int c = model.compareTo(other.model);
@@ -52,30 +50,30 @@ final class ShadowTraffic implements AutoCloseable {
     }
 
     private final ServableManager manager;
-    private final Clock clock;
+    private final RequestSubmitter submitter;
     private final ExecutorService executor = Threads.single("shadow");
-    private final AtomicInteger underWay = new AtomicInteger();
+    private final AtomicInteger inFlight = new AtomicInteger();
     private final Map<Key, LongAdder> requests = new ConcurrentHashMap<>();
     private final Map<Key, LongAdder> dropped = new ConcurrentHashMap<>();
 
-    ShadowTraffic(ServableManager manager, Clock clock) {
+    public ShadowTraffic(ServableManager manager, RequestSubmitter submitter) {
         this.manager = manager;
-        this.clock = clock;
+        this.submitter = submitter;
     }
 
     /** Submits a request that names a label, and perhaps a copy of it. Owns the handle and the request. */
-    InferenceCall submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
+    public InferenceCall submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
         EngineServable servable = (EngineServable) handle.servable();
         count(requests, request.model(), servable, false);
-        // only some requests of a sequence would be copied, which the shadow version could not process
+        // Not for sequences: only some requests of one would be copied, which the shadow version could not process.
         ServableHandle second = request.options().sequence() == null ? manager.shadow(request.model()) : null;
         if (second == null) {
-            return Engine.submit(servable, handle, request, sink, clock);
+            return submitter.submit(servable, handle, request, sink);
         }
         EngineServable shadow = (EngineServable) second.servable();
         // retain the inputs before the original is submitted, because its end may free them
-        InferenceRequest copy = underWay.incrementAndGet() > LIMIT ? null : copy(request);
-        InferenceCall call = Engine.submit(servable, handle, request, sink, clock);
+        InferenceRequest copy = inFlight.incrementAndGet() > LIMIT ? null : copy(request);
+        InferenceCall call = submitter.submit(servable, handle, request, sink);
         if (copy == null) {
             drop(request.model(), shadow, second);
         } else {
@@ -108,36 +106,31 @@ final class ShadowTraffic implements AutoCloseable {
 
     private void start(EngineServable shadow, ServableHandle handle, InferenceRequest copy) {
         count(requests, copy.model(), shadow, true);
-        var unused = Engine.submit(
-                shadow,
-                handle,
-                copy,
-                new ResponseSink() {
-                    @Override
-                    public void next(InferenceResponse response, boolean last) {
-                        response.close();
-                        if (last) {
-                            underWay.decrementAndGet();
-                        }
-                    }
+        var unused = submitter.submit(shadow, handle, copy, new ResponseSink() {
+            @Override
+            public void next(InferenceResponse response, boolean last) {
+                response.close();
+                if (last) {
+                    inFlight.decrementAndGet();
+                }
+            }
 
-                    @Override
-                    public void fail(ServingException e) {
-                        underWay.decrementAndGet();
-                        switch (e.code()) {
-                            case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED ->
-                                count(dropped, copy.model(), shadow, true);
-                            default -> {
-                                // counted as a failure of the version itself
-                            }
-                        }
+            @Override
+            public void fail(ServingException e) {
+                inFlight.decrementAndGet();
+                switch (e.code()) {
+                    case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED ->
+                        count(dropped, copy.model(), shadow, true);
+                    default -> {
+                        // counted as a failure of the version itself
                     }
-                },
-                clock);
+                }
+            }
+        });
     }
 
     private void drop(ModelRef model, EngineServable shadow, ServableHandle handle) {
-        underWay.decrementAndGet();
+        inFlight.decrementAndGet();
         count(dropped, model, shadow, true);
         handle.close();
     }
@@ -150,12 +143,12 @@ final class ShadowTraffic implements AutoCloseable {
     }
 
     /** The number of requests so far. */
-    Map<Key, LongAdder> requests() {
+    public Map<Key, LongAdder> requests() {
         return new TreeMap<>(requests);
     }
 
     /** The number of copies that were not processed for lack of capacity. */
-    Map<Key, LongAdder> dropped() {
+    public Map<Key, LongAdder> dropped() {
         return new TreeMap<>(dropped);
     }
 
