@@ -57,7 +57,7 @@ public final class RateLimiter {
     }
 
     /** Returns how much is in use of a resource on a device, or of a global resource. */
-    synchronized int used(String resource, int device) {
+    public synchronized int used(String resource, int device) {
         return resources.used(new RateLimiterResources.Key(resource, device));
     }
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.sequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -12,11 +12,12 @@ import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.InlinePolicy;
-import io.nereid.scheduling.Ledger;
 import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.Turn;
-import io.nereid.scheduling.sequence.SequenceBatcher;
+import io.nereid.scheduling.TensorCounter;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
+import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.SequenceFlags;
@@ -85,12 +86,12 @@ class SequenceSimulationTest {
         Random random = new Random(seed);
         ManualTime time = new ManualTime();
         DeviceExecutor pool = new DeviceExecutor("simulation", 0, time, time);
-        Ledger ledger = new Ledger();
+        TensorCounter tensors = new TensorCounter();
         int maxBatch = random.nextInt(5);
         int instances = 1 + random.nextInt(3);
         int maxQueue = 5 + random.nextInt(40);
         Strategy strategy = strategy(random, 500);
-        Checker checker = new Checker(ledger, strategy instanceof Direct);
+        Checker checker = new Checker(tensors, strategy instanceof Direct);
         InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
         RateLimiter limiter = random.nextInt(4) > 0
                 ? null
@@ -119,7 +120,7 @@ class SequenceSimulationTest {
             }
         };
         checker.fate = () -> random.nextInt(12);
-        Client client = new Client(random, ledger, maxBatch, 0);
+        Client client = new Client(random, tensors, maxBatch, 0);
         for (int i = 0; i < 700; i++) {
             switch (random.nextInt(8)) {
                 case 0, 1, 2, 3 -> client.submit(batcher, checker, 1 + random.nextInt(8), time.nanos());
@@ -152,21 +153,21 @@ class SequenceSimulationTest {
         assertThat(batcher.queued()).as("seed %s: lost wake-up", seed).isZero();
         assertThat(batcher.running()).as("seed %s", seed).isZero();
         assertThat(client.taken).as("seed %s", seed).allMatch(t -> t.ends.get() == 1);
-        assertThat(client.taken).as("seed %s", seed).noneMatch(Turn::hasAction);
-        assertThat(ledger.open())
+        assertThat(client.taken).as("seed %s", seed).noneMatch(FakeSequenceJob::hasAction);
+        assertThat(tensors.open())
                 .as("seed %s: sequences left after the idle time", seed)
                 .isZero();
         checker.fate = () -> 0;
         int places = batcher.instances() * (strategy instanceof Oldest o ? o.maxCandidates() : Math.max(1, maxBatch));
-        List<Turn> fresh = new ArrayList<>();
+        List<FakeSequenceJob> fresh = new ArrayList<>();
         for (int i = 0; i < places; i++) {
-            Turn turn = client.turn(1_000 + i, true, false);
-            checker.begins(turn, client.generation());
+            FakeSequenceJob request = client.request(1_000 + i, true, false);
+            checker.begins(request, client.generation());
             try {
-                batcher.submit(turn);
-                fresh.add(turn);
+                batcher.submit(request);
+                fresh.add(request);
             } catch (ServingException full) {
-                turn.drop();
+                request.drop();
             }
         }
         time.advance(1_100);
@@ -176,7 +177,7 @@ class SequenceSimulationTest {
         assertThat(fresh).as("seed %s: slots were not freed", seed).allMatch(t -> t.code == ErrorCode.OK);
         batcher.close();
         assertThat(batcher.drained().toCompletableFuture()).as("seed %s", seed).isCompleted();
-        assertThat(ledger.open()).as("seed %s: leak", seed).isZero();
+        assertThat(tensors.open()).as("seed %s: leak", seed).isZero();
         assertThat(time.scheduled()).as("seed %s", seed).isZero();
         assertThat(limiter == null ? 0 : limiter.used("R", -2))
                 .as("seed %s", seed)
@@ -196,17 +197,17 @@ class SequenceSimulationTest {
     private static void storm(DeviceExecutor pool, long seed) throws Exception {
         Random random = new Random(seed);
         int submitters = 3;
-        Ledger ledger = new Ledger();
+        TensorCounter tensors = new TensorCounter();
         int maxBatch = 1 + random.nextInt(8);
         Strategy strategy = strategy(random, 50_000);
-        Checker checker = new Checker(ledger, strategy instanceof Direct);
+        Checker checker = new Checker(tensors, strategy instanceof Direct);
         SequenceBatcher batcher = new SequenceBatcher(
                 config(random, strategy, maxBatch, 2, 300_000),
                 checker,
                 pool,
                 new SchedulerOptions(500, InlinePolicy.values()[(int) (seed % 3)]),
                 InitialStateFiles.NONE);
-        ConcurrentLinkedQueue<Turn> taken = new ConcurrentLinkedQueue<>();
+        ConcurrentLinkedQueue<FakeSequenceJob> taken = new ConcurrentLinkedQueue<>();
         AtomicReference<Throwable> trouble = new AtomicReference<>();
         CountDownLatch done = new CountDownLatch(submitters);
         for (int t = 0; t < submitters; t++) {
@@ -215,7 +216,7 @@ class SequenceSimulationTest {
                     .newThread(() -> {
                         try {
                             Random own = new Random(seed * 31 + thread);
-                            Client client = new Client(own, ledger, maxBatch, (thread + 1) * 1_000_000);
+                            Client client = new Client(own, tensors, maxBatch, (thread + 1) * 1_000_000);
                             for (int i = 0; i < 3_000; i++) {
                                 // Each thread has its own ids, since the order of its requests is checked.
                                 int id = 1 + thread + submitters * own.nextInt(6);
@@ -244,35 +245,35 @@ class SequenceSimulationTest {
         assertThat(checker.wrong).as("seed %s", seed).isEmpty();
         // Ends on other threads (timer, canceller) may lag behind the batcher by a moment.
         long deadline = Clock.system().nanos() + 5_000_000_000L;
-        while ((taken.stream().anyMatch(j -> j.ends.get() == 0) || ledger.open() > 0)
+        while ((taken.stream().anyMatch(j -> j.ends.get() == 0) || tensors.open() > 0)
                 && Clock.system().nanos() - deadline < 0) {
             Thread.onSpinWait();
         }
         assertThat(taken).as("seed %s", seed).allMatch(j -> j.ends.get() == 1);
-        assertThat(ledger.open()).as("seed %s: leak", seed).isZero();
+        assertThat(tensors.open()).as("seed %s: leak", seed).isZero();
     }
 
     /** Submits requests of sequences like a client, sometimes invalid ones. Confined to one thread. */
     private static final class Client {
-        final List<Turn> taken = new ArrayList<>();
+        final List<FakeSequenceJob> taken = new ArrayList<>();
         private final Random random;
-        private final Ledger ledger;
+        private final TensorCounter tensors;
         private final int maxBatch;
         private final Map<Integer, Integer> generations = new HashMap<>();
         private int number;
 
-        Client(Random random, Ledger ledger, int maxBatch, int first) {
+        Client(Random random, TensorCounter tensors, int maxBatch, int first) {
             this.random = random;
-            this.ledger = ledger;
+            this.tensors = tensors;
             this.maxBatch = maxBatch;
             this.number = first;
         }
 
-        Turn turn(int id, boolean start, boolean end) {
+        FakeSequenceJob request(int id, boolean start, boolean end) {
             number++;
             Shape shape = maxBatch > 0 ? Shape.of(1, 1) : Shape.of(1);
-            return new Turn(
-                    number, new SequenceFlags((long) id, start, end), List.of(ledger.ints("IN", shape, number)));
+            return new FakeSequenceJob(
+                    number, new SequenceFlags((long) id, start, end), List.of(tensors.ints("IN", shape, number)));
         }
 
         /** The sequence that would start now. */
@@ -284,18 +285,18 @@ class SequenceSimulationTest {
             Integer known = generations.get(id);
             boolean start = known == null ? random.nextInt(20) > 0 : random.nextInt(15) == 0;
             boolean end = random.nextInt(4) == 0;
-            Turn turn = turn(id, start, end);
+            FakeSequenceJob request = request(id, start, end);
             if (random.nextInt(12) == 0) {
-                turn.until(now + random.nextInt(4_000));
+                request.until(now + random.nextInt(4_000));
             }
             if (random.nextInt(6) == 0) {
-                turn.timeout(1 + random.nextInt(4_000));
+                request.timeout(1 + random.nextInt(4_000));
             }
             int generation = start ? generation() : known == null ? -1 : known;
-            checker.begins(turn, generation);
+            checker.begins(request, generation);
             try {
-                batcher.submit(turn);
-                taken.add(turn);
+                batcher.submit(request);
+                taken.add(request);
                 if (start) {
                     generations.put(id, generation);
                 }
@@ -303,13 +304,13 @@ class SequenceSimulationTest {
                     generations.remove(id);
                 }
             } catch (ServingException e) {
-                if (turn.ends.get() > 0 || turn.hasAction()) {
-                    checker.wrong.add(turn + " was rejected but not left unchanged");
+                if (request.ends.get() > 0 || request.hasAction()) {
+                    checker.wrong.add(request + " was rejected but not left unchanged");
                 }
                 if (e.code() == ErrorCode.INVALID_ARGUMENT) {
                     generations.remove(id);
                 }
-                turn.drop();
+                request.drop();
             }
         }
 
@@ -341,20 +342,20 @@ class SequenceSimulationTest {
         private final Map<String, Integer> holders = new HashMap<>();
         private final Map<Integer, AtomicInteger> busy = new ConcurrentHashMap<>();
         private final List<InferenceJob> kept = new ArrayList<>();
-        private final Ledger ledger;
+        private final TensorCounter tensors;
         private final boolean direct;
         Runnable during = () -> {};
         /** How a job ends: 10: the model fails; 11: later; else: success. */
         Fate fate = () -> 0;
 
-        Checker(Ledger ledger, boolean direct) {
-            this.ledger = ledger;
+        Checker(TensorCounter tensors, boolean direct) {
+            this.tensors = tensors;
             this.direct = direct;
         }
 
         /** Called when a request of a sequence is submitted. */
-        void begins(Turn turn, int generation) {
-            generationOf.put(turn.number, generation);
+        void begins(FakeSequenceJob request, int generation) {
+            generationOf.put(request.number, generation);
         }
 
         @Override
@@ -371,7 +372,7 @@ class SequenceSimulationTest {
             for (InferenceJob job : jobs) {
                 int how = fate.next();
                 if (SequenceBatcher.isPadding(job)) {
-                    job.complete(List.of(ledger.ints("OUT", Shape.of(1), 0)), Map.of());
+                    job.complete(List.of(tensors.ints("OUT", Shape.of(1), 0)), Map.of());
                 } else if (how == 10) {
                     left(job, 0);
                     job.fail(ServingException.of(ErrorCode.INTERNAL, "no"));
@@ -440,11 +441,11 @@ class SequenceSimulationTest {
         }
 
         private void finish(InferenceJob job) {
-            int in = Ledger.first(job.request().inputs().get(0));
+            int in = TensorCounter.first(job.request().inputs().get(0));
             Tensor state = job.request().inputs().get(job.request().inputs().size() - 1);
-            int sum = in + Ledger.first(state);
+            int sum = in + TensorCounter.first(state);
             List<Tensor> outputs =
-                    List.of(ledger.ints("OUT", Shape.of(1), sum), ledger.ints("SOUT", state.shape(), sum));
+                    List.of(tensors.ints("OUT", Shape.of(1), sum), tensors.ints("SOUT", state.shape(), sum));
             left(job, in);
             job.complete(outputs, Map.of());
         }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -12,7 +12,8 @@ import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.DynamicBatcher;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
@@ -23,7 +24,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-class PolicyTest {
+class QueuePolicyTest {
     private static final QueuePolicy PLAIN = new QueuePolicy(0, Duration.ZERO, false);
 
     private final ManualTime time = new ManualTime();

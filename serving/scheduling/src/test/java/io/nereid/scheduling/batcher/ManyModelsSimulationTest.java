@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,6 +13,9 @@ import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
+import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.DynamicBatching;
@@ -34,7 +37,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 
 /** Random operations on several models with all features of queues, from fixed seeds, with checks of invariants. */
-class ManyModelsTest {
+class ManyModelsSimulationTest {
     private static final long TOTAL = 3;
 
     private final ManualTime time = new ManualTime();

@@ -35,7 +35,7 @@ import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.junit.jupiter.api.Test;
 
 /** Concurrent submission to models that share rate limiter resources and change their number of instances. */
-class LimiterStormTest {
+class RateLimiterConcurrencyTest {
     private static final int JOBS = 3_000;
     private static final int TOTAL = 3;
 

@@ -1,9 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.sequence.SequenceBatcher;
+import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.TensorCounter;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.Shape;
@@ -39,10 +41,10 @@ public final class SequencePuppet implements BatchRunner {
     /** Ends one job in another way. */
     public @Nullable Consumer<InferenceJob> instead;
 
-    private final Ledger ledger;
+    private final TensorCounter tensors;
 
-    public SequencePuppet(Ledger ledger) {
-        this.ledger = ledger;
+    public SequencePuppet(TensorCounter tensors) {
+        this.tensors = tensors;
     }
 
     @Override
@@ -88,7 +90,7 @@ public final class SequencePuppet implements BatchRunner {
             String state = o.name().endsWith("OUT") && o.name().length() > 3
                     ? o.name().substring(0, o.name().length() - 3) + "IN"
                     : "SIN";
-            outputs.add(ledger.ints(o.name(), shape(job, state), in + value(job, state)));
+            outputs.add(tensors.ints(o.name(), shape(job, state), in + value(job, state)));
         }
         return outputs;
     }
@@ -105,7 +107,7 @@ public final class SequencePuppet implements BatchRunner {
     private static int value(InferenceJob job, String input) {
         for (Tensor t : job.request().inputs()) {
             if (t.name().equals(input)) {
-                return Ledger.first(t);
+                return TensorCounter.first(t);
             }
         }
         return 0;
@@ -115,7 +117,7 @@ public final class SequencePuppet implements BatchRunner {
         StringBuilder b = new StringBuilder();
         for (Tensor t : job.request().inputs()) {
             if (!t.name().equals("IN")) {
-                b.append(b.isEmpty() ? "" : " ").append(t.name()).append('=').append(Ledger.show(t));
+                b.append(b.isEmpty() ? "" : " ").append(t.name()).append('=').append(TensorCounter.show(t));
             }
         }
         return b.toString();

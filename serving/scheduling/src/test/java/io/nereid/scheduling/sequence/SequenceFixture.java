@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.sequence;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
@@ -8,12 +8,11 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.InlinePolicy;
-import io.nereid.scheduling.Ledger;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SequencePuppet;
-import io.nereid.scheduling.Turn;
-import io.nereid.scheduling.sequence.SequenceBatcher;
+import io.nereid.scheduling.TensorCounter;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
@@ -31,15 +30,15 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** The fixture of sequence batcher tests: a manual clock, a pool and a runner. Confined to one thread. */
-public final class SequenceStage {
+public final class SequenceFixture {
     public static final long IDLE = 1_000_000;
     public static final Strategy DIRECT = new Direct(Duration.ZERO, 0);
 
     public final ManualTime time = new ManualTime();
     public final DeviceExecutor pool = new DeviceExecutor("test", 0, time, time);
-    public final Ledger ledger = new Ledger();
-    public final SequencePuppet puppet = new SequencePuppet(ledger);
-    public final List<Turn> turns = new ArrayList<>();
+    public final TensorCounter tensors = new TensorCounter();
+    public final SequencePuppet puppet = new SequencePuppet(tensors);
+    public final List<FakeSequenceJob> requests = new ArrayList<>();
     public SchedulerOptions options = new SchedulerOptions(1_000, InlinePolicy.NEVER);
     public Strategy strategy = DIRECT;
     public List<SequenceControl> controls = List.of();
@@ -88,46 +87,46 @@ public final class SequenceStage {
     }
 
     /** Creates the next request: {@code "7 S"} starts sequence 7, {@code "7 E"} ends it, {@code "7"} continues it. */
-    public Turn turn(String text) {
-        return turn(text, 1);
+    public FakeSequenceJob request(String text) {
+        return request(text, 1);
     }
 
     /** Creates the next request with this number of input elements. */
-    public Turn turn(String text, int elements) {
+    public FakeSequenceJob request(String text, int elements) {
         String[] parts = text.split(" ", 2);
         String flags = parts.length == 1 ? "" : parts[1];
         Object id = parts[0].matches("\\d+") ? (Object) Long.parseUnsignedLong(parts[0]) : parts[0];
-        return turn(id, flags.contains("S"), flags.contains("E"), elements);
+        return request(id, flags.contains("S"), flags.contains("E"), elements);
     }
 
-    Turn turn(Object id, boolean start, boolean end, int elements) {
+    FakeSequenceJob request(Object id, boolean start, boolean end, int elements) {
         int number = next++;
         int[] values = new int[elements];
         values[0] = number;
         Shape shape = maxBatch > 0 ? Shape.of(1, elements) : Shape.of(elements);
-        Turn turn = new Turn(
-                number, new InferenceRequest.SequenceFlags(id, start, end), List.of(ledger.ints("IN", shape, values)));
-        turns.add(turn);
-        return turn;
+        FakeSequenceJob request = new FakeSequenceJob(
+                number, new InferenceRequest.SequenceFlags(id, start, end), List.of(tensors.ints("IN", shape, values)));
+        requests.add(request);
+        return request;
     }
 
-    public Turn submit(Scheduler scheduler, String text) {
-        return submit(scheduler, turn(text));
+    public FakeSequenceJob submit(Scheduler scheduler, String text) {
+        return submit(scheduler, request(text));
     }
 
-    public Turn submit(Scheduler scheduler, Turn turn) {
-        scheduler.submit(turn);
-        return turn;
+    public FakeSequenceJob submit(Scheduler scheduler, FakeSequenceJob request) {
+        scheduler.submit(request);
+        return request;
     }
 
     /** Submits a request that must be rejected, and returns the error. */
-    public ServingException rejected(Scheduler scheduler, Turn turn) {
-        Throwable e = catchThrowable(() -> scheduler.submit(turn));
+    public ServingException rejected(Scheduler scheduler, FakeSequenceJob request) {
+        Throwable e = catchThrowable(() -> scheduler.submit(request));
         assertThat(e).isInstanceOf(ServingException.class);
-        assertThat(turn.ends.get()).isZero();
-        assertThat(turn.hasAction()).isFalse();
-        turns.remove(turn);
-        turn.drop();
+        assertThat(request.ends.get()).isZero();
+        assertThat(request.hasAction()).isFalse();
+        requests.remove(request);
+        request.drop();
         return (ServingException) e;
     }
 
@@ -152,11 +151,11 @@ public final class SequenceStage {
         batcher.close();
         runAll();
         assertThat(batcher.drained().toCompletableFuture()).isCompleted();
-        assertThat(turns).allMatch(t -> t.ends.get() == 1);
-        assertThat(turns).noneMatch(Turn::hasAction);
+        assertThat(requests).allMatch(t -> t.ends.get() == 1);
+        assertThat(requests).noneMatch(FakeSequenceJob::hasAction);
         assertThat(batcher.queued()).isZero();
         assertThat(batcher.running()).isZero();
-        assertThat(ledger.open()).isZero();
+        assertThat(tensors.open()).isZero();
         assertThat(time.scheduled()).isZero();
     }
 }

@@ -1,8 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling;
+package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.Puppet;
 import io.nereid.spi.InferenceJob;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
@@ -16,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * A batch runner that doubles every element of an INT32 input and returns strings unchanged. Records its runs as
  * {@code job:rows}. Confined to one thread at a time.
  */
-public final class FitRunner implements BatchRunner {
+public final class DoublingRunner implements BatchRunner {
     public final List<String> ran = new ArrayList<>();
     public final List<BatchCloseReason> cuts = new ArrayList<>();
     public final List<AssertionError> trouble = new ArrayList<>();

@@ -1,9 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.TensorCounter;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
@@ -19,7 +20,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A request of a sequence that records how it ended and releases its tensors. Thread-safe. */
-public final class Turn implements InferenceJob {
+public final class FakeSequenceJob implements InferenceJob {
     public final int number;
     public final AtomicInteger ends = new AtomicInteger();
     /** The responses: {@code OUT=3}. */
@@ -27,7 +28,7 @@ public final class Turn implements InferenceJob {
 
     public volatile @Nullable ErrorCode code;
     volatile @Nullable ServingException error;
-    Consumer<Turn> onEnd = turn -> {};
+    Consumer<FakeSequenceJob> onEnd = request -> {};
     /** When the batcher removes its action on cancellation. */
     public Runnable onTaken = () -> {};
 
@@ -42,23 +43,23 @@ public final class Turn implements InferenceJob {
     private boolean cancelled;
     private @Nullable Runnable onCancel;
 
-    public Turn(int number, @Nullable SequenceFlags sequence, List<Tensor> inputs) {
+    public FakeSequenceJob(int number, @Nullable SequenceFlags sequence, List<Tensor> inputs) {
         this.number = number;
         this.sequence = sequence;
         this.inputs = inputs;
     }
 
-    public Turn until(long nanos) {
+    public FakeSequenceJob until(long nanos) {
         deadline = nanos;
         return this;
     }
 
-    public Turn timeout(long nanos) {
+    public FakeSequenceJob timeout(long nanos) {
         timeout = nanos;
         return this;
     }
 
-    Turn wants(String... names) {
+    FakeSequenceJob wants(String... names) {
         List<RequestedOutput> outputs = new ArrayList<>();
         for (String name : names) {
             outputs.add(new RequestedOutput(name, 0));
@@ -154,7 +155,7 @@ public final class Turn implements InferenceJob {
     private void note(List<Tensor> outputs) {
         synchronized (answers) {
             for (Tensor t : outputs) {
-                answers.add(t.name() + "=" + Ledger.show(t));
+                answers.add(t.name() + "=" + TensorCounter.show(t));
                 t.close();
             }
         }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -10,11 +10,13 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
-import io.nereid.scheduling.FitRunner;
 import io.nereid.scheduling.InlinePolicy;
-import io.nereid.scheduling.Ledger;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.TensorCounter;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
+import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
@@ -38,16 +40,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Split requests, and the maximum number of enqueued batches. */
-class FitTest {
+class SplitRequestTest {
     private final ManualTime time = new ManualTime();
     private final DeviceExecutor pool = new DeviceExecutor("test", 0, time, time);
-    private final FitRunner runner = new FitRunner();
-    private final Ledger ledger = new Ledger();
+    private final DoublingRunner runner = new DoublingRunner();
+    private final TensorCounter tensors = new TensorCounter();
 
     @AfterEach
     void nothingLeaks() {
         assertThat(runner.trouble).isEmpty();
-        assertThat(ledger.open()).as("inputs that were not freed").isZero();
+        assertThat(tensors.open()).as("inputs that were not freed").isZero();
     }
 
     private Scheduler batcher(
@@ -77,7 +79,7 @@ class FitTest {
         int[] values = IntStream.range(0, job.rows * columns)
                 .map(i -> job.number * 1_000 + i)
                 .toArray();
-        job.inputs = List.of(ledger.ints("x", Shape.of(job.rows, columns), values));
+        job.inputs = List.of(tensors.ints("x", Shape.of(job.rows, columns), values));
         job.keepsOutputs = true;
         return job;
     }
@@ -597,7 +599,7 @@ class FitTest {
         s.submit(c);
         runAll();
         assertThat(runner.ran).containsExactly("1:1", "2:1 4:1");
-        List.of(a, b, c).forEach(FitTest::expectDoubled);
+        List.of(a, b, c).forEach(SplitRequestTest::expectDoubled);
     }
 
     @Test

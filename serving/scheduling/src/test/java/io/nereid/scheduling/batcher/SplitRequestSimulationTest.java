@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -12,10 +12,11 @@ import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
 import io.nereid.scheduling.InlinePolicy;
-import io.nereid.scheduling.Ledger;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.SchedulerTest;
+import io.nereid.scheduling.TensorCounter;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
@@ -42,8 +43,8 @@ import org.junit.jupiter.api.Test;
 /**
  * Random lives of queues that cut requests and bound their batches, from printed seeds: every answer is reckoned anew.
  */
-class FitSimulationTest {
-    private final Ledger ledger = new Ledger();
+class SplitRequestSimulationTest {
+    private final TensorCounter tensors = new TensorCounter();
 
     @RepeatedTest(80)
     void everyResponseIsThatOfItsOwnRowsInAnyOrderOfEvents(RepetitionInfo info) {
@@ -61,7 +62,7 @@ class FitSimulationTest {
         Doubling runner = new Doubling(maxBatch);
         InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
         Scheduler batcher = SchedulerFactory.create(
-                SchedulerTest.config(maxBatch, 1 + random.nextInt(3), batching),
+                DynamicBatcherTest.config(maxBatch, 1 + random.nextInt(3), batching),
                 runner,
                 pool,
                 new SchedulerOptions(1_000, inline));
@@ -130,8 +131,8 @@ class FitSimulationTest {
         if (ordered) {
             assertThat(left).as("seed %s: order of responses", seed).isSorted();
         }
-        assertThat(ledger.open()).as("seed %s: inputs not freed", seed).isZero();
-        assertThat(runner.ledger.open()).as("seed %s: outputs not freed", seed).isZero();
+        assertThat(tensors.open()).as("seed %s: inputs not freed", seed).isZero();
+        assertThat(runner.tensors.open()).as("seed %s: outputs not freed", seed).isZero();
         batcher.close();
         assertThat(batcher.drained().toCompletableFuture())
                 .as("seed %s: permits", seed)
@@ -158,7 +159,7 @@ class FitSimulationTest {
                 .withFit(new BatchSizePolicy(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
         Doubling runner = new Doubling(maxBatch);
         Scheduler batcher = SchedulerFactory.create(
-                SchedulerTest.config(maxBatch, 3, batching),
+                DynamicBatcherTest.config(maxBatch, 3, batching),
                 runner,
                 pool,
                 new SchedulerOptions(500, InlinePolicy.NEVER));
@@ -212,15 +213,15 @@ class FitSimulationTest {
         assertThat(taken).as("seed %s", seed).allMatch(j -> j.ends.get() == 1);
         assertThat(runner.wrong).as("seed %s", seed).isEmpty();
         check(taken, "seed " + seed);
-        assertThat(ledger.open()).as("seed %s: inputs not freed", seed).isZero();
-        assertThat(runner.ledger.open()).as("seed %s: outputs not freed", seed).isZero();
+        assertThat(tensors.open()).as("seed %s: inputs not freed", seed).isZero();
+        assertThat(runner.tensors.open()).as("seed %s: outputs not freed", seed).isZero();
     }
 
     private FakeJob job(int number, int rows, int columns, long deadline) {
         FakeJob job = new FakeJob(number, rows, 0, deadline);
         int[] values =
                 IntStream.range(0, rows * columns).map(i -> number * 1_000 + i).toArray();
-        job.inputs = List.of(ledger.ints("x", Shape.of(rows, columns), values));
+        job.inputs = List.of(tensors.ints("x", Shape.of(rows, columns), values));
         job.keepsOutputs = true;
         return job;
     }
@@ -245,7 +246,7 @@ class FitSimulationTest {
 
     /** Doubles every element and records every violated invariant. Thread-safe. */
     private static final class Doubling implements BatchRunner {
-        final Ledger ledger = new Ledger();
+        final TensorCounter tensors = new TensorCounter();
         final ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
         volatile Runnable during = () -> {};
         volatile BooleanSupplier fails = () -> false;
@@ -277,7 +278,7 @@ class FitSimulationTest {
                 for (int i = 0; i < values.length; i++) {
                     values[i] *= 2;
                 }
-                answers.add(List.of(ledger.ints("y", in.shape(), values)));
+                answers.add(List.of(tensors.ints("y", in.shape(), values)));
             }
             during.run();
             if (fails.getAsBoolean()) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -10,6 +10,9 @@ import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
+import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.execution.RateLimiter.Total;
 import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.config.InstanceGroup;
@@ -19,7 +22,7 @@ import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-class ResizeTest {
+class InstanceCountTest {
     private final ManualTime time = new ManualTime();
     private final DeviceExecutor pool = new DeviceExecutor("test", 0, time, time);
     private final Puppet puppet = new Puppet();

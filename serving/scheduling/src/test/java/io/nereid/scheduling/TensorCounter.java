@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Creates tensors and counts those that have not been freed. Thread-safe. */
-public final class Ledger {
+public final class TensorCounter {
     private final AtomicInteger open = new AtomicInteger();
 
     public int open() {
@@ -37,7 +37,7 @@ public final class Ledger {
     }
 
     /** Returns the first element as text. */
-    static String show(Tensor t) {
+    public static String show(Tensor t) {
         ByteBuffer b = t.buffer();
         return switch (t.dataType()) {
             case BOOL -> b.get(0) == 0 ? "0" : "1";

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling;
+package io.nereid.scheduling.sequence;
 
 import io.nereid.spi.config.SequenceBatching.Oldest;
 import java.time.Duration;
@@ -9,6 +9,6 @@ import java.util.List;
 class SequenceIterativeOrderedTest extends SequenceIterativeRules {
     @Override
     void choose() {
-        stage.strategy = new Oldest(4, List.of(), Duration.ZERO, true);
+        fixture.strategy = new Oldest(4, List.of(), Duration.ZERO, true);
     }
 }

@@ -27,7 +27,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-public class SchedulerTest {
+public class DynamicBatcherTest {
     private static final SchedulerOptions QUEUED = new SchedulerOptions(100, InlinePolicy.NEVER);
 
     private final ManualTime time = new ManualTime();

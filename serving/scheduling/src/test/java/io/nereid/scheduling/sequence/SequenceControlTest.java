@@ -1,15 +1,13 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling;
+package io.nereid.scheduling.sequence;
 
-import static io.nereid.scheduling.execution.SequenceStage.control;
+import static io.nereid.scheduling.sequence.SequenceFixture.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.execution.SequenceStage;
-import io.nereid.scheduling.sequence.SequenceBatcher;
 import io.nereid.spi.config.SequenceControl;
 import io.nereid.spi.config.SequenceControl.Kind;
 import io.nereid.tensor.DataType;
@@ -23,39 +21,39 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** The control inputs of sequences. */
 class SequenceControlTest {
-    private final SequenceStage stage = new SequenceStage();
+    private final SequenceFixture fixture = new SequenceFixture();
 
     @Test
     void tellEveryRowWhereItStands() {
-        stage.maxBatch = 4;
-        stage.controls = SequenceStage.allControls();
-        SequenceBatcher batcher = stage.open();
-        stage.submit(batcher, "7 S");
-        stage.submit(batcher, "8 SE");
-        stage.submit(batcher, "9 S");
-        stage.runAll();
-        stage.submit(batcher, "7");
-        stage.submit(batcher, "9 E");
-        stage.runAll();
-        assertThat(stage.puppet.seen.get(0))
+        fixture.maxBatch = 4;
+        fixture.controls = SequenceFixture.allControls();
+        SequenceBatcher batcher = fixture.open();
+        fixture.submit(batcher, "7 S");
+        fixture.submit(batcher, "8 SE");
+        fixture.submit(batcher, "9 S");
+        fixture.runAll();
+        fixture.submit(batcher, "7");
+        fixture.submit(batcher, "9 E");
+        fixture.runAll();
+        assertThat(fixture.puppet.seen.get(0))
                 .containsExactly(
                         "START=1 READY=1 END=0 CORRID=7",
                         "START=1 READY=1 END=1 CORRID=8",
                         "START=1 READY=1 END=0 CORRID=9");
-        assertThat(stage.puppet.seen.get(1))
+        assertThat(fixture.puppet.seen.get(1))
                 .containsExactly(
                         "START=0 READY=1 END=0 CORRID=7",
                         "START=0 READY=0 END=0 CORRID=0",
                         "START=0 READY=1 END=1 CORRID=9");
-        stage.end(batcher);
+        fixture.end(batcher);
     }
 
     @Test
     void haveABatchDimensionWhenTheModelHasOne() {
         for (int maxBatch : new int[] {0, 4}) {
-            SequenceStage own = new SequenceStage();
+            SequenceFixture own = new SequenceFixture();
             own.maxBatch = maxBatch;
-            own.controls = SequenceStage.allControls();
+            own.controls = SequenceFixture.allControls();
             SequenceBatcher batcher = own.open();
             List<Shape> shapes = new ArrayList<>();
             List<String> names = new ArrayList<>();
@@ -77,16 +75,16 @@ class SequenceControlTest {
 
     @Test
     void comeInEveryTypeAndWithAnyPairOfValues() {
-        stage.controls = List.of(
+        fixture.controls = List.of(
                 new SequenceControl("I", Kind.START, DataType.INT32, -3, 5),
                 new SequenceControl("F", Kind.READY, DataType.FP32, 0.5, 2.5),
                 new SequenceControl("B", Kind.END, DataType.BOOL, 1, 0));
-        SequenceBatcher batcher = stage.open();
-        stage.submit(batcher, "7 S");
-        stage.submit(batcher, "7 E");
-        stage.runAll();
-        assertThat(stage.puppet.seen).containsExactly(List.of("I=5 F=2.5 B=1"), List.of("I=-3 F=2.5 B=0"));
-        stage.end(batcher);
+        SequenceBatcher batcher = fixture.open();
+        fixture.submit(batcher, "7 S");
+        fixture.submit(batcher, "7 E");
+        fixture.runAll();
+        assertThat(fixture.puppet.seen).containsExactly(List.of("I=5 F=2.5 B=1"), List.of("I=-3 F=2.5 B=0"));
+        fixture.end(batcher);
     }
 
     @ParameterizedTest
@@ -98,72 +96,72 @@ class SequenceControlTest {
         "BYTES, naïve-id"
     })
     void carryAnIdThatFits(DataType type, String id) {
-        stage.maxBatch = 2;
-        stage.controls = List.of(new SequenceControl("ID", Kind.CORRID, type, 0, 0));
-        SequenceBatcher batcher = stage.open();
-        stage.submit(batcher, "1 S".replace("1", id.matches("\\d+") ? "5" : "other"));
-        stage.submit(batcher, id + " S");
-        stage.runAll();
-        stage.submit(batcher, id + " E");
-        stage.runAll();
-        assertThat(stage.puppet.seen.get(0).get(1)).isEqualTo("ID=" + id);
-        assertThat(stage.puppet.seen.get(1)).containsExactly(type == DataType.BYTES ? "ID=" : "ID=0", "ID=" + id);
-        stage.end(batcher);
+        fixture.maxBatch = 2;
+        fixture.controls = List.of(new SequenceControl("ID", Kind.CORRID, type, 0, 0));
+        SequenceBatcher batcher = fixture.open();
+        fixture.submit(batcher, "1 S".replace("1", id.matches("\\d+") ? "5" : "other"));
+        fixture.submit(batcher, id + " S");
+        fixture.runAll();
+        fixture.submit(batcher, id + " E");
+        fixture.runAll();
+        assertThat(fixture.puppet.seen.get(0).get(1)).isEqualTo("ID=" + id);
+        assertThat(fixture.puppet.seen.get(1)).containsExactly(type == DataType.BYTES ? "ID=" : "ID=0", "ID=" + id);
+        fixture.end(batcher);
     }
 
     @ParameterizedTest
     @CsvSource({"INT64, 9223372036854775808", "UINT32, 4294967296", "INT32, 2147483648", "INT32, 18446744073709551615"})
     void refuseAnIdThatDoesNotFit(DataType type, String id) {
-        stage.controls = List.of(new SequenceControl("ID", Kind.CORRID, type, 0, 0));
-        SequenceBatcher batcher = stage.open();
-        ServingException e = stage.rejected(batcher, stage.turn(id + " S"));
+        fixture.controls = List.of(new SequenceControl("ID", Kind.CORRID, type, 0, 0));
+        SequenceBatcher batcher = fixture.open();
+        ServingException e = fixture.rejected(batcher, fixture.request(id + " S"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e).hasMessageContaining(id).hasMessageContaining("'ID'").hasMessageContaining(type.name());
-        stage.end(batcher);
+        fixture.end(batcher);
     }
 
     @ParameterizedTest
     @CsvSource({"BYTES, 123, UINT64", "UINT64, corrid, BYTES", "INT64, corrid, BYTES", "INT32, corrid, BYTES"})
     void refuseAnIdOfTheOtherType(DataType type, String id, String given) {
-        stage.controls = List.of(new SequenceControl("CORRID", Kind.CORRID, type, 0, 0));
-        SequenceBatcher batcher = stage.open();
-        ServingException e = stage.rejected(batcher, stage.turn(id + " S"));
+        fixture.controls = List.of(new SequenceControl("CORRID", Kind.CORRID, type, 0, 0));
+        SequenceBatcher batcher = fixture.open();
+        ServingException e = fixture.rejected(batcher, fixture.request(id + " S"));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e)
                 .hasMessage("sequence batching control 'CORRID' data-type is '" + given + "', but model 'm' expects '"
                         + type + "'");
-        stage.end(batcher);
+        fixture.end(batcher);
     }
 
     @Test
     void takeAnyIdWhenTheModelHasNoCorridControl() {
-        SequenceBatcher batcher = stage.open();
-        stage.submit(batcher, "abc S");
-        stage.submit(batcher, "18446744073709551615 SE");
-        stage.submit(batcher, "abc E");
-        stage.end(batcher);
+        SequenceBatcher batcher = fixture.open();
+        fixture.submit(batcher, "abc S");
+        fixture.submit(batcher, "18446744073709551615 SE");
+        fixture.submit(batcher, "abc E");
+        fixture.end(batcher);
     }
 
     @Test
     void cannotBeOfOtherTypes() {
-        stage.controls = List.of(control(Kind.START), new SequenceControl("ID", Kind.CORRID, DataType.FP32, 0, 0));
-        assertThatThrownBy(stage::open)
+        fixture.controls = List.of(control(Kind.START), new SequenceControl("ID", Kind.CORRID, DataType.FP32, 0, 0));
+        assertThatThrownBy(fixture::open)
                 .hasMessageContaining(
                         "Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and" + " TYPE_STRING");
-        stage.controls = List.of(new SequenceControl("S", Kind.START, DataType.INT8, 0, 0));
-        assertThatThrownBy(stage::open).hasMessageContaining("unexpected data type for control START for m");
+        fixture.controls = List.of(new SequenceControl("S", Kind.START, DataType.INT8, 0, 0));
+        assertThatThrownBy(fixture::open).hasMessageContaining("unexpected data type for control START for m");
     }
 
     @Test
     void sayStartAgainWhenALiveSequenceIsStarted() {
-        stage.controls = List.of(control(Kind.START), control(Kind.END));
-        SequenceBatcher batcher = stage.open();
-        stage.submit(batcher, "1 S");
-        stage.submit(batcher, "1");
-        stage.submit(batcher, "1 S");
-        stage.runAll();
-        assertThat(stage.puppet.seen)
+        fixture.controls = List.of(control(Kind.START), control(Kind.END));
+        SequenceBatcher batcher = fixture.open();
+        fixture.submit(batcher, "1 S");
+        fixture.submit(batcher, "1");
+        fixture.submit(batcher, "1 S");
+        fixture.runAll();
+        assertThat(fixture.puppet.seen)
                 .containsExactly(List.of("START=1 END=0"), List.of("START=0 END=0"), List.of("START=1 END=0"));
-        stage.end(batcher);
+        fixture.end(batcher);
     }
 }

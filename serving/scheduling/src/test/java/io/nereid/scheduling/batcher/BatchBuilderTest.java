@@ -1,9 +1,16 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.BatchStrategy;
+import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
+import io.nereid.scheduling.Puppet;
+import io.nereid.scheduling.Scheduler;
+import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.scheduling.factory.SchedulerFactory;
@@ -16,7 +23,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-class BatchCloseReasonTest {
+class BatchBuilderTest {
     private final ManualTime time = new ManualTime();
     private final DeviceExecutor pool = new DeviceExecutor("test", 0, time, time);
     private final Puppet puppet = new Puppet();

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.execution;
+package io.nereid.scheduling.batcher;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -13,8 +13,8 @@ import io.nereid.scheduling.FakeJob;
 import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Puppet;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.DynamicBatcher;
-import io.nereid.scheduling.batcher.SchedulerTest;
+import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ManualTime;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.DynamicBatching;
 import java.time.Duration;
@@ -33,7 +33,7 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
 /** Random operations on queues from printed seeds, with checks of invariants. */
-class SimulationTest {
+class DynamicBatcherSimulationTest {
     @RepeatedTest(60)
     void holdsItsPromisesInAnyOrderOfEvents(RepetitionInfo info) {
         long seed = 7_919L * info.getCurrentRepetition();
@@ -49,7 +49,7 @@ class SimulationTest {
         Checker checker = new Checker(maxBatch, instances);
         InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
         DynamicBatcher batcher = new DynamicBatcher(
-                SchedulerTest.config(maxBatch, instances, batching),
+                DynamicBatcherTest.config(maxBatch, instances, batching),
                 checker,
                 pool,
                 new SchedulerOptions(maxQueue, inline));
@@ -131,7 +131,7 @@ class SimulationTest {
                 new DynamicBatching(List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), ordered);
         Checker checker = new Checker(maxBatch, instances);
         DynamicBatcher batcher = new DynamicBatcher(
-                SchedulerTest.config(maxBatch, instances, batching),
+                DynamicBatcherTest.config(maxBatch, instances, batching),
                 checker,
                 pool,
                 new SchedulerOptions(500, InlinePolicy.values()[(int) (seed % 3)]));

@@ -1,12 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling;
-
-import io.nereid.scheduling.execution.SequenceStage;
+package io.nereid.scheduling.sequence;
 
 class SequenceIterativeOldestTest extends SequenceIterativeRules {
     @Override
     void choose() {
-        stage.strategy = SequenceStage.oldest(4, 0);
+        fixture.strategy = SequenceFixture.oldest(4, 0);
     }
 }
