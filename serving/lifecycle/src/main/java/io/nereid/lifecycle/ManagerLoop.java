@@ -138,8 +138,11 @@ final class ManagerLoop {
     void submit(Runnable event) {
         try {
             thread.execute(() -> {
+                // 1 and 2: the event, and what readers see of it.
                 run(event);
                 registry.publish();
+                // 3: ensembles load only against published versions (see waits()), because their loaders look their
+                // composing models up in the serving map. What they change may affect further ensembles.
                 published = true;
                 do {
                     run(() -> {
@@ -153,10 +156,13 @@ final class ManagerLoop {
                     registry.publish();
                 } while (true);
                 published = false;
+                // 4: waiting callers, last, so that what they do next finds all changes of this event.
                 if (waiters.check(dependencies)) {
                     executor.servingBegins();
                 }
                 if (closing) {
+                    // From the front only: with thousands of models, a search through all of them for each event would
+                    // be quadratic.
                     while (!ending.isEmpty() && allEnded(ending.element())) {
                         ending.remove();
                     }
@@ -194,9 +200,10 @@ final class ManagerLoop {
         }
         ModelVersions model = registry.model(name);
         registry.changed(model);
-        Set<Long> wanted = list.stream().map(a -> a.id().version()).collect(Collectors.toSet());
+        // First the versions that are missing from the list, then those on it; advance() decides about both together.
+        Set<Long> listed = list.stream().map(a -> a.id().version()).collect(Collectors.toSet());
         for (ManagedVersion v : List.copyOf(model.versions)) {
-            if (v.aspired && !wanted.contains(v.id.version())) {
+            if (v.aspired && !listed.contains(v.id.version())) {
                 stopAspiring(model, v);
             }
         }
@@ -242,6 +249,7 @@ final class ManagerLoop {
         successor.predecessor = null;
         successor.aspired = false;
         successor.cancelled = true;
+        // Not started, or waiting for memory: its loader was not called, so there is nothing to unload.
         if (successor.phase == Phase.TRACKED || executor.stopWaitingForMemory(successor)) {
             successor.phase = Phase.GONE;
             return;
@@ -263,6 +271,7 @@ final class ManagerLoop {
      * @param renewal whether the reason is a change of its dependencies only
      */
     void reload(ModelVersions model, ManagedVersion v, Loader loader, boolean renewal) {
+        // At most one reload at a time: a newer configuration takes the place of an older one.
         dropSuccessor(model, v);
         if (!renewal) {
             v.failedReload = null;
@@ -270,6 +279,7 @@ final class ManagerLoop {
         ManagedVersion successor = new ManagedVersion(loader.id(), loader);
         successor.renewal = renewal;
         if (!options.policy().reloadsBeside()) {
+            // The policy unloads the old version, which is no longer aspired, before it loads the new one.
             v.aspired = false;
             add(model, successor);
             return;
@@ -277,12 +287,14 @@ final class ManagerLoop {
         dependsOnOthers(model, successor);
         v.successor = successor;
         successor.predecessor = v;
+        // With dependencies, DependentReloader starts it when they have settled.
         if (successor.dependencies.isEmpty()) {
             startLoad(model, successor);
         }
     }
 
     void add(ModelVersions model, ManagedVersion v) {
+        // The last state of an ended version with this number is no longer of interest.
         model.versions.removeIf(old -> old.phase == Phase.GONE && old.id.equals(v.id));
         model.versions.add(v);
         dependsOnOthers(model, v);
@@ -309,6 +321,7 @@ final class ManagerLoop {
 
     /** Executes the steps that the policy returns, until it returns none. */
     void advance(ModelVersions model) {
+        // Each step changes the phase of one version, so the next snapshot differs and the loop ends.
         while (true) {
             Step step = options.policy().next(model.snapshot(this::waits));
             if (step == null
@@ -377,6 +390,7 @@ final class ManagerLoop {
         v.loadNanos = nanos;
         v.reason = null;
         if (v.cancelled) {
+            // Cancelled while it loaded. It has never been in the map, so it is unloaded without a drain.
             startUnload(model, v);
             return;
         }
