@@ -33,6 +33,11 @@ public record SchedulerOptions(
         this(maxQueueSize, inline, null, null, 0, 0);
     }
 
+    /** Returns these options with another policy for runs on the submitting thread. */
+    public SchedulerOptions withInline(InlinePolicy newInline) {
+        return new SchedulerOptions(maxQueueSize, newInline, strategy, limiter, delayScheduler, backlogDelayScheduler);
+    }
+
     /** Returns these options with a custom batching strategy. */
     public SchedulerOptions withStrategy(@Nullable BatchStrategy newStrategy) {
         return new SchedulerOptions(maxQueueSize, inline, newStrategy, limiter, delayScheduler, backlogDelayScheduler);

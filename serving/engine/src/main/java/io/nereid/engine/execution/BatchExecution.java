@@ -106,12 +106,12 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
-        statistics.cut(cut);
+    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason) {
+        statistics.cut(reason);
         for (int i = 0; i < jobs.size(); i++) {
             RequestTrace trace = jobs.get(i).request().options().trace();
             if (trace != null) {
-                trace.attribute("batch.cut", cut.name().toLowerCase(Locale.ROOT));
+                trace.attribute("batch.cut", reason.name().toLowerCase(Locale.ROOT));
                 trace.attribute("batch.requests", Integer.toString(jobs.size()));
             }
         }

@@ -10,7 +10,6 @@ import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.InitialStateFiles;
-import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
@@ -126,12 +125,6 @@ public final class ModelServable extends EngineServable {
             }
             throw e;
         }
-    }
-
-    /** Returns the options with another policy for runs on the submitting thread. */
-    static SchedulerOptions inline(SchedulerOptions o, InlinePolicy inline) {
-        return new SchedulerOptions(
-                o.maxQueueSize(), inline, o.strategy(), o.limiter(), o.delayScheduler(), o.backlogDelayScheduler());
     }
 
     @Override

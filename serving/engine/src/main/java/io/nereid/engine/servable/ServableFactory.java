@@ -85,9 +85,9 @@ public final class ServableFactory {
         DeviceExecutor own = model.traits().waits() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(CustomBatchStrategy.find(source, model.config()));
         if (own != pool) {
-            scheduler = ModelServable.inline(scheduler, InlinePolicy.NEVER);
+            scheduler = scheduler.withInline(InlinePolicy.NEVER);
         } else if (model.traits().inline()) {
-            scheduler = ModelServable.inline(scheduler, InlinePolicy.ALWAYS);
+            scheduler = scheduler.withInline(InlinePolicy.ALWAYS);
         }
         return ModelServable.of(
                 source.id(),

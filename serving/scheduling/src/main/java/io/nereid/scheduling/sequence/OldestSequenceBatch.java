@@ -105,13 +105,13 @@ final class OldestSequenceBatch extends SequenceBatch {
         }
 
         @Override
-        public void run(int zero, List<InferenceJob> jobs, BatchCloseReason cut) {
+        public void run(int zero, List<InferenceJob> jobs, BatchCloseReason reason) {
             for (InferenceJob job : jobs) {
                 if (job instanceof SequenceJob s) {
                     s.running();
                 }
             }
-            runner.run(instance, jobs, cut);
+            runner.run(instance, jobs, reason);
         }
 
         @Override
