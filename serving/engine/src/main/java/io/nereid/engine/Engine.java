@@ -7,24 +7,20 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.engine.cache.VersionResponseCache;
 import io.nereid.engine.ensemble.ComposingModels;
 import io.nereid.engine.ensemble.EnsembleLoader;
 import io.nereid.engine.loading.ModelLoader;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.engine.request.RequestValidator;
-import io.nereid.engine.request.ScalarShapes;
-import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.servable.EngineServable;
-import io.nereid.engine.servable.RequestJob;
+import io.nereid.engine.servable.RequestSubmitter;
 import io.nereid.engine.servable.ServableFactory;
+import io.nereid.engine.servable.ShadowTraffic;
 import io.nereid.engine.source.ModelSources;
 import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
 import io.nereid.observe.ModelStatisticsSnapshot;
-import io.nereid.observe.RequestTrace;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.execution.DeviceExecutor;
@@ -43,7 +39,6 @@ import io.nereid.spi.management.ModelControl;
 import io.nereid.spi.management.ModelListChange;
 import io.nereid.spi.management.ModelListEntry;
 import io.nereid.spi.management.ModelStatus;
-import io.nereid.tensor.Tensor;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -92,15 +87,13 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
-    private static final InferenceCall ENDED = () -> {};
-
     private final EngineOptions options;
     private final List<Backend> backends;
-    private final Clock clock;
     private final DeviceExecutor pool;
     private final ServableFactory servables;
     private final ServableManager manager;
     private final ModelSources sources;
+    private final RequestSubmitter submitter;
     private final ShadowTraffic shadows;
     private final ComposingModels members = new Members();
     private final HostMetrics host = new HostMetrics();
@@ -120,7 +113,6 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     public Engine(EngineOptions options, List<Backend> backends, Clock clock) {
         this.backends = List.copyOf(backends);
         this.options = options;
-        this.clock = clock;
         this.strictReadiness = options.strictReadiness();
         BatchingParameters batching = options.batching();
         int threads = batching == null || batching.numBatchThreads() == 0
@@ -136,7 +128,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                         .withPolicy(options.transition())
                         .withRetries(options.loadRetries(), options.loadRetryInterval()),
                 clock);
-        this.shadows = new ShadowTraffic(manager, clock);
+        this.submitter = new RequestSubmitter(clock);
+        this.shadows = new ShadowTraffic(manager, submitter);
         this.sources = new ModelSources(options, backends, new Loaders(), servables, manager, clock);
     }
 
@@ -232,85 +225,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         } catch (ServingException e) {
             request.release();
             sink.fail(e);
-            return ENDED;
+            return RequestSubmitter.ENDED;
         }
         if (request.model().label() != null) {
             return shadows.submit(handle, request, sink);
         }
-        return submit((EngineServable) handle.servable(), handle, request, sink, clock);
-    }
-
-    /**
-     * Validates a request and submits it to a servable. Owns {@code handle} and the request from here on. Steps: adapt
-     * shapes and tabular inputs to the model, validate, start the trace, then look up the response cache and queue the
-     * job. A validation error is reported through the job as well, so that statistics and traces contain rejected
-     * requests.
-     */
-    public static InferenceCall submit(
-            EngineServable servable, AutoCloseable handle, InferenceRequest asIs, ResponseSink to, Clock clock) {
-        InferenceRequest request = asIs;
-        ResponseSink sink = to;
-        ScalarShapes scalars = servable.rowScalars();
-        if (scalars != null && asIs.options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
-            request = scalars.fed(asIs);
-            sink = scalars.answered(to);
-        }
-        InferenceRequest checked = request;
-        EngineServable asked = servable;
-        int rows = 0;
-        ServingException refusal = null;
-        try {
-            String signature = request.options().signature();
-            if (signature.isEmpty() && !request.parameters().isEmpty()) {
-                signature = servable.asked(request.parameters());
-            }
-            if (!signature.isEmpty()) {
-                asked = servable.signature(signature);
-            }
-            TabularInputs tables = asked.tables();
-            if (tables != null) {
-                request = tables.fed(request);
-                checked = request;
-            }
-            RequestValidator checks = asked.checks();
-            List<Tensor> inputs = checks.inputs(request);
-            rows = checks.batchSize(inputs);
-            checks.outputs(request.outputs());
-            checked = prepared(request, inputs);
-        } catch (ServingException e) {
-            refusal = e;
-        } catch (RuntimeException e) {
-            refusal = ServingException.from(e);
-        }
-        RequestTrace trace = request.options().trace();
-        if (trace != null) {
-            ServableId id = servable.metadata().id();
-            trace.model(id.model(), id.version(), request.id());
-            trace.event(RequestTrace.Event.REQUEST_START, clock.nanos());
-        }
-        EngineServable target = asked;
-        target.statistics().accepted.increment();
-        RequestJob job = new RequestJob(checked, request, rows, target, handle, sink, clock);
-        if (refusal != null) {
-            job.fail(refusal);
-            return ENDED;
-        }
-        try {
-            VersionResponseCache cache = target.cache();
-            if (cache == null) {
-                target.submit(job);
-            } else {
-                cache.serve(job, () -> target.submit(job));
-            }
-        } catch (RuntimeException e) {
-            job.fail(ServingException.from(e));
-        }
-        return job;
-    }
-
-    /** Returns the request with its inputs in the model's order. */
-    private static InferenceRequest prepared(InferenceRequest request, List<Tensor> inputs) {
-        return inputs == request.inputs() ? request : request.with(inputs, request.outputs());
+        return submitter.submit((EngineServable) handle.servable(), handle, request, sink);
     }
 
     @Override

@@ -6,6 +6,7 @@ import io.nereid.backend.ModelMetric;
 import io.nereid.backend.ModelMetric.Sample;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.engine.servable.EngineServable;
+import io.nereid.engine.servable.ShadowTraffic;
 import io.nereid.engine.statistics.BatchStatistics;
 import io.nereid.engine.statistics.Histogram;
 import io.nereid.engine.statistics.HostMetrics;

@@ -107,10 +107,10 @@ class EngineTest {
 
     @Test
     void aModelMaySayThatItIsNotReady() throws Exception {
-        try (EngineRig rig = new EngineRig(root)) {
-            rig.stored("willing", 1, "fine");
-            rig.stored("unwilling", 1, "unwilling");
-            Engine engine = rig.start();
+        try (EngineFixture fixture = new EngineFixture(root)) {
+            fixture.stored("willing", 1, "fine");
+            fixture.stored("unwilling", 1, "unwilling");
+            Engine engine = fixture.start();
             assertThat(engine.ready(ModelRef.latest("willing"))).isTrue();
             assertThat(engine.ready(ModelRef.latest("unwilling"))).isFalse();
             assertThat(engine.ready(ModelRef.exact("unwilling", 1))).isFalse();

@@ -4,6 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.engine.servable.ShadowTraffic;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.management.VersionLabel;
 import io.nereid.spi.management.WeightedVersion;
@@ -17,34 +18,34 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ShadowTrafficTest {
-    private static final ModelRef STABLE = EngineRig.label("m", "stable");
+    private static final ModelRef STABLE = EngineFixture.label("m", "stable");
     private static final VersionLabel SHADOWED =
             new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of(new WeightedVersion(2, 1)));
 
     @TempDir
     Path root;
 
-    private EngineRig rig;
+    private EngineFixture fixture;
 
     @BeforeEach
-    void rig() throws Exception {
-        rig = new EngineRig(root);
+    void fixture() throws Exception {
+        fixture = new EngineFixture(root);
     }
 
     @AfterEach
     void everyModelIsClosed() {
-        rig.close();
-        assertThat(rig.backend.open).as("no handle is open").hasValue(0);
+        fixture.close();
+        assertThat(fixture.backend.open).as("no handle is open").hasValue(0);
     }
 
     @Test
     void aShadowGetsACopyOfEachRequestAndItsAnswersAreOnlyMeasured() throws Exception {
         start("");
         for (int i = 0; i < 5; i++) {
-            assertThat(rig.ask(STABLE)).isEqualTo(1);
+            assertThat(fixture.ask(STABLE)).isEqualTo(1);
         }
-        rig.until(() -> successes(2) == 5);
-        assertThat(rig.engine().metrics())
+        fixture.until(() -> successes(2) == 5);
+        assertThat(fixture.engine().metrics())
                 .contains(
                         "nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"1\",shadow=\"false\"} 5\n")
                 .contains(
@@ -54,68 +55,68 @@ class ShadowTrafficTest {
     @Test
     void requestsThatNameNoLabelHaveNoShadow() throws Exception {
         start("");
-        assertThat(rig.ask(ModelRef.exact("m", 1))).isEqualTo(1);
-        assertThat(rig.ask(STABLE)).isEqualTo(1);
-        rig.until(() -> successes(2) == 1);
-        assertThat(rig.backend.runs).hasSize(3);
+        assertThat(fixture.ask(ModelRef.exact("m", 1))).isEqualTo(1);
+        assertThat(fixture.ask(STABLE)).isEqualTo(1);
+        fixture.until(() -> successes(2) == 1);
+        assertThat(fixture.backend.runs).hasSize(3);
     }
 
     @Test
     void aFailingShadowDoesNotFailItsOriginal() throws Exception {
         start("failing");
-        assertThat(rig.ask(STABLE)).isEqualTo(1);
-        rig.until(() -> rig.engine().statistics("m", 2).get(0).failure().count() == 1);
-        assertThat(rig.ask(STABLE)).isEqualTo(1);
+        assertThat(fixture.ask(STABLE)).isEqualTo(1);
+        fixture.until(() -> fixture.engine().statistics("m", 2).get(0).failure().count() == 1);
+        assertThat(fixture.ask(STABLE)).isEqualTo(1);
     }
 
     @Test
     void aStuckShadowDoesNotDelayOriginalsAndItsCopiesAreDroppedWhenItsQueueIsFull() throws Exception {
-        rig.options.maxQueueSize(3);
+        fixture.options.maxQueueSize(3);
         start("stuck");
         for (int i = 0; i < 20; i++) {
-            assertThat(rig.ask(STABLE)).isEqualTo(1);
+            assertThat(fixture.ask(STABLE)).isEqualTo(1);
         }
         String dropped = "nereid_shadow_dropped_total{model=\"m\",label=\"stable\",version=\"2\",shadow=\"true\"} ";
-        rig.until(() -> rig.engine().metrics().contains(dropped + "16\n"));
-        rig.backend.open("m/2");
-        rig.until(() -> successes(2) == 4);
+        fixture.until(() -> fixture.engine().metrics().contains(dropped + "16\n"));
+        fixture.backend.open("m/2");
+        fixture.until(() -> successes(2) == 4);
     }
 
     @Test
     void copiesUnderWayAreBounded() throws Exception {
         start("stuck");
         for (int i = 0; i < ShadowTraffic.LIMIT + 10; i++) {
-            assertThat(rig.ask(STABLE)).isEqualTo(1);
+            assertThat(fixture.ask(STABLE)).isEqualTo(1);
         }
-        assertThat(rig.engine().metrics())
+        assertThat(fixture.engine().metrics())
                 .contains(
                         "nereid_shadow_dropped_total{model=\"m\",label=\"stable\",version=\"2\",shadow=\"true\"} 10\n");
-        rig.backend.open("m/2");
-        rig.until(() -> successes(2) == ShadowTraffic.LIMIT);
-        assertThat(rig.ask(STABLE)).isEqualTo(1);
-        rig.until(() -> successes(2) == ShadowTraffic.LIMIT + 1);
+        fixture.backend.open("m/2");
+        fixture.until(() -> successes(2) == ShadowTraffic.LIMIT);
+        assertThat(fixture.ask(STABLE)).isEqualTo(1);
+        fixture.until(() -> successes(2) == ShadowTraffic.LIMIT + 1);
     }
 
     @Test
     void memoryOfModelsAndItsLimitAreShown() throws Exception {
-        rig.options.memoryLimitBytes(1 << 20);
+        fixture.options.memoryLimitBytes(1 << 20);
         start("");
-        assertThat(rig.engine().metrics())
+        assertThat(fixture.engine().metrics())
                 .contains("nereid_memory_limit_bytes 1048576\n")
                 .contains("nereid_memory_reserved_bytes 2000\n")
                 .contains("nereid_model_memory_bytes{model=\"m\",version=\"2\"} 1000\n");
     }
 
     private void start(String words) throws Exception {
-        rig.version("m", 1, "");
-        rig.version("m", 2, words);
+        fixture.version("m", 1, "");
+        fixture.version("m", 2, words);
         Files.writeString(root.resolve("models/m/config.pbtxt"), "backend: \"puppet\" max_batch_size: 1");
-        rig.options.servedModels(List.of(rig.served("m", Map.of("stable", SHADOWED), 1L, 2L)));
-        rig.start();
-        rig.until(() -> !rig.engine().index().get(0).labels().isEmpty());
+        fixture.options.servedModels(List.of(fixture.served("m", Map.of("stable", SHADOWED), 1L, 2L)));
+        fixture.start();
+        fixture.until(() -> !fixture.engine().index().get(0).labels().isEmpty());
     }
 
     private long successes(long version) {
-        return rig.engine().statistics("m", version).get(0).success().count();
+        return fixture.engine().statistics("m", version).get(0).success().count();
     }
 }

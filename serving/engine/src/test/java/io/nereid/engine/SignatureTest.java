@@ -28,87 +28,90 @@ class SignatureTest {
     @TempDir
     Path root;
 
-    private EngineRig rig;
+    private EngineFixture fixture;
 
     @BeforeEach
-    void rig() throws Exception {
-        rig = new EngineRig(root);
+    void fixture() throws Exception {
+        fixture = new EngineFixture(root);
     }
 
     @AfterEach
     void everyModelIsClosed() {
-        rig.close();
-        assertThat(rig.backend.open).hasValue(0);
+        fixture.close();
+        assertThat(fixture.backend.open).hasValue(0);
     }
 
     @Test
     void aRequestRunsTheSignatureItNames() throws Exception {
-        rig.stored("m", 1, "signatures");
-        rig.start();
-        assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 2), 1, 2))))
+        fixture.stored("m", 1, "signatures");
+        fixture.start();
+        assertThat(EngineFixture.get(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(1, 2), 1, 2))))
                 .containsExactly(12, 13);
-        assertThat(EngineRig.get(rig.infer(MODEL, "", EngineRig.floats("IN0", Shape.of(1, 1), 1))))
+        assertThat(EngineFixture.get(fixture.infer(MODEL, "", EngineFixture.floats("IN0", Shape.of(1, 1), 1))))
                 .containsExactly(2);
-        assertThat(EngineRig.get(rig.infer(MODEL, "serving_default", EngineRig.floats("IN0", Shape.of(1, 1), 5))))
+        assertThat(EngineFixture.get(
+                        fixture.infer(MODEL, "serving_default", EngineFixture.floats("IN0", Shape.of(1, 1), 5))))
                 .containsExactly(6);
-        assertThat(rig.backend.runs).containsExactly("m/1 plus_ten[0] 1", "m/1 [0] 1", "m/1 [0] 1");
-        assertThat(rig.engine().statistics("m", 1).get(0).success().count())
+        assertThat(fixture.backend.runs).containsExactly("m/1 plus_ten[0] 1", "m/1 [0] 1", "m/1 [0] 1");
+        assertThat(fixture.engine().statistics("m", 1).get(0).success().count())
                 .as("the version counts the requests of all signatures")
                 .isEqualTo(3);
     }
 
     @Test
     void theParametersOfARequestThatNamesNoneMayChooseTheSignature() throws Exception {
-        rig.stored("m", 1, "signatures");
-        rig.start();
+        fixture.stored("m", 1, "signatures");
+        fixture.start();
         Map<String, Object> ten = Map.of("plus", 10L);
-        assertThat(EngineRig.get(rig.infer(MODEL, "", ten, EngineRig.floats("X", Shape.of(1, 2), 1, 2))))
+        assertThat(EngineFixture.get(fixture.infer(MODEL, "", ten, EngineFixture.floats("X", Shape.of(1, 2), 1, 2))))
                 .containsExactly(12, 13);
-        assertThat(EngineRig.get(rig.infer(MODEL, "serving_default", ten, EngineRig.floats("IN0", Shape.of(1, 1), 5))))
+        assertThat(EngineFixture.get(
+                        fixture.infer(MODEL, "serving_default", ten, EngineFixture.floats("IN0", Shape.of(1, 1), 5))))
                 .as("the signature name is part of the cache key")
                 .containsExactly(6);
-        assertThat(EngineRig.get(
-                        rig.infer(MODEL, "", Map.of("other", true), EngineRig.floats("IN0", Shape.of(1, 1), 1))))
+        assertThat(EngineFixture.get(fixture.infer(
+                        MODEL, "", Map.of("other", true), EngineFixture.floats("IN0", Shape.of(1, 1), 1))))
                 .containsExactly(2);
-        ServingException e = EngineRig.failure(
-                rig.infer(MODEL, "", Map.of("plus", "ten"), EngineRig.floats("X", Shape.of(1, 2), 1, 2)));
+        ServingException e = EngineFixture.failure(
+                fixture.infer(MODEL, "", Map.of("plus", "ten"), EngineFixture.floats("X", Shape.of(1, 2), 1, 2)));
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).isEqualTo("plus what?");
     }
 
     @Test
     void aSignatureHasItsOwnInputsAndOutputs() throws Exception {
-        rig.stored("m", 1, "signatures");
-        rig.start();
+        fixture.stored("m", 1, "signatures");
+        fixture.start();
         ServingException wrong =
-                EngineRig.failure(rig.infer(MODEL, "plus_ten", EngineRig.floats("IN0", Shape.of(1, 1), 1)));
+                EngineFixture.failure(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("IN0", Shape.of(1, 1), 1)));
         assertThat(wrong.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(wrong.getMessage()).contains("missing required input(s) ['X']");
     }
 
     @Test
     void anUnknownSignatureFailsWithTensorFlowServingsMessage() throws Exception {
-        rig.stored("m", 1, "signatures");
-        rig.stored("plain", 1, "");
-        rig.start();
-        ServingException e = EngineRig.failure(rig.infer(MODEL, "plus_tan", EngineRig.floats("X", Shape.of(1, 1), 1)));
+        fixture.stored("m", 1, "signatures");
+        fixture.stored("plain", 1, "");
+        fixture.start();
+        ServingException e =
+                EngineFixture.failure(fixture.infer(MODEL, "plus_tan", EngineFixture.floats("X", Shape.of(1, 1), 1)));
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage()).isEqualTo("Serving signature key \"plus_tan\" not found.");
         assertThat(e.remedy()).isEqualTo("did you mean 'plus_ten'?");
-        ServingException plain = EngineRig.failure(
-                rig.infer(ModelRef.latest("plain"), "other", EngineRig.floats("IN0", Shape.of(1, 1), 1)));
+        ServingException plain = EngineFixture.failure(
+                fixture.infer(ModelRef.latest("plain"), "other", EngineFixture.floats("IN0", Shape.of(1, 1), 1)));
         assertThat(plain.remedy()).isEqualTo("model 'plain' has [serving_default]");
-        assertThat(rig.engine().statistics("m", 1).get(0).failure().count())
+        assertThat(fixture.engine().statistics("m", 1).get(0).failure().count())
                 .as("a rejected request is counted as failed")
                 .isEqualTo(1);
     }
 
     @Test
     void everySignatureIsDescribedWithItsShapesOnTheWire() throws Exception {
-        rig.stored("m", 1, "signatures");
-        rig.stored("plain", 1, "");
-        rig.start();
-        ModelMetadata metadata = rig.engine().metadata(MODEL);
+        fixture.stored("m", 1, "signatures");
+        fixture.stored("plain", 1, "");
+        fixture.start();
+        ModelMetadata metadata = fixture.engine().metadata(MODEL);
         assertThat(metadata.signatures()).containsOnlyKeys("serving_default", "plus_ten", "classify");
         Signature ten = metadata.signatures().get("plus_ten");
         assertThat(ten.inputs())
@@ -121,7 +124,7 @@ class SignatureTest {
         Signature own = metadata.signatures().get("serving_default");
         assertThat(own.method()).isEqualTo("own/method");
         assertThat(own.tensors()).isEqualTo(Map.of("IN0", "in:0"));
-        Signature derived = rig.engine().metadata(ModelRef.latest("plain")).signature("");
+        Signature derived = fixture.engine().metadata(ModelRef.latest("plain")).signature("");
         assertThat(derived).isNotNull();
         assertThat(derived.method()).isEqualTo(Signature.PREDICT);
         assertThat(derived.inputs()).extracting(s -> s.name() + s.shape()).containsExactly("IN0[-1,-1]");
@@ -129,32 +132,33 @@ class SignatureTest {
 
     @Test
     void anUncheckedInputTakesAnyShapeOfItsTypeButKeepsItsBatchDimension() throws Exception {
-        rig.stored("m", 1, "signatures");
-        rig.start();
-        assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 3, 1), 1, 2, 3))))
+        fixture.stored("m", 1, "signatures");
+        fixture.start();
+        assertThat(EngineFixture.get(
+                        fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(1, 3, 1), 1, 2, 3))))
                 .containsExactly(12, 13, 14);
-        assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1), 1))))
+        assertThat(EngineFixture.get(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(1), 1))))
                 .containsExactly(12);
-        assertThat(EngineRig.failure(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.SCALAR, 1)))
+        assertThat(EngineFixture.failure(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.SCALAR, 1)))
                         .code())
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test
     void requestsShareABatchWithinASignatureWhereTheirShapesAreEqual() throws Exception {
-        rig.stored("m", 1, "signatures stuck");
-        rig.start();
+        fixture.stored("m", 1, "signatures stuck");
+        fixture.start();
         List<CompletableFuture<float[]>> answers = new ArrayList<>();
-        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 2), 0, 0)));
-        rig.until(() -> rig.backend.runs.size() == 1);
-        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 2), 1, 1)));
-        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(2, 2), 2, 2, 2, 2)));
-        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 3), 3, 3, 3)));
-        rig.backend.open("m/1");
+        answers.add(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(1, 2), 0, 0)));
+        fixture.until(() -> fixture.backend.runs.size() == 1);
+        answers.add(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(1, 2), 1, 1)));
+        answers.add(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(2, 2), 2, 2, 2, 2)));
+        answers.add(fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(1, 3), 3, 3, 3)));
+        fixture.backend.open("m/1");
         for (int i = 0; i < answers.size(); i++) {
-            assertThat(EngineRig.get(answers.get(i))[0]).isEqualTo(11 + i);
+            assertThat(EngineFixture.get(answers.get(i))[0]).isEqualTo(11 + i);
         }
-        assertThat(rig.backend.runs)
+        assertThat(fixture.backend.runs)
                 .as("three rows of two values, never one of three among them")
                 .contains("m/1 plus_ten[0] 3")
                 .hasSize(3);
@@ -162,17 +166,18 @@ class SignatureTest {
 
     @Test
     void aKeptAnswerIsOneOfItsSignature() throws Exception {
-        rig.stored("m", 1, "signatures");
+        fixture.stored("m", 1, "signatures");
         Files.writeString(
                 root.resolve("repository/m/config.pbtxt"), "max_batch_size: 4 response_cache { enable: true }");
-        rig.options.cache(new CacheOptions("local", Map.of("size", "100000")));
-        rig.start();
+        fixture.options.cache(new CacheOptions("local", Map.of("size", "100000")));
+        fixture.start();
         for (int i = 0; i < 2; i++) {
-            assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 1), 1))))
+            assertThat(EngineFixture.get(
+                            fixture.infer(MODEL, "plus_ten", EngineFixture.floats("X", Shape.of(1, 1), 1))))
                     .containsExactly(12);
-            assertThat(EngineRig.get(rig.infer(MODEL, "", EngineRig.floats("IN0", Shape.of(1, 1), 1))))
+            assertThat(EngineFixture.get(fixture.infer(MODEL, "", EngineFixture.floats("IN0", Shape.of(1, 1), 1))))
                     .containsExactly(2);
         }
-        assertThat(rig.backend.runs).as("each ran once").hasSize(2);
+        assertThat(fixture.backend.runs).as("each ran once").hasSize(2);
     }
 }

@@ -6,8 +6,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.Timer;
 import io.nereid.base.Units;
-import io.nereid.lifecycle.resources.DelayScheduler;
 import io.nereid.lifecycle.resources.LoadThreadPriority;
 import io.nereid.lifecycle.resources.MemoryTracker;
 import io.nereid.lifecycle.state.ManagedVersion;
@@ -34,26 +34,26 @@ final class LoadExecutor {
 
     private final ManagerOptions options;
     private final Clock clock;
-    private final DelayScheduler delays;
+    private final Timer timer;
     private final ManagerLoop loop;
     private final MemoryTracker ledger;
     private final LoadThreadPriority priority;
-    /** Runs the checks of {@link #priority}; separate from {@link #delays}, whose tasks are events of the manager. */
-    private final DelayScheduler priorityChecks = DelayScheduler.threaded("load-look");
+    /** Runs the checks of {@link #priority}; separate from {@link #timer}, whose tasks are events of the manager. */
+    private final Timer priorityTimer = Timer.threaded("load-priority");
 
     private final ThreadPoolExecutor loads;
     private final ExecutorService unloads;
     private final List<ManagedVersion> waitingForMemory = new ArrayList<>();
     private final List<ManagedVersion> waitingForRetry = new ArrayList<>();
 
-    LoadExecutor(ManagerOptions options, Clock clock, DelayScheduler delays, ManagerLoop loop) {
+    LoadExecutor(ManagerOptions options, Clock clock, Timer timer, ManagerLoop loop) {
         this.options = options;
         this.clock = clock;
-        this.delays = delays;
+        this.timer = timer;
         this.loop = loop;
         this.ledger = new MemoryTracker(options.memoryLimitBytes());
         this.priority =
-                new LoadThreadPriority(options.loadNiceness(), LoadThreadPriority.system(), clock, priorityChecks);
+                new LoadThreadPriority(options.loadNiceness(), LoadThreadPriority.system(), clock, priorityTimer);
         this.loads = Threads.pool("load", Math.max(options.loadThreads(), options.initialLoadThreads()));
         this.unloads = Threads.pool("unload", options.unloadThreads());
     }
@@ -230,7 +230,7 @@ final class LoadExecutor {
             if (v.cancelled) {
                 retryNow(model, v);
             } else {
-                delays.after(options.retryInterval(), () -> loop.submit(() -> retryNow(model, v)));
+                timer.after(options.retryInterval().toNanos(), () -> loop.submit(() -> retryNow(model, v)));
             }
         });
     }
@@ -262,7 +262,7 @@ final class LoadExecutor {
     void close() {
         loads.shutdownNow();
         unloads.shutdownNow();
-        priorityChecks.close();
+        priorityTimer.close();
     }
 
     private static void execute(ExecutorService pool, Runnable task) {

@@ -6,15 +6,16 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.lifecycle.ServableManager.Reached;
+import io.nereid.base.Timer;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy.Step;
-import io.nereid.lifecycle.resources.DelayScheduler;
 import io.nereid.lifecycle.serving.LiveServable;
 import io.nereid.lifecycle.serving.ServingMap;
 import io.nereid.lifecycle.state.ManagedVersion;
 import io.nereid.lifecycle.state.ModelDependencies;
 import io.nereid.lifecycle.state.ModelVersions;
 import io.nereid.lifecycle.state.ServableRegistry;
+import io.nereid.lifecycle.waiters.StateWaiters;
+import io.nereid.lifecycle.waiters.WaitResult;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelRef;
@@ -70,7 +71,7 @@ final class ManagerLoop {
     private static final Duration GRACE = Duration.ofMillis(100);
 
     private final ManagerOptions options;
-    private final DelayScheduler delays;
+    private final Timer timer;
     private final ExecutorService thread = Threads.single("manager");
     private final CompletableFuture<Void> allEnded = new CompletableFuture<>();
 
@@ -90,13 +91,13 @@ final class ManagerLoop {
     private boolean published;
 
     ManagerLoop(ManagerOptions options, Clock clock) {
-        this(options, clock, DelayScheduler.threaded("manager-timer"));
+        this(options, clock, Timer.threaded("manager-timer"));
     }
 
-    ManagerLoop(ManagerOptions options, Clock clock, DelayScheduler delays) {
+    ManagerLoop(ManagerOptions options, Clock clock, Timer timer) {
         this.options = options;
-        this.delays = delays;
-        this.executor = new LoadExecutor(options, clock, delays, this);
+        this.timer = timer;
+        this.executor = new LoadExecutor(options, clock, timer, this);
         this.reconciler = new AspiredVersionsReconciler(options.policy(), registry, this);
     }
 
@@ -137,8 +138,11 @@ final class ManagerLoop {
     void submit(Runnable event) {
         try {
             thread.execute(() -> {
+                // 1 and 2: the event, and what readers see of it.
                 run(event);
                 registry.publish();
+                // 3: ensembles load only against published versions (see waits()), because their loaders look their
+                // composing models up in the serving map. What they change may affect further ensembles.
                 published = true;
                 do {
                     run(() -> {
@@ -152,10 +156,13 @@ final class ManagerLoop {
                     registry.publish();
                 } while (true);
                 published = false;
+                // 4: waiting callers, last, so that what they do next finds all changes of this event.
                 if (waiters.check(dependencies)) {
                     executor.servingBegins();
                 }
                 if (closing) {
+                    // From the front only: with thousands of models, a search through all of them for each event would
+                    // be quadratic.
                     while (!ending.isEmpty() && allEnded(ending.element())) {
                         ending.remove();
                     }
@@ -193,9 +200,10 @@ final class ManagerLoop {
         }
         ModelVersions model = registry.model(name);
         registry.changed(model);
-        Set<Long> wanted = list.stream().map(a -> a.id().version()).collect(Collectors.toSet());
+        // First the versions that are missing from the list, then those on it; advance() decides about both together.
+        Set<Long> listed = list.stream().map(a -> a.id().version()).collect(Collectors.toSet());
         for (ManagedVersion v : List.copyOf(model.versions)) {
-            if (v.aspired && !wanted.contains(v.id.version())) {
+            if (v.aspired && !listed.contains(v.id.version())) {
                 stopAspiring(model, v);
             }
         }
@@ -241,6 +249,7 @@ final class ManagerLoop {
         successor.predecessor = null;
         successor.aspired = false;
         successor.cancelled = true;
+        // Not started, or waiting for memory: its loader was not called, so there is nothing to unload.
         if (successor.phase == Phase.TRACKED || executor.stopWaitingForMemory(successor)) {
             successor.phase = Phase.GONE;
             return;
@@ -262,6 +271,7 @@ final class ManagerLoop {
      * @param renewal whether the reason is a change of its dependencies only
      */
     void reload(ModelVersions model, ManagedVersion v, Loader loader, boolean renewal) {
+        // At most one reload at a time: a newer configuration takes the place of an older one.
         dropSuccessor(model, v);
         if (!renewal) {
             v.failedReload = null;
@@ -269,6 +279,7 @@ final class ManagerLoop {
         ManagedVersion successor = new ManagedVersion(loader.id(), loader);
         successor.renewal = renewal;
         if (!options.policy().reloadsBeside()) {
+            // The policy unloads the old version, which is no longer aspired, before it loads the new one.
             v.aspired = false;
             add(model, successor);
             return;
@@ -276,12 +287,14 @@ final class ManagerLoop {
         dependsOnOthers(model, successor);
         v.successor = successor;
         successor.predecessor = v;
+        // With dependencies, DependentReloader starts it when they have settled.
         if (successor.dependencies.isEmpty()) {
             startLoad(model, successor);
         }
     }
 
     void add(ModelVersions model, ManagedVersion v) {
+        // The last state of an ended version with this number is no longer of interest.
         model.versions.removeIf(old -> old.phase == Phase.GONE && old.id.equals(v.id));
         model.versions.add(v);
         dependsOnOthers(model, v);
@@ -302,12 +315,13 @@ final class ManagerLoop {
         registry.addComposed(model);
         if (dependencies.anyUnknown(v)) {
             v.expectsUnknown = true;
-            delays.after(GRACE, () -> submit(() -> v.expectsUnknown = false));
+            timer.after(GRACE.toNanos(), () -> submit(() -> v.expectsUnknown = false));
         }
     }
 
     /** Executes the steps that the policy returns, until it returns none. */
     void advance(ModelVersions model) {
+        // Each step changes the phase of one version, so the next snapshot differs and the loop ends.
         while (true) {
             Step step = options.policy().next(model.snapshot(this::waits));
             if (step == null
@@ -360,8 +374,8 @@ final class ManagerLoop {
         if (model.shown(v.id.version()) != v) {
             model.versions.remove(v);
         } else if (!closing) {
-            delays.after(
-                    options.forgetAfter(),
+            timer.after(
+                    options.forgetAfter().toNanos(),
                     () -> submit(() -> {
                         if (model.versions.remove(v)) {
                             registry.changed(model);
@@ -376,6 +390,7 @@ final class ManagerLoop {
         v.loadNanos = nanos;
         v.reason = null;
         if (v.cancelled) {
+            // Cancelled while it loaded. It has never been in the map, so it is unloaded without a drain.
             startUnload(model, v);
             return;
         }
@@ -444,7 +459,7 @@ final class ManagerLoop {
                         asked.add(model);
                     }
                 }
-                waiters.add(new SettledWaiter(asked, future));
+                waiters.awaitSettled(asked, future);
             }
         });
         if (thread.isShutdown()) {
@@ -453,15 +468,14 @@ final class ManagerLoop {
         return future;
     }
 
-    CompletableFuture<Reached> reached(Collection<ModelRef> refs, Phase goal, Duration timeout) {
-        CompletableFuture<Reached> future = new CompletableFuture<>();
+    CompletableFuture<WaitResult> reached(Collection<ModelRef> refs, Phase goal, Duration timeout) {
+        CompletableFuture<WaitResult> future = new CompletableFuture<>();
         submit(() -> {
             if (closing) {
                 future.completeExceptionally(stopping());
             } else {
-                PhaseWaiter waiting = new PhaseWaiter(refs, goal, future);
-                waiters.add(waiting);
-                delays.after(timeout, () -> submit(() -> waiters.expire(waiting)));
+                Runnable expire = waiters.awaitPhase(refs, goal, future);
+                timer.after(timeout.toNanos(), () -> submit(expire));
             }
         });
         if (thread.isShutdown()) {
@@ -499,7 +513,7 @@ final class ManagerLoop {
             waiters.fail(stopping());
         });
         boolean ended = await(patience);
-        delays.close();
+        timer.close();
         executor.close();
         thread.shutdown();
         return ended;

@@ -8,6 +8,7 @@ import io.nereid.base.ServingException;
 import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.lifecycle.serving.LiveServable;
 import io.nereid.lifecycle.serving.ServingMap;
+import io.nereid.lifecycle.waiters.WaitResult;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -254,17 +255,9 @@ public final class ServableManager implements Source.Target, AutoCloseable {
      * Completes at once for an empty collection, and after {@code timeout} with the phases at that time. Completes on
      * the manager thread, so dependent stages must be quick. Fails with UNAVAILABLE when the manager is closed first.
      */
-    public CompletionStage<Reached> waitUntil(Collection<ModelRef> models, Phase goal, Duration timeout) {
+    public CompletionStage<WaitResult> waitUntil(Collection<ModelRef> models, Phase goal, Duration timeout) {
         return loop.reached(List.copyOf(models), goal, timeout).minimalCompletionStage();
     }
-
-    /**
-     * The result of {@link #waitUntil}. Immutable.
-     *
-     * @param all whether all references have reached the phase
-     * @param phases the phase of each version when it reached the goal or its end, or at the timeout
-     */
-    public record Reached(boolean all, Map<ServableId, Phase> phases) {}
 
     /**
      * Returns the bytes reserved for versions, from before their load until after their unload: first the estimate,

@@ -13,6 +13,13 @@ import java.util.List;
  * The version transition: makes loaded versions available, one by one or all new versions of a model together. In the
  * second case a loaded version is <em>staged</em> until the others have loaded too; if one of them fails, all staged
  * versions are unloaded and the old ones stay available. Confined to the manager thread.
+ *
+ * <p>A staged version is in phase WARMING: it has a servable and its memory, but no entry in the serving map. Three
+ * relations between versions matter here. A reload is the {@code successor} of the available version with the same
+ * number, which is its {@code predecessor}; until the reload ends or is cancelled, only the predecessor is in
+ * {@code ModelVersions.versions}. A {@code renewal} is a reload because of changed dependencies; it is never staged,
+ * because the versions that the old one was built on are already gone. A {@code failedReload} is kept at the version
+ * that stays available, so that the same configuration is not loaded again and again.
  */
 final class VersionTransition {
     private final ServableRegistry registry;
@@ -34,14 +41,18 @@ final class VersionTransition {
         v.staged = false;
         ManagedVersion predecessor = v.predecessor;
         if (predecessor != null) {
+            // The links are cut before the drain starts, because startDrain() would cancel a successor.
             predecessor.successor = null;
             predecessor.aspired = false;
             v.predecessor = null;
+            // A renewal has the configuration of its predecessor, so a newer configuration that failed still failed.
             if (v.renewal && predecessor.failedReload != null) {
                 v.failedReload = predecessor.failedReload;
                 v.reason = predecessor.reason;
             }
             model.versions.add(v);
+            // The drain is only recorded here. It begins after the map with the new version is published, so that
+            // every request finds one of the two.
             loop.startDrain(model, predecessor);
         }
         v.phase = Phase.AVAILABLE;
@@ -65,6 +76,7 @@ final class VersionTransition {
             if (v.staged) {
                 staged.add(v);
             } else if (v.phase == Phase.TRACKED || v.loads()) {
+                // Still undecided; the end of its load calls this method again.
                 return;
             } else if (v.phase == Phase.FAILED || v.failedReload != null) {
                 failure = failure == null ? "version " + v.id.version() + ": " + v.reason : failure;
@@ -85,6 +97,7 @@ final class VersionTransition {
         v.staged = false;
         v.aspired = false;
         v.cancelled = true;
+        // Two objects from here on: `v` is unloaded, while `failed` shows the reason under the same number.
         ManagedVersion failed = new ManagedVersion(v.id, v.loader);
         failed.phase = Phase.FAILED;
         failed.reason = reason;
@@ -92,6 +105,7 @@ final class VersionTransition {
         if (predecessor != null) {
             predecessor.successor = null;
             v.predecessor = null;
+            // Before its predecessor, which represents the number in the index; see ModelVersions.shown().
             model.versions.add(0, v);
             loop.startUnload(model, v);
             reject(model, predecessor, failed, "reload failed: " + reason);

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class AspiredVersionsManagerTest {
     private ManagerOptions options = ManagerOptions.DEFAULT;
-    private Rig rig = new Rig(options);
+    private ManagerFixture fixture = new ManagerFixture(options);
 
     /** Returns the number of load threads. */
     int threads() {
@@ -54,31 +54,31 @@ class AspiredVersionsManagerTest {
 
     @AfterEach
     void close() {
-        rig.close();
+        fixture.close();
     }
 
     private FakeLoader[] serve(long... versions) throws Exception {
         FakeLoader[] loaders = new FakeLoader[versions.length];
         for (int i = 0; i < versions.length; i++) {
-            loaders[i] = rig.loader("m", versions[i], "v" + versions[i]);
+            loaders[i] = fixture.loader("m", versions[i], "v" + versions[i]);
         }
-        rig.aspire("m", loaders);
-        var unused = rig.settle("m");
+        fixture.aspire("m", loaders);
+        var unused = fixture.settle("m");
         return loaders;
     }
 
     private FakeLoader broken(long version, int times) {
-        FakeLoader loader = rig.loader("m", version, "v" + version);
+        FakeLoader loader = fixture.loader("m", version, "v" + version);
         loader.failLoads = times;
         return loader;
     }
 
     private @Nullable FakeServable latest() {
-        return rig.serving(ModelRef.latest("m"));
+        return fixture.serving(ModelRef.latest("m"));
     }
 
     private List<Long> available() {
-        return rig.manager.states("m").stream()
+        return fixture.manager.states("m").stream()
                 .filter(s -> s.phase() == Phase.AVAILABLE)
                 .map(s -> s.id().version())
                 .toList();
@@ -87,7 +87,7 @@ class AspiredVersionsManagerTest {
     @Test
     void servableHandleNotFoundMissingLoaderName() throws Exception {
         serve(0, 1);
-        assertThatThrownBy(() -> rig.manager.acquire(ModelRef.latest("other")))
+        assertThatThrownBy(() -> fixture.manager.acquire(ModelRef.latest("other")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.getMessage()).isEqualTo("Request for unknown model: 'other' is not found");
@@ -97,7 +97,7 @@ class AspiredVersionsManagerTest {
     @Test
     void servableHandleNotFoundMissingVersion() throws Exception {
         serve(0, 1);
-        assertThatThrownBy(() -> rig.manager.acquire(ModelRef.exact("m", 100)))
+        assertThatThrownBy(() -> fixture.manager.acquire(ModelRef.exact("m", 100)))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND));
     }
@@ -113,17 +113,17 @@ class AspiredVersionsManagerTest {
     void servableHandleLatestVersionIsZero() throws Exception {
         serve(0);
         assertThat(latest()).extracting(s -> s.fingerprint).isEqualTo("v0");
-        assertThat(rig.serving(ModelRef.exact("m", 0))).isSameAs(latest());
+        assertThat(fixture.serving(ModelRef.exact("m", 0))).isSameAs(latest());
     }
 
     @Test
     void reloadAspiredError() throws Exception {
         serve(1);
-        rig.aspire("m", rig.loader("m", 1, "v1"), broken(2, 1));
-        var unused = rig.settle("m");
-        assertThat(rig.phase("m", 2)).isEqualTo(Phase.FAILED);
-        assertThat(rig.phase("m", 1)).isEqualTo(Phase.AVAILABLE);
-        rig.manager.retry("m");
+        fixture.aspire("m", fixture.loader("m", 1, "v1"), broken(2, 1));
+        var unused = fixture.settle("m");
+        assertThat(fixture.phase("m", 2)).isEqualTo(Phase.FAILED);
+        assertThat(fixture.phase("m", 1)).isEqualTo(Phase.AVAILABLE);
+        fixture.manager.retry("m");
         serve(1, 2);
         assertThat(available()).containsExactly(2L, 1L);
     }
@@ -131,27 +131,27 @@ class AspiredVersionsManagerTest {
     @Test
     void servableHandleSpecificVersion() throws Exception {
         serve(0, 1, 2);
-        assertThat(rig.fingerprint("m", 1)).isEqualTo("v1");
+        assertThat(fixture.fingerprint("m", 1)).isEqualTo("v1");
     }
 
     @Test
     void listAvailableServableIds() throws Exception {
         serve(0, 1);
         assertThat(available()).containsExactly(1L, 0L);
-        rig.aspire("m", broken(7, 9));
-        var unused = rig.settle("m");
-        rig.awaitPhase("m", 0, Phase.GONE);
+        fixture.aspire("m", broken(7, 9));
+        var unused = fixture.settle("m");
+        fixture.awaitPhase("m", 0, Phase.GONE);
         assertThat(available())
                 .as("of two old versions the older one is unloaded")
                 .containsExactly(1L);
-        assertThat(rig.phase("m", 7)).isEqualTo(Phase.FAILED);
+        assertThat(fixture.phase("m", 7)).isEqualTo(Phase.FAILED);
     }
 
     @Test
     void getAvailableServableHandles() throws Exception {
         serve(0, 1, 5);
         for (long version : available()) {
-            assertThat(rig.fingerprint("m", version)).isEqualTo("v" + version);
+            assertThat(fixture.fingerprint("m", version)).isEqualTo("v" + version);
         }
         assertThat(available()).hasSize(3);
     }
@@ -159,14 +159,14 @@ class AspiredVersionsManagerTest {
     @Test
     void aspiredRemovedFull() throws Exception {
         FakeLoader[] loaders = serve(0, 1);
-        ServableHandle handle = rig.manager.acquire(ModelRef.latest("m"));
-        rig.aspire("m");
-        rig.awaitPhase("m", 0, Phase.GONE);
-        rig.awaitPhase("m", 1, Phase.DRAINING);
+        ServableHandle handle = fixture.manager.acquire(ModelRef.latest("m"));
+        fixture.aspire("m");
+        fixture.awaitPhase("m", 0, Phase.GONE);
+        fixture.awaitPhase("m", 1, Phase.DRAINING);
         assertThat(available()).isEmpty();
         assertThat(loaders[1].unloads.get()).isZero();
         handle.close();
-        rig.awaitPhase("m", 1, Phase.GONE);
+        fixture.awaitPhase("m", 1, Phase.GONE);
         assertThat(loaders[1].unloads.get()).isEqualTo(1);
     }
 
@@ -174,7 +174,7 @@ class AspiredVersionsManagerTest {
     void aspiredRemovedPartial() throws Exception {
         FakeLoader[] loaders = serve(0, 1);
         serve(0);
-        rig.awaitPhase("m", 1, Phase.GONE);
+        fixture.awaitPhase("m", 1, Phase.GONE);
         assertThat(available()).containsExactly(0L);
         assertThat(loaders[0].unloads.get()).isZero();
     }
@@ -183,22 +183,22 @@ class AspiredVersionsManagerTest {
     void revertToSmallerVersionNumber() throws Exception {
         serve(0, 1);
         serve(1);
-        rig.awaitPhase("m", 0, Phase.GONE);
+        fixture.awaitPhase("m", 0, Phase.GONE);
         serve(0);
-        rig.awaitPhase("m", 1, Phase.GONE);
+        fixture.awaitPhase("m", 1, Phase.GONE);
         assertThat(latest()).extracting(s -> s.fingerprint).isEqualTo("v0");
     }
 
     @Test
     void aspiredAndManageStateLoad() throws Exception {
-        FakeLoader one = rig.loader("m", 1, "v1");
+        FakeLoader one = fixture.loader("m", 1, "v1");
         one.gate = new CountDownLatch(1);
-        rig.aspire("m", one);
-        Rig.await(one.loading);
-        rig.awaitPhase("m", 1, Phase.LOADING);
-        assertThat(rig.manager.ready(ModelRef.latest("m"))).isFalse();
+        fixture.aspire("m", one);
+        ManagerFixture.await(one.loading);
+        fixture.awaitPhase("m", 1, Phase.LOADING);
+        assertThat(fixture.manager.ready(ModelRef.latest("m"))).isFalse();
         one.gate.countDown();
-        rig.awaitPhase("m", 1, Phase.AVAILABLE);
+        fixture.awaitPhase("m", 1, Phase.AVAILABLE);
     }
 
     @Test
@@ -206,12 +206,12 @@ class AspiredVersionsManagerTest {
         FakeLoader[] loaders = serve(1);
         CountDownLatch gate = new CountDownLatch(1);
         loaders[0].unloadGate = gate;
-        rig.aspire("m");
-        Rig.await(loaders[0].unloading);
-        rig.awaitPhase("m", 1, Phase.UNLOADING);
+        fixture.aspire("m");
+        ManagerFixture.await(loaders[0].unloading);
+        fixture.awaitPhase("m", 1, Phase.UNLOADING);
         assertThat(latest()).isNull();
         gate.countDown();
-        rig.awaitPhase("m", 1, Phase.GONE);
+        fixture.awaitPhase("m", 1, Phase.GONE);
     }
 
     @Test
@@ -219,41 +219,41 @@ class AspiredVersionsManagerTest {
         FakeLoader[] loaders = serve(0, 1);
         CountDownLatch gate = new CountDownLatch(1);
         loaders[0].unloadGate = gate;
-        FakeLoader other = rig.loader("other", 2, "a");
+        FakeLoader other = fixture.loader("other", 2, "a");
         other.gate = new CountDownLatch(1);
-        rig.aspire("other", other);
-        rig.aspire("m", rig.loader("m", 1, "v1"));
+        fixture.aspire("other", other);
+        fixture.aspire("m", fixture.loader("m", 1, "v1"));
         // Neither waits for the other.
-        Rig.await(loaders[0].unloading);
-        Rig.await(other.loading);
+        ManagerFixture.await(loaders[0].unloading);
+        ManagerFixture.await(other.loading);
         gate.countDown();
         other.gate.countDown();
-        rig.awaitPhase("m", 0, Phase.GONE);
-        rig.awaitPhase("other", 2, Phase.AVAILABLE);
+        fixture.awaitPhase("m", 0, Phase.GONE);
+        fixture.awaitPhase("other", 2, Phase.AVAILABLE);
     }
 
     @Test
     void erroneousAspiredVersion() throws Exception {
         serve(0);
-        rig.manager.aspire(
+        fixture.manager.aspire(
                 "m",
                 List.of(
-                        AspiredVersion.of(rig.loader("m", 0, "v0")),
+                        AspiredVersion.of(fixture.loader("m", 0, "v0")),
                         AspiredVersion.failed(
                                 new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no such path"))));
-        List<ServableState> states = rig.settle("m");
+        List<ServableState> states = fixture.settle("m");
         assertThat(states).extracting(ServableState::phase).containsExactly(Phase.FAILED, Phase.AVAILABLE);
-        assertThat(rig.reason("m", 3)).isEqualTo("no such path");
+        assertThat(fixture.reason("m", 3)).isEqualTo("no such path");
     }
 
     @Test
     void destructOnNonServingThread() throws Exception {
         FakeLoader[] loaders = serve(1);
-        ServableHandle handle = rig.manager.acquire(ModelRef.latest("m"));
-        rig.aspire("m");
-        rig.awaitPhase("m", 1, Phase.DRAINING);
+        ServableHandle handle = fixture.manager.acquire(ModelRef.latest("m"));
+        fixture.aspire("m");
+        fixture.awaitPhase("m", 1, Phase.DRAINING);
         handle.close();
-        Rig.await(loaders[0].unloaded);
+        ManagerFixture.await(loaders[0].unloaded);
         assertThat(loaders[0].unloadThread)
                 .startsWith("unload")
                 .isNotEqualTo(Thread.currentThread().getName());
@@ -261,31 +261,31 @@ class AspiredVersionsManagerTest {
 
     @Test
     void eventBusErroneousVersion() throws Exception {
-        rig.manager.aspire(
+        fixture.manager.aspire(
                 "m",
                 List.of(AspiredVersion.failed(
                         new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no such path"))));
-        var unused = rig.settle("m");
-        rig.quiesce();
-        assertThat(rig.phases("m", 3)).containsExactly(Phase.FAILED);
+        var unused = fixture.settle("m");
+        fixture.quiesce();
+        assertThat(fixture.phases("m", 3)).containsExactly(Phase.FAILED);
     }
 
     @Test
     void eventBusErrorOnLoad() throws Exception {
-        rig.aspire("m", broken(3, 9));
-        var unused = rig.settle("m");
-        rig.quiesce();
-        assertThat(rig.phases("m", 3)).containsExactly(Phase.TRACKED, Phase.LOADING, Phase.FAILED);
-        assertThat(rig.reason("m", 3)).contains("load 1 is broken");
+        fixture.aspire("m", broken(3, 9));
+        var unused = fixture.settle("m");
+        fixture.quiesce();
+        assertThat(fixture.phases("m", 3)).containsExactly(Phase.TRACKED, Phase.LOADING, Phase.FAILED);
+        assertThat(fixture.reason("m", 3)).contains("load 1 is broken");
     }
 
     @Test
     void eventBusServableLifecycle() throws Exception {
         serve(3);
-        rig.aspire("m");
-        rig.awaitPhase("m", 3, Phase.GONE);
-        rig.quiesce();
-        assertThat(rig.phases("m", 3))
+        fixture.aspire("m");
+        fixture.awaitPhase("m", 3, Phase.GONE);
+        fixture.quiesce();
+        assertThat(fixture.phases("m", 3))
                 .containsExactly(
                         Phase.TRACKED,
                         Phase.LOADING,
@@ -299,7 +299,7 @@ class AspiredVersionsManagerTest {
     @Test
     void noEventBus() throws Exception {
         ConcurrentLinkedQueue<ServableState> states = new ConcurrentLinkedQueue<>();
-        Runnable stop = rig.manager.listen(states::add);
+        Runnable stop = fixture.manager.listen(states::add);
         stop.run();
         serve(1);
         assertThat(states).isEmpty();
@@ -307,18 +307,18 @@ class AspiredVersionsManagerTest {
     }
 
     private void restart(ManagerOptions other) {
-        rig.close();
-        rig = new Rig(other);
+        fixture.close();
+        fixture = new ManagerFixture(other);
     }
 
     @Test
     void retryOnLoadErrorFinallySucceeds() throws Exception {
         restart(options.withRetries(2, Duration.ofSeconds(30)));
         FakeLoader loader = broken(1, 2);
-        rig.aspire("m", loader);
-        rig.passTime();
-        rig.passTime();
-        rig.awaitPhase("m", 1, Phase.AVAILABLE);
+        fixture.aspire("m", loader);
+        fixture.passTime();
+        fixture.passTime();
+        fixture.awaitPhase("m", 1, Phase.AVAILABLE);
         assertThat(loader.loads.get()).isEqualTo(3);
     }
 
@@ -326,24 +326,24 @@ class AspiredVersionsManagerTest {
     void retryOnLoadErrorFinallyFails() throws Exception {
         restart(options.withRetries(2, Duration.ofSeconds(30)));
         FakeLoader loader = broken(1, 9);
-        rig.aspire("m", loader);
-        rig.passTime();
-        rig.passTime();
-        rig.awaitPhase("m", 1, Phase.FAILED);
+        fixture.aspire("m", loader);
+        fixture.passTime();
+        fixture.passTime();
+        fixture.awaitPhase("m", 1, Phase.FAILED);
         assertThat(loader.loads.get()).isEqualTo(3);
         assertThat(loader.unloads.get()).isEqualTo(1);
-        assertThat(rig.delays.waiting()).isZero();
+        assertThat(fixture.timer.waiting()).isZero();
     }
 
     @Test
     void aspireErrorDontUnload() throws Exception {
         FakeLoader[] loaders = serve(0, 1);
-        rig.aspire("m", broken(7, 9));
-        var unused = rig.settle("m");
-        rig.awaitPhase("m", 0, Phase.GONE);
+        fixture.aspire("m", broken(7, 9));
+        var unused = fixture.settle("m");
+        fixture.awaitPhase("m", 0, Phase.GONE);
         assertThat(available()).as("stays available although no longer aspired").containsExactly(1L);
         serve(8);
-        rig.awaitPhase("m", 1, Phase.GONE);
+        fixture.awaitPhase("m", 1, Phase.GONE);
         assertThat(loaders[1].unloads.get()).isEqualTo(1);
         assertThat(available()).containsExactly(8L);
     }
@@ -351,28 +351,28 @@ class AspiredVersionsManagerTest {
     @Test
     void unaspireThenImmediatelyReaspire() throws Exception {
         FakeLoader[] loaders = serve(1);
-        ServableHandle pin = rig.manager.acquire(ModelRef.latest("m"));
-        rig.aspire("m");
-        rig.awaitPhase("m", 1, Phase.DRAINING);
-        FakeLoader second = rig.loader("m", 1, "again");
-        rig.aspire("m", second);
+        ServableHandle pin = fixture.manager.acquire(ModelRef.latest("m"));
+        fixture.aspire("m");
+        fixture.awaitPhase("m", 1, Phase.DRAINING);
+        FakeLoader second = fixture.loader("m", 1, "again");
+        fixture.aspire("m", second);
         // The new version does not wait for the slow request to the old one.
-        var unused = rig.settle("m");
+        var unused = fixture.settle("m");
         assertThat(latest()).extracting(s -> s.fingerprint).isEqualTo("again");
         assertThat(loaders[0].unloads.get()).isZero();
         pin.close();
-        Rig.await(loaders[0].unloaded);
+        ManagerFixture.await(loaders[0].unloaded);
         assertThat(second.unloads.get()).isZero();
     }
 
     @Test
     void unaspireFailedServableThenImmediatelyReaspire() throws Exception {
         FakeLoader first = broken(1, 9);
-        rig.aspire("m", first);
-        var unused = rig.settle("m");
-        rig.aspire("m");
+        fixture.aspire("m", first);
+        var unused = fixture.settle("m");
+        fixture.aspire("m");
         // Of two lists that are not processed yet, only the newer one is used.
-        rig.quiesce();
+        fixture.quiesce();
         serve(1);
         assertThat(available()).containsExactly(1L);
         assertThat(first.loads.get()).isEqualTo(1);
@@ -383,15 +383,15 @@ class AspiredVersionsManagerTest {
         // Stays TRACKED as long as another load is in progress.
         restart(options.withPolicy(AspiredVersionPolicy.RESOURCE_PRESERVING));
         serve(1);
-        ServableHandle pin = rig.manager.acquire(ModelRef.latest("m"));
-        FakeLoader first = rig.loader("m", 2, "first");
-        rig.aspire("m", first);
-        rig.awaitPhase("m", 2, Phase.TRACKED);
-        rig.aspire("m");
-        FakeLoader second = rig.loader("m", 2, "second");
-        rig.aspire("m", second);
+        ServableHandle pin = fixture.manager.acquire(ModelRef.latest("m"));
+        FakeLoader first = fixture.loader("m", 2, "first");
+        fixture.aspire("m", first);
+        fixture.awaitPhase("m", 2, Phase.TRACKED);
+        fixture.aspire("m");
+        FakeLoader second = fixture.loader("m", 2, "second");
+        fixture.aspire("m", second);
         pin.close();
-        rig.awaitPhase("m", 2, Phase.AVAILABLE);
+        fixture.awaitPhase("m", 2, Phase.AVAILABLE);
         assertThat(latest()).extracting(s -> s.fingerprint).isEqualTo("second");
         assertThat(first.loads.get()).isZero();
         assertThat(first.unloads.get()).isZero();
@@ -418,8 +418,8 @@ class AspiredVersionsManagerTest {
             }
         }));
         serve(0);
-        rig.aspire("m", broken(3, 9), rig.loader("m", 2, "v2"));
-        var unused = rig.settle("m");
+        fixture.aspire("m", broken(3, 9), fixture.loader("m", 2, "v2"));
+        var unused = fixture.settle("m");
         assertThat(asked)
                 .anySatisfy(versions -> assertThat(versions)
                         .extracting(
@@ -437,40 +437,40 @@ class AspiredVersionsManagerTest {
         String[] names = new String[200];
         for (int i = 0; i < names.length; i++) {
             names[i] = "m" + i;
-            rig.aspire(names[i], rig.loader(names[i], 1, "a"));
+            fixture.aspire(names[i], fixture.loader(names[i], 1, "a"));
         }
-        assertThat(rig.settle(names)).extracting(ServableState::phase).containsOnly(Phase.AVAILABLE);
-        assertThat(rig.delays.waiting()).isZero();
+        assertThat(fixture.settle(names)).extracting(ServableState::phase).containsOnly(Phase.AVAILABLE);
+        assertThat(fixture.timer.waiting()).isZero();
     }
 
     @Test
     void aSlowRequestToOneModelDoesNotDelayTheUnloadingOfAnother() throws Exception {
         serve(1);
-        FakeLoader other = rig.loader("other", 1, "a");
-        rig.aspire("other", other);
-        var unused = rig.settle("other");
-        ServableHandle slow = rig.manager.acquire(ModelRef.latest("m"));
-        rig.aspire("m");
-        rig.awaitPhase("m", 1, Phase.DRAINING);
-        rig.aspire("other");
-        rig.awaitPhase("other", 1, Phase.GONE);
-        FakeLoader third = rig.loader("third", 1, "a");
-        rig.aspire("third", third);
-        unused = rig.settle("third");
-        assertThat(rig.phase("m", 1)).isEqualTo(Phase.DRAINING);
-        assertThat(rig.phase("third", 1)).isEqualTo(Phase.AVAILABLE);
+        FakeLoader other = fixture.loader("other", 1, "a");
+        fixture.aspire("other", other);
+        var unused = fixture.settle("other");
+        ServableHandle slow = fixture.manager.acquire(ModelRef.latest("m"));
+        fixture.aspire("m");
+        fixture.awaitPhase("m", 1, Phase.DRAINING);
+        fixture.aspire("other");
+        fixture.awaitPhase("other", 1, Phase.GONE);
+        FakeLoader third = fixture.loader("third", 1, "a");
+        fixture.aspire("third", third);
+        unused = fixture.settle("third");
+        assertThat(fixture.phase("m", 1)).isEqualTo(Phase.DRAINING);
+        assertThat(fixture.phase("third", 1)).isEqualTo(Phase.AVAILABLE);
         slow.close();
-        rig.awaitPhase("m", 1, Phase.GONE);
+        fixture.awaitPhase("m", 1, Phase.GONE);
     }
 
     @Test
     void aBadModelDoesNotHoldUpTheOthers() throws Exception {
         restart(options.withRetries(5, Duration.ofSeconds(30)));
-        rig.aspire("m", broken(1, 99));
-        rig.until(() -> rig.delays.waiting() > 0);
-        rig.aspire("other", rig.loader("other", 1, "a"));
-        var unused = rig.settle("other");
-        assertThat(rig.phase("other", 1)).isEqualTo(Phase.AVAILABLE);
-        assertThat(rig.reason("m", 1)).startsWith("attempt 1 of 6 failed");
+        fixture.aspire("m", broken(1, 99));
+        fixture.until(() -> fixture.timer.waiting() > 0);
+        fixture.aspire("other", fixture.loader("other", 1, "a"));
+        var unused = fixture.settle("other");
+        assertThat(fixture.phase("other", 1)).isEqualTo(Phase.AVAILABLE);
+        assertThat(fixture.reason("m", 1)).startsWith("attempt 1 of 6 failed");
     }
 }

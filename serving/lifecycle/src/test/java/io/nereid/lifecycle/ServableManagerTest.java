@@ -9,8 +9,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.Timer;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
-import io.nereid.lifecycle.resources.DelayScheduler;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -33,12 +33,12 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class ServableManagerTest {
-    private final ManualDelays delays = new ManualDelays();
+    private final ManualTimer timer = new ManualTimer();
     private final ConcurrentLinkedQueue<ServableState> news = new ConcurrentLinkedQueue<>();
     private ServableManager manager = manager(ManagerOptions.DEFAULT);
 
     private ServableManager manager(ManagerOptions options) {
-        ServableManager m = new ServableManager(new ManagerLoop(options, Clock.system(), delays));
+        ServableManager m = new ServableManager(new ManagerLoop(options, Clock.system(), timer));
         m.listen(news::add);
         return m;
     }
@@ -483,8 +483,8 @@ class ServableManagerTest {
         one.failLoads = 2;
         aspire(one);
         CompletableFuture<List<ServableState>> settled = manager.settled("m").toCompletableFuture();
-        delays.runNext();
-        delays.runNext();
+        timer.runNext();
+        timer.runNext();
         assertThat(get(settled).get(0).phase()).isEqualTo(Phase.AVAILABLE);
         assertThat(one.loads.get()).isEqualTo(3);
         assertThat(one.unloads.get()).isZero();
@@ -497,7 +497,7 @@ class ServableManagerTest {
         FakeLoader one = loader(1);
         one.failLoads = 9;
         aspire(one);
-        delays.awaitOne();
+        timer.awaitOne();
         aspire();
         await(one.unloaded);
         awaitPhase(1, Phase.GONE);
@@ -510,7 +510,7 @@ class ServableManagerTest {
         settle();
         aspire();
         awaitPhase(1, Phase.GONE);
-        delays.runNext();
+        timer.runNext();
         quiesce();
         assertThat(manager.index()).isEmpty();
         assertThatThrownBy(() -> manager.acquire(ModelRef.latest("m"))).hasMessageContaining("is not found");
@@ -550,14 +550,15 @@ class ServableManagerTest {
         assertThat(settled).isDone();
     }
 
-    /** Delays that a test ends. Thread-safe by its lock. */
-    private static final class ManualDelays implements DelayScheduler {
+    /** A timer whose tasks a test runs. Thread-safe by its lock. */
+    private static final class ManualTimer implements Timer {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
         @Override
-        public synchronized void after(Duration delay, Runnable task) {
+        public synchronized ScheduledTask after(long nanos, Runnable task) {
             tasks.add(task);
             notifyAll();
+            return () -> {};
         }
 
         synchronized void awaitOne() throws InterruptedException {

@@ -39,23 +39,23 @@ class SimulationTest {
                             ? AspiredVersionPolicy.RESOURCE_PRESERVING
                             : AspiredVersionPolicy.AVAILABILITY_PRESERVING);
         }
-        Rig rig = new Rig(options);
+        ManagerFixture fixture = new ManagerFixture(options);
         for (int round = 0; round < 400; round++) {
             for (int i = random.nextInt(4); i >= 0; i--) {
-                change(rig, random);
+                change(fixture, random);
             }
             if (random.nextInt(3) == 0) {
-                rig.delays.runAll();
+                fixture.timer.runAll();
             }
             if (random.nextInt(4) == 0) {
-                check(rig, "seed " + seed + " round " + round);
+                check(fixture, "seed " + seed + " round " + round);
             }
         }
-        check(rig, "seed " + seed + " at the end");
-        rig.closeAndCheck("seed " + seed);
+        check(fixture, "seed " + seed + " at the end");
+        fixture.closeAndCheck("seed " + seed);
     }
 
-    private static void change(Rig rig, Random random) {
+    private static void change(ManagerFixture fixture, Random random) {
         boolean plain = random.nextInt(3) > 0;
         String model = plain ? PLAIN[random.nextInt(PLAIN.length)] : COMPOSED[random.nextInt(COMPOSED.length)];
         List<FakeLoader> list = new ArrayList<>();
@@ -65,16 +65,16 @@ class SimulationTest {
             }
             String fingerprint = "f" + random.nextInt(3);
             FakeLoader loader = plain
-                    ? rig.loader(model, version, fingerprint)
-                    : rig.ensemble(model, version, fingerprint, dependencies(model, fingerprint));
+                    ? fixture.loader(model, version, fingerprint)
+                    : fixture.ensemble(model, version, fingerprint, dependencies(model, fingerprint));
             loader.failLoads = random.nextInt(5) == 0 ? 1 : 0;
             loader.adopts = random.nextInt(3) == 0;
             list.add(loader);
         }
         if (random.nextInt(4) == 0) {
-            rig.manager.retry(model);
+            fixture.manager.retry(model);
         }
-        rig.aspire(model, list.toArray(FakeLoader[]::new));
+        fixture.aspire(model, list.toArray(FakeLoader[]::new));
     }
 
     /** Returns the same dependencies for the same fingerprint, sometimes with a circle. */
@@ -87,23 +87,23 @@ class SimulationTest {
         };
     }
 
-    private static void check(Rig rig, String as) throws Exception {
+    private static void check(ManagerFixture fixture, String as) throws Exception {
         List<String> all = new ArrayList<>(List.of(PLAIN));
         all.addAll(List.of(COMPOSED));
         long end = Clock.system().nanos() + 20_000_000_000L;
         boolean still = false;
         for (int i = 0; i < 2 || !still; i++) {
-            var asked = rig.manager.settled(all).toCompletableFuture();
+            var asked = fixture.manager.settled(all).toCompletableFuture();
             while (!asked.isDone()) {
                 assertThat(Clock.system().nanos() - end)
-                        .as("%s %s", as, rig.manager.index())
+                        .as("%s %s", as, fixture.manager.index())
                         .isNegative();
-                rig.delays.runAll();
+                fixture.timer.runAll();
                 Thread.onSpinWait();
             }
             // Work that a delay has just started must settle too; after that nothing starts new work.
             try {
-                rig.manager.settled(all).toCompletableFuture().get(200, TimeUnit.MILLISECONDS);
+                fixture.manager.settled(all).toCompletableFuture().get(200, TimeUnit.MILLISECONDS);
                 still = true;
             } catch (TimeoutException e) {
                 still = false;
@@ -111,25 +111,25 @@ class SimulationTest {
             // Aspired versions have settled; a load that was cancelled may still be in progress.
             still = still
                     && all.stream()
-                            .flatMap(model -> rig.manager.states(model).stream())
+                            .flatMap(model -> fixture.manager.states(model).stream())
                             .noneMatch(state -> UNDER_WAY.contains(state.phase()));
         }
         for (String model : all) {
-            for (ServableState state : rig.manager.states(model)) {
+            for (ServableState state : fixture.manager.states(model)) {
                 assertThat(state.phase()).as("%s %s", as, state).isNotIn(UNDER_WAY);
                 FakeServable servable =
-                        rig.serving(ModelRef.exact(model, state.id().version()));
+                        fixture.serving(ModelRef.exact(model, state.id().version()));
                 if (servable == null) {
                     continue;
                 }
                 assertThat(servable.unloaded).as("%s %s", as, state).isFalse();
-                List<FakeServable> members = rig.members.get(servable);
-                if (members != null && aspired(rig, model, state)) {
+                List<FakeServable> members = fixture.members.get(servable);
+                if (members != null && aspired(fixture, model, state)) {
                     String[] names = dependencies(model, servable.fingerprint);
                     for (int i = 0; i < names.length; i++) {
                         assertThat(members.get(i))
                                 .as("%s %s on %s", as, state, names[i])
-                                .isSameAs(rig.serving(ModelRef.latest(names[i])));
+                                .isSameAs(fixture.serving(ModelRef.latest(names[i])));
                     }
                 }
             }
@@ -137,8 +137,8 @@ class SimulationTest {
     }
 
     /** Returns whether a version is available only because its reload failed; it is not reloaded then. */
-    private static boolean aspired(Rig rig, String model, ServableState state) {
-        return rig.manager.states(model).stream()
+    private static boolean aspired(ManagerFixture fixture, String model, ServableState state) {
+        return fixture.manager.states(model).stream()
                 .allMatch(s ->
                         s.phase() == Phase.AVAILABLE && s.reason() == null || s.equals(state) && s.reason() == null);
     }

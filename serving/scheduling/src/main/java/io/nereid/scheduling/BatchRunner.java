@@ -10,7 +10,7 @@ import java.util.List;
  * one instance for two runs at the same time.
  *
  * <pre>{@code
- * public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
+ * public void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason) {
  *     for (InferenceJob job : jobs) {
  *         job.complete(compute(instance, job.request().inputs()), Map.of());
  *     }
@@ -29,9 +29,9 @@ public interface BatchRunner {
      *     run uses the same instance
      * @param jobs at least one, unmodifiable; these may be wrappers of the submitted jobs, for instance with
      *     {@code preserve_ordering}
-     * @param cut why the batch was closed, for metrics and traces
+     * @param reason why the batch was closed, for metrics and traces
      */
-    void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut);
+    void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason);
 
     /**
      * Returns whether two jobs may share a batch: equal shapes beyond the first dimension and the same set of inputs.

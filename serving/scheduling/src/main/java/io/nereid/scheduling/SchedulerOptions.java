@@ -20,17 +20,22 @@ import org.jspecify.annotations.Nullable;
  */
 public record SchedulerOptions(
         int maxQueueSize,
-        Inline inline,
+        InlinePolicy inline,
         @Nullable BatchStrategy strategy,
         @Nullable RateLimiter limiter,
         int delayScheduler,
         int backlogDelayScheduler) {
     /** At most 10,000 queued jobs; models whose measured runs are very short run on the submitting thread. */
-    public static final SchedulerOptions DEFAULT = new SchedulerOptions(10_000, Inline.MEASURED);
+    public static final SchedulerOptions DEFAULT = new SchedulerOptions(10_000, InlinePolicy.MEASURED);
 
     /** Options without a strategy, a rate limiter or delays. */
-    public SchedulerOptions(int maxQueueSize, Inline inline) {
+    public SchedulerOptions(int maxQueueSize, InlinePolicy inline) {
         this(maxQueueSize, inline, null, null, 0, 0);
+    }
+
+    /** Returns these options with another policy for runs on the submitting thread. */
+    public SchedulerOptions withInline(InlinePolicy newInline) {
+        return new SchedulerOptions(maxQueueSize, newInline, strategy, limiter, delayScheduler, backlogDelayScheduler);
     }
 
     /** Returns these options with a custom batching strategy. */
@@ -46,19 +51,5 @@ public record SchedulerOptions(
     /** Returns these options with the delays for tests. */
     public SchedulerOptions delayed(int untilQueued, int untilBacklog) {
         return new SchedulerOptions(maxQueueSize, inline, strategy, limiter, untilQueued, untilBacklog);
-    }
-
-    /**
-     * When {@code Scheduler.submit} runs a job on the calling thread instead of a pool thread. This saves the thread
-     * switch, which costs more than the run of a very small model. It happens only when the queue is empty, an instance
-     * is free, and neither a queue delay nor a batching strategy is configured.
-     */
-    public enum Inline {
-        /** Never: the submitting thread must not compute. */
-        NEVER,
-        /** While measured runs take a few tens of microseconds. */
-        MEASURED,
-        /** Always: the model is known to have very short runs. */
-        ALWAYS
     }
 }

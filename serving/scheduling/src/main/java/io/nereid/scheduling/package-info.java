@@ -1,8 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a scheduler and the code around it agree on: options, the batch runner, custom batching strategies, the reason a
- * batch was closed.
+ * The API of schedulers: {@link io.nereid.scheduling.Scheduler}, its options, the batch runner that it calls, custom
+ * batching strategies, and the reason a batch was closed.
  */
 @NullMarked
 package io.nereid.scheduling;

@@ -11,7 +11,7 @@ import java.util.Map;
 public final class Puppet implements BatchRunner {
     public final List<List<Integer>> ran = new ArrayList<>();
     public final List<Integer> instances = new ArrayList<>();
-    final List<BatchCloseReason> cuts = new ArrayList<>();
+    public final List<BatchCloseReason> cuts = new ArrayList<>();
     public final List<Integer> retired = new ArrayList<>();
     public final List<AssertionError> trouble = new ArrayList<>();
     public Runnable during = () -> {};

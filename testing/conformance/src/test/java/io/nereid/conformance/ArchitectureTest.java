@@ -70,8 +70,8 @@ class ArchitectureTest {
         foundation/tfdata | io.nereid.tfdata | . | base tensor observe protobuf-lite spi
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
-        serving/lifecycle | io.nereid.lifecycle | . policy | base tensor observe spi
-        serving/scheduling | io.nereid.scheduling | . batcher execution | base tensor observe spi
+        serving/lifecycle | io.nereid.lifecycle | . policy waiters | base tensor observe spi
+        serving/scheduling | io.nereid.scheduling | . execution factory | base tensor observe spi
         serving/repository | io.nereid.repository | . config layout polling problem tfserving | base tensor json \
             observe spi backend
         serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend tfdata \
@@ -132,8 +132,8 @@ class ArchitectureTest {
             Map.entry("RevisionActivator", "one lock: waiting, limits and counts of a revision"),
             Map.entry("JsonReader", "one loop over bytes, unrolled by token for speed"),
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),
-            Map.entry("RequestQueue", "one lock: the queue of a model and the batches it forms"),
-            Map.entry("FitTest", "the cases of one table of TensorFlow Serving's batching rules"));
+            Map.entry("DynamicBatcher", "one lock: the jobs, permits and runs of a model"),
+            Map.entry("SplitRequestTest", "the cases of one table of TensorFlow Serving's batching rules"));
 
     private static List<Module> modules(String table) {
         Map<String, String> folders = new HashMap<>();

@@ -4,7 +4,6 @@ package io.nereid.engine.execution;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
-import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -107,12 +106,12 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason cut) {
-        statistics.cut(cut);
+    public void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason) {
+        statistics.cut(reason);
         for (int i = 0; i < jobs.size(); i++) {
             RequestTrace trace = jobs.get(i).request().options().trace();
             if (trace != null) {
-                trace.attribute("batch.cut", cut.name().toLowerCase(Locale.ROOT));
+                trace.attribute("batch.cut", reason.name().toLowerCase(Locale.ROOT));
                 trace.attribute("batch.requests", Integer.toString(jobs.size()));
             }
         }
@@ -271,33 +270,28 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
      * perhaps later.
      */
     private void runRequests(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
-        RequestExecution run = new RequestExecution(rows(jobs), counts, clock, runParameters());
-        List<ModelRequestAdapter> requests = new ArrayList<>(jobs.size());
+        RequestBatch batch =
+                new RequestBatch(id.model(), decoupled, split, jobs.size(), rows(jobs), counts, clock, runParameters());
         for (InferenceJob job : jobs) {
-            requests.add(
-                    new ModelRequestAdapter(job, gather.request(job), wanted(job), split, id.model(), decoupled, run));
+            batch.add(job, gather.request(job), wanted(job));
         }
         ServingException failure = null;
         RunGuard guard = guard(invocation, jobs);
         try {
-            invocation.execute(List.<ModelRequest>copyOf(requests));
+            invocation.execute(batch.requests());
         } catch (Throwable t) {
             failure = failure(t);
             report(failure, jobs.size());
         } finally {
             if (guard != null) {
                 guard.end();
-                for (ModelRequestAdapter request : requests) {
-                    request.withdraw();
-                }
+                batch.removeCancelActions();
             }
         }
-        for (ModelRequestAdapter request : requests) {
-            if (failure != null) {
-                request.fail(failure);
-            } else if (!decoupled) {
-                request.unanswered();
-            }
+        if (failure != null) {
+            batch.fail(failure);
+        } else {
+            batch.endUnanswered();
         }
     }
 

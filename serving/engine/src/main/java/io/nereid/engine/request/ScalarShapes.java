@@ -50,15 +50,15 @@ public final class ScalarShapes {
     }
 
     /** Returns a signature with the model's own shapes. */
-    public Signature seen(Signature signature) {
+    public Signature describe(Signature signature) {
         return new Signature(
                 signature.method(),
-                seen(signature.inputs(), inputs),
-                seen(signature.outputs(), outputs),
+                describe(signature.inputs(), inputs),
+                describe(signature.outputs(), outputs),
                 signature.tensors());
     }
 
-    private static List<TensorSpec> seen(List<TensorSpec> specs, Set<String> names) {
+    private static List<TensorSpec> describe(List<TensorSpec> specs, Set<String> names) {
         return specs.stream()
                 .map(s -> names.contains(s.name())
                         ? new TensorSpec(s.name(), s.dataType(), Shape.of(-1), s.optional())
@@ -70,7 +70,7 @@ public final class ScalarShapes {
      * Returns the request with {@code [n]} inputs reshaped to {@code [n,1]}. The result replaces {@code request} and
      * owns its inputs.
      */
-    public InferenceRequest fed(InferenceRequest request) {
+    public InferenceRequest toModel(InferenceRequest request) {
         List<Tensor> given = request.inputs();
         boolean any = false;
         for (int i = 0; i < given.size(); i++) {
@@ -96,7 +96,7 @@ public final class ScalarShapes {
     }
 
     /** Returns a sink that reshapes {@code [n,1]} outputs to {@code [n]}. */
-    public ResponseSink answered(ResponseSink sink) {
+    public ResponseSink toClient(ResponseSink sink) {
         return outputs.isEmpty() ? sink : new Flattened(sink);
     }
 

@@ -52,7 +52,7 @@ public final class TabularInputs {
     /**
      * Returns the request with inputs in the configured form. The result replaces {@code request} and owns its inputs.
      */
-    public InferenceRequest fed(InferenceRequest request) {
+    public InferenceRequest toModel(InferenceRequest request) {
         List<Tensor> given = request.inputs();
         if (given.size() == columns.size() && (given.size() > 1 || !fits(given.get(0), specs.get(0)))) {
             Tensor matrix = matrix(given);

@@ -6,7 +6,6 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelLocation;
-import io.nereid.engine.options.EngineOptions;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
@@ -31,9 +30,15 @@ public final class BatchingDefaults {
     private final @Nullable BatchingParameters global;
     private final boolean perModel;
 
-    BatchingDefaults(EngineOptions options) {
-        this.global = options.batching();
-        this.perModel = options.perModelBatching();
+    /**
+     * Creates the defaults.
+     *
+     * @param global parameters of the server; null for the models' own defaults
+     * @param perModel whether the file of a version replaces {@code global}; a model without that file is not batched
+     */
+    BatchingDefaults(@Nullable BatchingParameters global, boolean perModel) {
+        this.global = global;
+        this.perModel = perModel;
     }
 
     /**

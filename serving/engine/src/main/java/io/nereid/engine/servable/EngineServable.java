@@ -35,9 +35,9 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class EngineServable implements Servable {
     private final ModelMetadata metadata;
-    private final RequestValidator checks;
+    private final RequestValidator validator;
     private final ModelStatistics statistics;
-    private final @Nullable ScalarShapes rowScalars;
+    private final @Nullable ScalarShapes scalarShapes;
     private volatile ModelConfig config;
     private volatile long loadNanos;
     private volatile @Nullable VersionResponseCache cache;
@@ -59,9 +59,9 @@ public abstract class EngineServable implements Servable {
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
-        this.checks = new RequestValidator(metadata, config.fit());
+        this.validator = new RequestValidator(metadata, config.fit());
         this.statistics = statistics;
-        this.rowScalars = ScalarShapes.of(config);
+        this.scalarShapes = ScalarShapes.of(config);
     }
 
     private static ModelMetadata describe(ServableId id, ModelConfig config, Map<String, Signature> own) {
@@ -79,7 +79,7 @@ public abstract class EngineServable implements Servable {
                 ModelMetadata.DEFAULT_SIGNATURE, new Signature(Signature.PREDICT, inputs, outputs, Map.of()));
         ScalarShapes scalars = ScalarShapes.of(config);
         if (scalars != null) {
-            signatures.computeIfPresent(ModelMetadata.DEFAULT_SIGNATURE, (name, s) -> scalars.seen(s));
+            signatures.computeIfPresent(ModelMetadata.DEFAULT_SIGNATURE, (name, s) -> scalars.describe(s));
         }
         return new ModelMetadata(
                 id,
@@ -125,17 +125,17 @@ public abstract class EngineServable implements Servable {
         config = next;
     }
 
-    public final RequestValidator checks() {
-        return checks;
+    public final RequestValidator validator() {
+        return validator;
     }
 
     /** The conversion of scalar shapes for requests that name the default signature; null for none. */
-    public final @Nullable ScalarShapes rowScalars() {
-        return rowScalars;
+    public final @Nullable ScalarShapes scalarShapes() {
+        return scalarShapes;
     }
 
     /** The adapter for tabular requests; null when the model does not take tables. */
-    public @Nullable TabularInputs tables() {
+    public @Nullable TabularInputs tabularInputs() {
         return null;
     }
 
@@ -175,8 +175,8 @@ public abstract class EngineServable implements Servable {
         return found;
     }
 
-    /** The signature that a request's parameters select; empty for the default one. */
-    public String asked(Map<String, Object> parameters) {
+    /** Returns the name of the signature that a request's parameters select; empty for the default one. */
+    public String signatureFor(Map<String, Object> parameters) {
         return "";
     }
 

@@ -4,7 +4,6 @@ package io.nereid.engine.servable;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.engine.options.EngineOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.HostPolicy;
 import io.nereid.spi.config.InstanceGroup;
@@ -31,18 +30,20 @@ final class HostPolicyExecutors implements AutoCloseable {
      * Creates the pools.
      *
      * @param common the pool for models without a policy; not closed by this
+     * @param policies settings of CPU and memory-node affinity by host policy name
+     * @param maxThreads the most threads of one pool; a pool has no more threads than its policy has processors
      * @throws ServingException INVALID_ARGUMENT for an invalid policy, FAILED_PRECONDITION for one that this machine
      *     does not support
      */
-    HostPolicyExecutors(DeviceExecutor common, EngineOptions options, Clock clock) {
+    HostPolicyExecutors(DeviceExecutor common, Map<String, Map<String, String>> policies, int maxThreads, Clock clock) {
         this.common = common;
         try {
-            options.hostPolicies().forEach((name, settings) -> {
+            policies.forEach((name, settings) -> {
                 String text = settings.entrySet().stream()
                         .map(e -> e.getKey() + "=" + e.getValue())
                         .collect(Collectors.joining(","));
                 HostPolicy policy = HostPolicy.parse(name + "," + text);
-                int threads = Math.min(options.deviceThreads(), policy.cores().cardinality());
+                int threads = Math.min(maxThreads, policy.cores().cardinality());
                 pools.put(name, new DeviceExecutor("device-" + name, threads, clock, policy));
             });
         } catch (RuntimeException e) {

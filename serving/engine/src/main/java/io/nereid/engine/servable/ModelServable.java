@@ -10,9 +10,10 @@ import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
@@ -40,7 +41,7 @@ public final class ModelServable extends EngineServable {
     /** The servables of the other signatures; they share the model. */
     private final Map<String, ModelServable> signatures;
 
-    private final @Nullable TabularInputs tables;
+    private final @Nullable TabularInputs tabularInputs;
 
     private ModelServable(
             ServableId id,
@@ -54,15 +55,16 @@ public final class ModelServable extends EngineServable {
         super(id, config, statistics, own(model));
         this.model = model;
         this.execution = new BatchExecution(model, id, statistics, clock);
-        this.scheduler = Scheduler.of(model.config(), execution, pool, options, states);
+        this.scheduler = SchedulerFactory.create(model.config(), execution, pool, options, states);
         Map<String, ModelServable> others = new HashMap<>();
         own(model).forEach((name, s) -> {
             if (!name.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
-                others.put(name, new ModelServable(this, name, asked(config, s), pool, options, clock));
+                others.put(name, new ModelServable(this, name, withSignature(config, s), pool, options, clock));
             }
         });
         this.signatures = Map.copyOf(others);
-        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.tabularInputs =
+                model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** Another signature of a version, with its own inputs, outputs and queue. */
@@ -77,9 +79,10 @@ public final class ModelServable extends EngineServable {
         this.model = version.model;
         this.execution =
                 new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
-        this.scheduler = Scheduler.of(config, execution, pool, options.withStrategy(null));
+        this.scheduler = SchedulerFactory.create(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
-        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.tabularInputs =
+                model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** The signatures of the model. A sequence has only the default signature. */
@@ -88,7 +91,7 @@ public final class ModelServable extends EngineServable {
     }
 
     /** The configuration with the inputs and outputs of one signature. */
-    private static ModelConfig asked(ModelConfig config, Signature signature) {
+    private static ModelConfig withSignature(ModelConfig config, Signature signature) {
         return config.toBuilder()
                 .inputs(signature.inputs())
                 .outputs(signature.outputs())
@@ -124,12 +127,6 @@ public final class ModelServable extends EngineServable {
         }
     }
 
-    /** Returns the options with another policy for runs on the submitting thread. */
-    static SchedulerOptions inline(SchedulerOptions o, SchedulerOptions.Inline inline) {
-        return new SchedulerOptions(
-                o.maxQueueSize(), inline, o.strategy(), o.limiter(), o.delayScheduler(), o.backlogDelayScheduler());
-    }
-
     @Override
     public long memoryBytes() {
         return model.memoryBytes();
@@ -151,12 +148,12 @@ public final class ModelServable extends EngineServable {
     }
 
     @Override
-    public @Nullable TabularInputs tables() {
-        return tables;
+    public @Nullable TabularInputs tabularInputs() {
+        return tabularInputs;
     }
 
     @Override
-    public String asked(Map<String, Object> parameters) {
+    public String signatureFor(Map<String, Object> parameters) {
         return model.signature(parameters);
     }
 

@@ -13,8 +13,8 @@ import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.options.WarmupOptions;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.repository.config.ModelConfigDocument;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.spi.ServableId;
@@ -52,14 +52,14 @@ public final class ServableFactory {
     public ServableFactory(DeviceExecutor pool, EngineOptions options, Clock clock) {
         this.pool = pool;
         this.waiting = new DeviceExecutor("waiting", MOST_WAITING, clock);
-        this.pools = new HostPolicyExecutors(pool, options, clock);
+        this.pools = new HostPolicyExecutors(pool, options.hostPolicies(), options.deviceThreads(), clock);
         this.options = options;
-        this.batching = new BatchingDefaults(options);
+        this.batching = new BatchingDefaults(options.batching(), options.perModelBatching());
         this.clock = clock;
         CacheOptions named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
         List<RateLimiter.Total> totals = options.rateLimits();
-        this.scheduling = new SchedulerOptions(options.maxQueueSize(), Inline.MEASURED)
+        this.scheduling = new SchedulerOptions(options.maxQueueSize(), InlinePolicy.MEASURED)
                 .withLimiter(totals == null ? null : new RateLimiter(totals))
                 .delayed(options.delays().scheduler(), options.delays().backlog());
     }
@@ -80,15 +80,14 @@ public final class ServableFactory {
     }
 
     /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
-    /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     public ModelServable make(ModelLocation source, BackendModel model) {
         DeviceExecutor computing = pools.of(model.config());
         DeviceExecutor own = model.traits().waits() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(CustomBatchStrategy.find(source, model.config()));
         if (own != pool) {
-            scheduler = ModelServable.inline(scheduler, Inline.NEVER);
+            scheduler = scheduler.withInline(InlinePolicy.NEVER);
         } else if (model.traits().inline()) {
-            scheduler = ModelServable.inline(scheduler, Inline.ALWAYS);
+            scheduler = scheduler.withInline(InlinePolicy.ALWAYS);
         }
         return ModelServable.of(
                 source.id(),

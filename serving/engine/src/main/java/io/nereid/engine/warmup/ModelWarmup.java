@@ -52,11 +52,6 @@ public final class ModelWarmup {
      *
      * @throws ServingException INVALID_ARGUMENT when a sample is invalid or fails
      */
-    /**
-     * Runs all samples.
-     *
-     * @throws ServingException INVALID_ARGUMENT when a sample is invalid or fails
-     */
     public void run() {
         for (WarmupSample sample : servable.config().warmups()) {
             if (sample.batchSize() > 0) {
@@ -101,8 +96,8 @@ public final class ModelWarmup {
         }
         List<Tensor> fed;
         try {
-            fed = new ArrayList<>(servable.checks().inputs(request(given)));
-            servable.checks().batchSize(fed);
+            fed = new ArrayList<>(servable.validator().inputs(request(given)));
+            servable.validator().batchSize(fed);
         } catch (ServingException e) {
             throw failure(sample, e.describe());
         }

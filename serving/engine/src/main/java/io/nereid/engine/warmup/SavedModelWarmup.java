@@ -107,22 +107,22 @@ public final class SavedModelWarmup {
             throw failure(record, e);
         }
         for (int i = 0; i < requests.size(); i++) {
-            ScalarShapes scalars = servable.rowScalars();
+            ScalarShapes scalars = servable.scalarShapes();
             if (scalars != null && requests.get(i).options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
-                requests.set(i, scalars.fed(requests.get(i)));
+                requests.set(i, scalars.toModel(requests.get(i)));
             }
             try {
                 ModelServable asked = (ModelServable)
                         servable.signature(requests.get(i).options().signature());
-                TabularInputs tables = asked.tables();
+                TabularInputs tables = asked.tabularInputs();
                 if (tables != null) {
-                    requests.set(i, tables.fed(requests.get(i)));
+                    requests.set(i, tables.toModel(requests.get(i)));
                 }
                 InferenceRequest request = requests.get(i);
-                List<Tensor> inputs = asked.checks().inputs(request);
-                asked.checks().outputs(request.outputs());
+                List<Tensor> inputs = asked.validator().inputs(request);
+                asked.validator().outputs(request.outputs());
                 samples.add(new Sample(
-                        record, asked, request, inputs, asked.checks().batchSize(inputs)));
+                        record, asked, request, inputs, asked.validator().batchSize(inputs)));
             } catch (ServingException e) {
                 requests.subList(i, requests.size()).forEach(InferenceRequest::release);
                 throw failure(record, e);

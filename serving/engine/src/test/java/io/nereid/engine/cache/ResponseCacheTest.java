@@ -9,8 +9,8 @@ import io.nereid.backend.CacheStore;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.engine.request.PuppetJob;
-import io.nereid.engine.request.PuppetMembers.Ledger;
+import io.nereid.engine.ensemble.RecordingJob;
+import io.nereid.engine.ensemble.StubComposingModels.Ledger;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelRef;
@@ -405,13 +405,13 @@ class ResponseCacheTest {
 
     /** Ends as the server's job does: stores the response first, then closes the inputs. */
     private static final class CacheJob implements CacheableJob {
-        private final PuppetJob job;
+        private final RecordingJob job;
         private final InferenceRequest request;
         private final Played played;
         private @Nullable ResponseCacheWriter keeper;
 
         CacheJob(InferenceRequest request, Played played) {
-            this.job = new PuppetJob(request);
+            this.job = new RecordingJob(request);
             this.request = request;
             this.played = played;
         }

@@ -7,11 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.engine.request.PuppetJob;
-import io.nereid.engine.request.PuppetJob.Got;
-import io.nereid.engine.request.PuppetMembers;
-import io.nereid.engine.request.PuppetMembers.Ledger;
-import io.nereid.engine.request.PuppetMembers.Started;
+import io.nereid.engine.ensemble.RecordingJob.Got;
+import io.nereid.engine.ensemble.StubComposingModels.Ledger;
+import io.nereid.engine.ensemble.StubComposingModels.Started;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -34,7 +32,7 @@ import org.junit.jupiter.api.Test;
 
 class EnsembleExecutionTest {
     private final Ledger ledger = new Ledger();
-    private final PuppetMembers members = new PuppetMembers();
+    private final StubComposingModels members = new StubComposingModels();
     private final List<EnsembleStep> steps = new ArrayList<>();
     private List<TensorSpec> inputs = List.of(int32("X"));
     private List<TensorSpec> outputs = List.of(int32("Y"));
@@ -50,7 +48,7 @@ class EnsembleExecutionTest {
     void stepsFollowTheirTensorsAndNotTheirPlaceInTheConfiguration() {
         step("b", Map.of("in", "mid"), Map.of("out", "Y"));
         step("a", Map.of("in", "X"), Map.of("out", "mid"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started a = only("a");
         assertThat(a.input("in").buffer().getInt()).isEqualTo(1);
         a.complete(out(2));
@@ -67,7 +65,7 @@ class EnsembleExecutionTest {
         step("a", Map.of("in", "X"), Map.of("out", "p"));
         step("b", Map.of("in", "X"), Map.of("out", "q"));
         step("c", Map.of("l", "p", "r", "q"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started a = members.take("a");
         Started b = members.take("b");
         assertThat(a.input("in").region()).isSameAs(b.input("in").region());
@@ -85,7 +83,7 @@ class EnsembleExecutionTest {
     void aTensorIsFreedAsSoonAsItsLastTakerIsDoneWithIt() {
         step("a", Map.of("in", "X"), Map.of("out", "mid"));
         step("b", Map.of("in", "mid"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         only("a").complete(out(2));
         Started b = only("b");
         assertThat(ledger.open)
@@ -102,7 +100,7 @@ class EnsembleExecutionTest {
         outputs = List.of(int32("Y"), int32("Z"));
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
         step("b", Map.of("in", "X"), Map.of("out", "Z"));
-        PuppetJob job = start(request("", List.of(new RequestedOutput("Z", 0)), Options.NONE, x(1)));
+        RecordingJob job = start(request("", List.of(new RequestedOutput("Z", 0)), Options.NONE, x(1)));
         only("b").complete(out(7));
         assertThat(job.answers.get(0).values()).isEqualTo(Map.of("Z", 7));
     }
@@ -111,7 +109,7 @@ class EnsembleExecutionTest {
     void aMemberIsAskedOnlyForTheOutputsThatAreUsed() {
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
         member("a", false, List.of(int32("in")), List.of(int32("spare"), int32("out")));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started a = only("a");
         assertThat(a.request.outputs()).containsExactly(new RequestedOutput("out", 0));
         a.complete(ledger.int32("spare", Shape.of(1), 9), out(7));
@@ -123,13 +121,13 @@ class EnsembleExecutionTest {
         maxBatch = 4;
         member("a", false, List.of(new TensorSpec("in", DataType.INT32, Shape.of(1))), List.of(int32("out")));
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
-        PuppetJob job = start(ledger.int32("X", Shape.of(1, 1), 5));
+        RecordingJob job = start(ledger.int32("X", Shape.of(1, 1), 5));
         Started a = only("a");
         assertThat(a.input("in").shape()).isEqualTo(Shape.of(1));
         a.complete(out(6));
         assertThat(job.answers.get(0).shapes()).isEqualTo(Map.of("Y", "[1,1]"));
 
-        PuppetJob two = start(ledger.int32("X", Shape.of(2, 1), 5, 6));
+        RecordingJob two = start(ledger.int32("X", Shape.of(2, 1), 5, 6));
         assertThat(failure(two))
                 .isEqualTo(
                         "in ensemble 'e', ensemble tensor 'X' has shape [2,1], but 'a' takes no batches (expected first"
@@ -144,7 +142,7 @@ class EnsembleExecutionTest {
                 List.of(new TensorSpec("in", DataType.INT32, Shape.of(1))),
                 List.of(new TensorSpec("out", DataType.INT32, Shape.of(1))));
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
-        PuppetJob job = start(x(5));
+        RecordingJob job = start(x(5));
         Started a = only("a");
         assertThat(a.input("in").shape()).isEqualTo(Shape.of(1, 1));
         a.complete(ledger.int32("out", Shape.of(1, 1), 6));
@@ -156,7 +154,7 @@ class EnsembleExecutionTest {
         inputs = List.of(int32("X"), new TensorSpec("O", DataType.INT32, Shape.of(-1), true));
         member("a", false, List.of(int32("in"), optional("opt")), List.of(int32("out")));
         step("a", Map.of("in", "X", "opt", "O"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started a = only("a");
         assertThat(a.request.inputs()).extracting(Tensor::name).containsExactly("in");
         a.complete(out(1));
@@ -167,7 +165,7 @@ class EnsembleExecutionTest {
     void aStepWhoseNeededTensorNeverComesEndsTheRequest() {
         step("a", Map.of("in", "X"), Map.of("out", "mid"));
         step("b", Map.of("in", "mid"), Map.of("out", "Y"));
-        PuppetJob job = start(request("r7", List.of(), Options.NONE, x(1)));
+        RecordingJob job = start(request("r7", List.of(), Options.NONE, x(1)));
         only("a").complete();
         assertThat(failure(job))
                 .isEqualTo("in ensemble 'e', [request id: r7] unexpected deadlock, at least one output is not set while"
@@ -180,7 +178,7 @@ class EnsembleExecutionTest {
         step("a", Map.of("in", "X"), Map.of("out", "p"));
         step("b", Map.of("in", "X"), Map.of("out", "q"));
         step("c", Map.of("l", "p", "r", "q"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started a = members.take("a");
         Started b = members.take("b");
         a.fail(ErrorCode.INVALID_ARGUMENT, "bad input");
@@ -194,7 +192,7 @@ class EnsembleExecutionTest {
     @Test
     void aCancelledRequestEndsAtOnceAndCancelsItsSteps() {
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started a = only("a");
         job.cancel();
         assertThat(Objects.requireNonNull(job.failure).code()).isEqualTo(ErrorCode.CANCELLED);
@@ -205,7 +203,7 @@ class EnsembleExecutionTest {
     @Test
     void aStepThatIsCancelledWhileItIsBeingStartedIsCancelledAfterwards() {
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
-        PuppetJob job = new PuppetJob(request("", List.of(), Options.NONE, x(1)));
+        RecordingJob job = new RecordingJob(request("", List.of(), Options.NONE, x(1)));
         members.onStart = step -> {
             members.started.add(step);
             job.cancel();
@@ -232,7 +230,7 @@ class EnsembleExecutionTest {
         step("a", Map.of("in", "X"), Map.of("out", "mid"));
         step("b", Map.of("in", "mid"), Map.of("out", "Y"));
         Options options = new Options(3, 5_000, new SequenceFlags(7L, true, false), null);
-        PuppetJob job = start(request("id", List.of(), options, x(1)));
+        RecordingJob job = start(request("id", List.of(), options, x(1)));
         Started a = only("a");
         assertThat(a.request.options()).isEqualTo(options);
         assertThat(a.request.id()).isEqualTo("id");
@@ -255,14 +253,14 @@ class EnsembleExecutionTest {
         step("b", Map.of("in", "X"), Map.of("out", "q"));
         step("j", Map.of("l", "p2", "r", "q"), Map.of("out", "Y"));
 
-        PuppetJob no = start(x(1), ledger.tensor("C", DataType.BOOL, Shape.of(2), (byte) 1, (byte) 0));
+        RecordingJob no = start(x(1), ledger.tensor("C", DataType.BOOL, Shape.of(2), (byte) 1, (byte) 0));
         only("b").complete(out(4));
         Started j = only("j");
         assertThat(j.request.inputs()).extracting(Tensor::name).containsExactly("r");
         j.complete(out(10));
         assertThat(value(no)).isEqualTo(10);
 
-        PuppetJob yes = start(x(1), ledger.tensor("C", DataType.BOOL, Shape.of(2), (byte) 1, (byte) 1));
+        RecordingJob yes = start(x(1), ledger.tensor("C", DataType.BOOL, Shape.of(2), (byte) 1, (byte) 1));
         members.take("a").complete(out(2));
         members.take("a2").complete(out(3));
         only("b").complete(out(4));
@@ -278,7 +276,7 @@ class EnsembleExecutionTest {
         outputs = List.of(int32("Y"), int32("Z"));
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
         when("b", Map.of("in", "X"), Map.of("out", "Z"), "C");
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         only("a").complete(out(2));
         assertThat(job.answers).containsExactly(new Got(Map.of("Y", 2), Map.of("Y", "[1]"), Map.of(), true));
     }
@@ -290,7 +288,7 @@ class EnsembleExecutionTest {
         step("r", Map.of("in", "X"), Map.of("out", "t"));
         step("s", Map.of("in", "X"), Map.of("out", "S"));
         step("b", Map.of("in", "t", "once", "S"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started r = members.take("r");
         Started s = members.take("s");
         r.respond(Map.of("n", 1L), out(10));
@@ -320,11 +318,11 @@ class EnsembleExecutionTest {
     void aDecoupledStepWithoutAnswersEndsTheRequestWithAnEmptyOne() {
         decoupled("r");
         step("r", Map.of("in", "X"), Map.of("out", "Y"));
-        PuppetJob none = start(x(1));
+        RecordingJob none = start(x(1));
         only("r").complete();
         assertThat(none.answers).containsExactly(new Got(Map.of(), Map.of(), Map.of(), true));
 
-        PuppetJob late = start(x(1));
+        RecordingJob late = start(x(1));
         Started r = only("r");
         r.respond(Map.of(), out(1));
         assertThat(late.answers).extracting(Got::last).containsExactly(false);
@@ -345,7 +343,7 @@ class EnsembleExecutionTest {
             }
             step.complete();
         };
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         assertThat(job.answers.stream()
                         .filter(g -> !g.values().isEmpty())
                         .map(g -> g.values().get("Y")))
@@ -359,7 +357,7 @@ class EnsembleExecutionTest {
         maxInflight = 2;
         step("r", Map.of("in", "X"), Map.of("out", "t"));
         step("b", Map.of("in", "t"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started r = only("r");
         for (int i = 0; i < 5; i++) {
             r.respond(Map.of(), out(i));
@@ -382,7 +380,7 @@ class EnsembleExecutionTest {
         maxInflight = 1;
         step("r", Map.of("in", "X"), Map.of("out", "t"));
         step("b", Map.of("in", "t"), Map.of("out", "Y"));
-        PuppetJob job = start(x(1));
+        RecordingJob job = start(x(1));
         Started r = only("r");
         for (int i = 0; i <= EnsembleExecution.MAX_WAITING + 1; i++) {
             r.respond(Map.of(), out(i));
@@ -462,17 +460,17 @@ class EnsembleExecutionTest {
                 ModelRef.latest("e"), id, Arrays.asList(tensors), wanted, Map.of("p", 1L), 99, 0, options);
     }
 
-    private PuppetJob start(Tensor... tensors) {
+    private RecordingJob start(Tensor... tensors) {
         return start(request("", List.of(), Options.NONE, tensors));
     }
 
-    private PuppetJob start(InferenceRequest request) {
-        PuppetJob job = new PuppetJob(request);
+    private RecordingJob start(InferenceRequest request) {
+        RecordingJob job = new RecordingJob(request);
         run(job);
         return job;
     }
 
-    private void run(PuppetJob job) {
+    private void run(RecordingJob job) {
         new EnsembleExecution(graph(), members, job, (rows, in, infer, out) -> {}, Clock.system()).start();
     }
 
@@ -489,13 +487,13 @@ class EnsembleExecutionTest {
         return members.take(model);
     }
 
-    private static int value(PuppetJob job) {
+    private static int value(RecordingJob job) {
         assertThat(job.failure).isNull();
         assertThat(job.answers).hasSize(1);
         return Objects.requireNonNull(job.answers.get(0).values().get("Y"));
     }
 
-    private static String failure(PuppetJob job) {
+    private static String failure(RecordingJob job) {
         return Objects.requireNonNull(job.failure).getMessage();
     }
 }

@@ -9,7 +9,6 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.engine.request.PuppetMembers;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.ServableId;
@@ -30,7 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class EnsembleLoaderTest {
-    private final PuppetMembers members = new PuppetMembers();
+    private final StubComposingModels members = new StubComposingModels();
     private final List<EnsembleStep> steps = new ArrayList<>();
     private final DeviceExecutor pool = new DeviceExecutor("device", 1, Clock.system());
     private final ServableFactory servables =

@@ -8,10 +8,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.engine.request.PuppetJob;
-import io.nereid.engine.request.PuppetMembers;
-import io.nereid.engine.request.PuppetMembers.Ledger;
-import io.nereid.engine.request.PuppetMembers.Started;
+import io.nereid.engine.ensemble.StubComposingModels.Ledger;
+import io.nereid.engine.ensemble.StubComposingModels.Started;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -47,7 +45,7 @@ class EnsembleSimulationTest {
         int[] outcomes = new int[4];
         for (int seed = 0; seed < GRAPHS; seed++) {
             World world = new World(seed);
-            PuppetJob job = world.job();
+            RecordingJob job = world.job();
             Random random = new Random(~seed);
             int cancelAfter = random.nextInt(8) == 0 ? random.nextInt(6) : -1;
             boolean inline = random.nextInt(4) == 0;
@@ -78,7 +76,7 @@ class EnsembleSimulationTest {
         }
     }
 
-    private static int outcome(PuppetJob job) {
+    private static int outcome(RecordingJob job) {
         var e = job.failure;
         return e == null
                 ? 0
@@ -91,7 +89,7 @@ class EnsembleSimulationTest {
         try {
             for (int seed = 0; seed < 500; seed++) {
                 World world = new World(seed);
-                PuppetJob job = world.job();
+                RecordingJob job = world.job();
                 world.members.onStart = s -> pool.execute(() -> world.play(s, Integer.MAX_VALUE, new int[1]));
                 world.run(job);
                 while (!job.ended || world.ledger.open.get() != 0 || pool.getActiveCount() > 0) {
@@ -115,7 +113,7 @@ class EnsembleSimulationTest {
         private static final int UNREACHABLE = -3;
 
         final Ledger ledger = new Ledger();
-        final PuppetMembers members = new PuppetMembers();
+        final StubComposingModels members = new StubComposingModels();
         private final int seed;
         private final ModelConfig config;
         private final Map<String, Integer> given = new TreeMap<>();
@@ -195,14 +193,14 @@ class EnsembleSimulationTest {
             }
         }
 
-        PuppetJob job() {
+        RecordingJob job() {
             List<Tensor> tensors = new ArrayList<>();
             given.forEach((name, v) -> tensors.add(ledger.tensor(name, DataType.BOOL, Shape.of(4), bytes(v))));
-            return new PuppetJob(new InferenceRequest(
+            return new RecordingJob(new InferenceRequest(
                     ModelRef.latest("e"), "", tensors, wanted, Map.of(), Long.MAX_VALUE, 0, Options.NONE));
         }
 
-        void run(PuppetJob job) {
+        void run(RecordingJob job) {
             if (graph == null) {
                 job.complete(List.of(), Map.of());
                 return;
@@ -284,7 +282,7 @@ class EnsembleSimulationTest {
             return mix(seed, key, 5) % 61 == 0;
         }
 
-        void check(PuppetJob job, boolean cancelled) {
+        void check(RecordingJob job, boolean cancelled) {
             String what = "seed " + seed;
             assertThat(ledger.open).as(what).hasValue(0);
             assertThat(job.ended).as(what).isTrue();
@@ -298,7 +296,7 @@ class EnsembleSimulationTest {
             }
             assertThat(job.failure).as(what).isNull();
             List<Map<String, Integer>> got = new ArrayList<>();
-            for (PuppetJob.Got g : job.answers) {
+            for (RecordingJob.Got g : job.answers) {
                 Map<String, Integer> values = new TreeMap<>();
                 g.values().forEach((k, v) -> values.put(k, (v >> 8 & 255) - 1 + 100 * ((v >> 16 & 255) - 1)));
                 if (!values.isEmpty()) {

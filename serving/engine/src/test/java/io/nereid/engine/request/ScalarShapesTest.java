@@ -49,7 +49,7 @@ class ScalarShapesTest {
     void theSignatureShowsTheBatchDimensionAlone() {
         TensorSpec s = new TensorSpec("s", DataType.FP32, Shape.of(-1, 1));
         TensorSpec r = new TensorSpec("r", DataType.FP32, Shape.of(-1, 1));
-        Signature seen = mixed().seen(new Signature(Signature.PREDICT, List.of(s, r), List.of(s), Map.of()));
+        Signature seen = mixed().describe(new Signature(Signature.PREDICT, List.of(s, r), List.of(s), Map.of()));
         assertThat(seen.inputs()).extracting(TensorSpec::shape).containsExactly(Shape.of(-1), Shape.of(-1, 1));
         assertThat(seen.outputs()).extracting(TensorSpec::shape).containsExactly(Shape.of(-1));
     }
@@ -60,7 +60,7 @@ class ScalarShapesTest {
         Tensor other = Tensor.allocate("r", DataType.FP32, Shape.of(3));
         InferenceRequest request =
                 new InferenceRequest(ModelRef.latest("m"), "", List.of(flat, other), List.of(), Map.of(), 0, 0);
-        InferenceRequest fed = mixed().fed(request);
+        InferenceRequest fed = mixed().toModel(request);
         assertThat(fed.inputs()).extracting(Tensor::shape).containsExactly(Shape.of(3, 1), Shape.of(3));
         fed.release();
     }
@@ -81,7 +81,7 @@ class ScalarShapesTest {
         };
         Tensor scalar = Tensor.allocate("s", DataType.FP32, Shape.of(3, 1));
         Tensor row = Tensor.allocate("r", DataType.FP32, Shape.of(3, 1));
-        mixed().answered(sink)
+        mixed().toClient(sink)
                 .next(new InferenceResponse(new ServableId("m", 1), "", List.of(scalar, row), Map.of()), true);
         try (InferenceResponse response = got.get(0)) {
             assertThat(response.outputs()).extracting(Tensor::shape).containsExactly(Shape.of(3), Shape.of(3, 1));

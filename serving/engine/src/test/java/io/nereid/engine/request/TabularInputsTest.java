@@ -47,14 +47,14 @@ class TabularInputsTest {
     @Test
     void whatIsAsTheModelHasItPassesAsItIs() {
         InferenceRequest asIs = request(floats("input-0", Shape.of(1, 2), 1, 2));
-        assertThat(matrix(DataType.FP32, "a,b").fed(asIs)).isSameAs(asIs);
+        assertThat(matrix(DataType.FP32, "a,b").toModel(asIs)).isSameAs(asIs);
         asIs.release();
     }
 
     @Test
     void theOnlyInputHasAnyNameAndItsNumbersAreWidened() {
         Tensor given = floats("x", Shape.of(1, 2), 0.1f, Float.NaN);
-        InferenceRequest fed = matrix(DataType.FP64, "").fed(request(given));
+        InferenceRequest fed = matrix(DataType.FP64, "").toModel(request(given));
         assertThat(fed.inputs()).singleElement().satisfies(t -> {
             assertThat(t.name()).isEqualTo("input-0");
             assertThat(t.dataType()).isEqualTo(DataType.FP64);
@@ -86,7 +86,7 @@ class TabularInputsTest {
                     }
                 }
             }
-            InferenceRequest fed = matrix(DataType.FP64, "").fed(request(given));
+            InferenceRequest fed = matrix(DataType.FP64, "").toModel(request(given));
             assertThat(doubles(fed.inputs().get(0))).as(type.name()).containsExactly(1, 1);
             fed.release();
         }
@@ -96,7 +96,7 @@ class TabularInputsTest {
     void theEndsOfUnsignedAndHalfNumbersAreRight() {
         Tensor longs = Tensor.allocate("input-0", DataType.UINT64, Shape.of(1, 2));
         longs.buffer().putLong(-1).putLong(Long.MIN_VALUE);
-        InferenceRequest fed = matrix(DataType.FP64, "").fed(request(longs));
+        InferenceRequest fed = matrix(DataType.FP64, "").toModel(request(longs));
         assertThat(doubles(fed.inputs().get(0))).containsExactly(0x1p64, 0x1p63);
         fed.release();
         Tensor halves = Tensor.allocate("input-0", DataType.FP16, Shape.of(2, 2));
@@ -105,7 +105,7 @@ class TabularInputsTest {
                 .putShort((short) 1)
                 .putShort((short) 0x7bff)
                 .putShort((short) 0x7e00);
-        fed = matrix(DataType.FP64, "").fed(request(halves));
+        fed = matrix(DataType.FP64, "").toModel(request(halves));
         assertThat(doubles(fed.inputs().get(0))).containsExactly(Double.NEGATIVE_INFINITY, 0x1p-24, 65504, Double.NaN);
         fed.release();
     }
@@ -113,7 +113,7 @@ class TabularInputsTest {
     @Test
     void namedColumnsBecomeAMatrixInTheModelsOrder() {
         InferenceRequest fed = matrix(DataType.FP64, "a,b")
-                .fed(request(floats("b", Shape.of(3), 4, 5, 6), floats("a", Shape.of(3, 1), 1, 2, 3)));
+                .toModel(request(floats("b", Shape.of(3), 4, 5, 6), floats("a", Shape.of(3, 1), 1, 2, 3)));
         Tensor made = fed.inputs().get(0);
         assertThat(made.shape()).isEqualTo(Shape.of(3, 2));
         assertThat(doubles(made)).containsExactly(1, 4, 2, 5, 3, 6);
@@ -127,7 +127,7 @@ class TabularInputsTest {
                 new Tensor[] {floats("b", Shape.of(1), 4), floats("b", Shape.of(1), 1)},
                 new Tensor[] {floats("a", Shape.of(1), 4), floats("b", Shape.of(2), 1, 2)})) {
             InferenceRequest asked = request(given);
-            assertThat(matrix(DataType.FP32, "a,b").fed(asked)).isSameAs(asked);
+            assertThat(matrix(DataType.FP32, "a,b").toModel(asked)).isSameAs(asked);
             asked.release();
         }
     }
@@ -140,7 +140,8 @@ class TabularInputsTest {
                         new TensorSpec("a", DataType.FP64, Shape.of(-1)),
                         new TensorSpec("b", DataType.FP32, Shape.of(-1))),
                 config);
-        InferenceRequest fed = flat.fed(request(floats("a", Shape.of(2, 1), 1, 2), floats("b", Shape.of(2, 1), 3, 4)));
+        InferenceRequest fed =
+                flat.toModel(request(floats("a", Shape.of(2, 1), 1, 2), floats("b", Shape.of(2, 1), 3, 4)));
         assertThat(fed.inputs()).extracting(Tensor::shape).containsExactly(Shape.of(2), Shape.of(2));
         fed.release();
         TabularInputs upright = new TabularInputs(
@@ -148,7 +149,7 @@ class TabularInputsTest {
                         new TensorSpec("a", DataType.FP32, Shape.of(-1, 1)),
                         new TensorSpec("b", DataType.FP32, Shape.of(-1, 1))),
                 config);
-        fed = upright.fed(request(floats("b", Shape.of(2), 3, 4), floats("a", Shape.of(2), 1, 2)));
+        fed = upright.toModel(request(floats("b", Shape.of(2), 3, 4), floats("a", Shape.of(2), 1, 2)));
         assertThat(fed.inputs()).extracting(Tensor::name).containsExactly("b", "a");
         assertThat(fed.inputs()).extracting(Tensor::shape).containsExactly(Shape.of(2, 1), Shape.of(2, 1));
         fed.release();
@@ -160,7 +161,7 @@ class TabularInputsTest {
         InferenceRequest fed = new TabularInputs(
                         List.of(new TensorSpec("t", DataType.BYTES, Shape.of(-1, 2))),
                         ModelConfig.builder("m").build())
-                .fed(request(text));
+                .toModel(request(text));
         assertThat(fed.inputs().get(0).dataType()).isEqualTo(DataType.BOOL);
         fed.release();
     }

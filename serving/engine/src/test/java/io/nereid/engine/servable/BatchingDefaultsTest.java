@@ -5,7 +5,7 @@ package io.nereid.engine.servable;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
-import io.nereid.engine.EngineRig;
+import io.nereid.engine.EngineFixture;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.config.DynamicBatching;
@@ -29,40 +29,40 @@ class BatchingDefaultsTest {
     @TempDir
     Path root;
 
-    private EngineRig rig;
+    private EngineFixture fixture;
 
     @BeforeEach
-    void rig() throws Exception {
-        rig = new EngineRig(root);
+    void fixture() throws Exception {
+        fixture = new EngineFixture(root);
     }
 
     @AfterEach
     void everyModelIsClosed() {
-        rig.close();
-        assertThat(rig.backend.open).hasValue(0);
+        fixture.close();
+        assertThat(fixture.backend.open).hasValue(0);
     }
 
     @Test
     void parametersOfTheServerHoldForModelsThatSayNothingThemselves() throws Exception {
-        rig.stored("m", 1, "");
-        rig.options.batching(PARAMETERS);
-        rig.start();
+        fixture.stored("m", 1, "");
+        fixture.options.batching(PARAMETERS);
+        fixture.start();
         ModelConfig config = config();
         assertThat(config.maxBatchSize()).isEqualTo(8);
         DynamicBatching batching = Objects.requireNonNull(config.batching());
         assertThat(batching.maxQueueDelay()).isEqualTo(Duration.ofNanos(2_000_000));
         assertThat(batching.fit().allowedSizes()).containsExactly(4, 8);
         assertThat(batching.fit().maxEnqueuedBatches()).isEqualTo(5);
-        assertThat(rig.ask(ModelRef.latest("m"))).isEqualTo(1);
-        assertThat(rig.backend.runs).as("padded to an allowed size").containsExactly("m/1 [0] 4");
+        assertThat(fixture.ask(ModelRef.latest("m"))).isEqualTo(1);
+        assertThat(fixture.backend.runs).as("padded to an allowed size").containsExactly("m/1 [0] 4");
     }
 
     @Test
     void aModelThatTakesFewerRowsIsFittedToThese() throws Exception {
-        rig.stored("m", 1, "");
+        fixture.stored("m", 1, "");
         configure("max_batch_size: 6");
-        rig.options.batching(PARAMETERS);
-        rig.start();
+        fixture.options.batching(PARAMETERS);
+        fixture.start();
         assertThat(config().maxBatchSize()).isEqualTo(6);
         assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
                 .containsExactly(4, 6);
@@ -70,10 +70,10 @@ class BatchingDefaultsTest {
 
     @Test
     void theModelsOwnBatchingTakesPrecedence() throws Exception {
-        rig.stored("m", 1, "");
+        fixture.stored("m", 1, "");
         configure("max_batch_size: 2 dynamic_batching { max_queue_delay_microseconds: 1 }");
-        rig.options.batching(PARAMETERS);
-        rig.start();
+        fixture.options.batching(PARAMETERS);
+        fixture.start();
         assertThat(config().maxBatchSize()).isEqualTo(2);
         assertThat(Objects.requireNonNull(config().batching()).maxQueueDelay()).isEqualTo(Duration.ofNanos(1000));
         assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
@@ -82,20 +82,20 @@ class BatchingDefaultsTest {
 
     @Test
     void aModelWithoutABatchDimensionStaysWithout() throws Exception {
-        rig.stored("m", 1, "");
+        fixture.stored("m", 1, "");
         configure("max_batch_size: 0");
-        rig.options.batching(PARAMETERS);
-        rig.start();
+        fixture.options.batching(PARAMETERS);
+        fixture.start();
         assertThat(config().batched()).isFalse();
         assertThat(config().batching()).isNull();
     }
 
     @Test
     void aVersionsOwnFileDefinesTheBatchingIfEnabled() throws Exception {
-        Path version = rig.stored("m", 1, "");
+        Path version = fixture.stored("m", 1, "");
         Files.writeString(version.resolve("batching_params.pbtxt"), "max_batch_size { value: 16 }");
-        rig.options.batching(PARAMETERS).perModelBatching(true);
-        rig.start();
+        fixture.options.batching(PARAMETERS).perModelBatching(true);
+        fixture.start();
         assertThat(config().maxBatchSize()).isEqualTo(16);
         assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
                 .isEmpty();
@@ -103,57 +103,57 @@ class BatchingDefaultsTest {
 
     @Test
     void aVersionWithoutTheFileIsThenNotBatched() throws Exception {
-        rig.stored("m", 1, "");
-        rig.options.batching(PARAMETERS).perModelBatching(true);
-        rig.start();
+        fixture.stored("m", 1, "");
+        fixture.options.batching(PARAMETERS).perModelBatching(true);
+        fixture.start();
         assertThat(config().batching()).isNull();
-        assertThat(EngineRig.get(
-                        rig.infer(ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(5), 1, 2, 3, 4, 5))))
+        assertThat(EngineFixture.get(fixture.infer(
+                        ModelRef.latest("m"), "", EngineFixture.floats("IN0", Shape.of(5), 1, 2, 3, 4, 5))))
                 .as("any number of rows is allowed")
                 .hasSize(5);
     }
 
     @Test
     void aWrongFileFailsItsVersionAlone() throws Exception {
-        Path version = rig.stored("m", 1, "");
+        Path version = fixture.stored("m", 1, "");
         Files.writeString(version.resolve("batching_params.pbtxt"), "max_batch_size { value: 0 }");
-        rig.stored("n", 1, "");
-        rig.options.perModelBatching(true);
-        rig.start();
-        assertThat(rig.states()).isEqualTo("m 1 FAILED; n 1 AVAILABLE");
-        assertThat(rig.engine().index().get(0).versions().get(0).reason())
+        fixture.stored("n", 1, "");
+        fixture.options.perModelBatching(true);
+        fixture.start();
+        assertThat(fixture.states()).isEqualTo("m 1 FAILED; n 1 AVAILABLE");
+        assertThat(fixture.engine().index().get(0).versions().get(0).reason())
                 .contains("batching_params.pbtxt")
                 .contains("max_batch_size is 0");
     }
 
     @Test
     void aTooLargeRequestIsRejectedUnlessItIsSplit() throws Exception {
-        rig.stored("m", 1, "");
-        rig.options.batching(PARAMETERS);
-        rig.start();
-        assertThat(EngineRig.failure(rig.infer(
-                                ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(9, 1), new float[9])))
+        fixture.stored("m", 1, "");
+        fixture.options.batching(PARAMETERS);
+        fixture.start();
+        assertThat(EngineFixture.failure(fixture.infer(
+                                ModelRef.latest("m"), "", EngineFixture.floats("IN0", Shape.of(9, 1), new float[9])))
                         .code())
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test
     void aLargeRequestIsCutWhereThatIsAskedFor() throws Exception {
-        rig.stored("m", 1, "");
-        rig.options.batching(BatchingParameters.parse(
+        fixture.stored("m", 1, "");
+        fixture.options.batching(BatchingParameters.parse(
                 "max_batch_size { value: 64 } enable_large_batch_splitting { value: true }"
                         + " max_execution_batch_size { value: 8 }",
                 "parameters"));
-        rig.start();
-        assertThat(EngineRig.get(
-                        rig.infer(ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(20, 1), new float[20]))))
+        fixture.start();
+        assertThat(EngineFixture.get(fixture.infer(
+                        ModelRef.latest("m"), "", EngineFixture.floats("IN0", Shape.of(20, 1), new float[20]))))
                 .hasSize(20)
                 .containsOnly(1f);
-        assertThat(rig.backend.runs).containsExactlyInAnyOrder("m/1 [0] 8", "m/1 [0] 8", "m/1 [0] 4");
+        assertThat(fixture.backend.runs).containsExactlyInAnyOrder("m/1 [0] 8", "m/1 [0] 8", "m/1 [0] 4");
     }
 
     private ModelConfig config() {
-        return rig.engine().config(ModelRef.latest("m"));
+        return fixture.engine().config(ModelRef.latest("m"));
     }
 
     private void configure(String text) throws Exception {

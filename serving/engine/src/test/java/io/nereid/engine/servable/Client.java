@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.CountedTensors;
-import io.nereid.engine.Engine;
 import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
@@ -59,22 +58,17 @@ public final class Client {
                 Long.MAX_VALUE,
                 clock.nanos(),
                 new Options(0, 0, null, trace));
-        return Engine.submit(
-                servable,
-                closed::incrementAndGet,
-                request,
-                new ResponseSink() {
-                    @Override
-                    public void next(InferenceResponse response, boolean last) {
-                        answers.add(new Answer(response, last, null));
-                    }
+        return new RequestSubmitter(clock).submit(servable, closed::incrementAndGet, request, new ResponseSink() {
+            @Override
+            public void next(InferenceResponse response, boolean last) {
+                answers.add(new Answer(response, last, null));
+            }
 
-                    @Override
-                    public void fail(ServingException e) {
-                        answers.add(new Answer(null, true, e));
-                    }
-                },
-                clock);
+            @Override
+            public void fail(ServingException e) {
+                answers.add(new Answer(null, true, e));
+            }
+        });
     }
 
     public Answer next() throws InterruptedException {

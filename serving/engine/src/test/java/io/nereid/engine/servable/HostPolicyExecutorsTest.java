@@ -8,12 +8,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.engine.options.EngineOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.InstanceGroup.Kind;
 import io.nereid.spi.config.ModelConfig;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -32,11 +30,9 @@ class HostPolicyExecutorsTest {
     @Test
     @EnabledOnOs(OS.LINUX)
     void modelsRunInThePoolOfTheirPolicyAndOthersInTheCommonPool() {
-        EngineOptions options = EngineOptions.of(Path.of(".")).toBuilder()
-                .deviceThreads(4)
-                .hostPolicies(Map.of("gold", Map.of("cpu-cores", "0"), "model", Map.of("cpu-cores", "0")))
-                .build();
-        try (HostPolicyExecutors pools = new HostPolicyExecutors(common, options, Clock.system())) {
+        Map<String, Map<String, String>> policies =
+                Map.of("gold", Map.of("cpu-cores", "0"), "model", Map.of("cpu-cores", "0"));
+        try (HostPolicyExecutors pools = new HostPolicyExecutors(common, policies, 4, Clock.system())) {
             DeviceExecutor gold = pools.of(config(group("gold", Kind.CPU), group("gold", Kind.CPU)));
             assertThat(gold).isNotSameAs(common);
             assertThat(gold.threads()).as("one for each processor").isEqualTo(1);
@@ -57,10 +53,8 @@ class HostPolicyExecutorsTest {
 
     @Test
     void aPolicyThatIsNotUnderstoodStopsTheStart() {
-        EngineOptions options = EngineOptions.of(Path.of(".")).toBuilder()
-                .hostPolicies(Map.of("gold", Map.of("cores", "0")))
-                .build();
-        assertThatThrownBy(() -> new HostPolicyExecutors(common, options, Clock.system()))
+        Map<String, Map<String, String>> policies = Map.of("gold", Map.of("cores", "0"));
+        assertThatThrownBy(() -> new HostPolicyExecutors(common, policies, 4, Clock.system()))
                 .hasMessageStartingWith("host policy 'gold,cores=0' is not understood");
     }
 

@@ -3,7 +3,6 @@
 package io.nereid.engine.servable;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
@@ -13,10 +12,6 @@ import io.nereid.engine.CountedTensors;
 import io.nereid.engine.FakeJob;
 import io.nereid.engine.FakeModel;
 import io.nereid.engine.execution.BatchExecution;
-import io.nereid.engine.execution.IoMapping;
-import io.nereid.engine.execution.ModelRequestAdapter;
-import io.nereid.engine.execution.OutputSplitter;
-import io.nereid.engine.execution.RequestExecution;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.scheduling.BatchCloseReason;
@@ -35,6 +30,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -267,20 +263,24 @@ class ModelRequestTest {
     }
 
     @Test
-    void respondOfAModelThatIsNotDecoupledThrows() {
-        FakeJob job = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
-        ModelRequestAdapter request = new ModelRequestAdapter(
-                job,
-                job.request().inputs(),
-                List.of("out"),
-                new OutputSplitter("m", new IoMapping(config(4, false))),
-                "m",
-                false,
-                new RequestExecution(1, new ModelStatistics(ID), Clock.system(), Map.of()));
-        assertThatThrownBy(() -> request.respond(List.of(tensors.ints("out", Shape.of(1, 1), 1)), Map.of()))
-                .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION));
-        assertThat(job.failed().code()).isEqualTo(ErrorCode.INTERNAL);
+    void respondOfAModelThatIsNotDecoupledThrows() throws Exception {
+        List<ErrorCode> thrown = new CopyOnWriteArrayList<>();
+        ModelServable servable = servable(config(4, false), requests -> {
+            try {
+                requests.get(0).respond(List.of(tensors.ints("out", Shape.of(1, 1), 1)), Map.of());
+            } catch (ServingException e) {
+                thrown.add(e.code());
+            }
+        });
+        Client client = new Client(servable, Clock.system());
+        client.send(List.of(tensors.ints("in", Shape.of(1, 1), 1)));
+        assertThat(client.nextFailure())
+                .hasMessageContaining("expected a single response, got 2 or more from model 'm'")
+                .extracting(ServingException::code)
+                .isEqualTo(ErrorCode.INTERNAL);
+        servable.unload();
+        assertThat(thrown).containsExactly(ErrorCode.FAILED_PRECONDITION);
+        client.assertNothingUnderWay();
     }
 
     private ModelServable servable(ModelConfig config, Consumer<List<ModelRequest>> requests) {

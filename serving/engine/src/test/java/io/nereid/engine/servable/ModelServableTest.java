@@ -8,13 +8,13 @@ import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.engine.Engine;
 import io.nereid.engine.FakeModel;
 import io.nereid.engine.PrometheusWriter;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.InitialStateFiles;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceCall;
@@ -257,7 +257,7 @@ class ModelServableTest {
                 model.config(),
                 new ModelStatistics(new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
                 pool,
-                new SchedulerOptions(100, SchedulerOptions.Inline.MEASURED),
+                new SchedulerOptions(100, InlinePolicy.MEASURED),
                 InitialStateFiles.NONE,
                 Clock.system());
     }
@@ -284,11 +284,8 @@ class ModelServableTest {
                 Map.of(),
                 Long.MAX_VALUE,
                 Clock.system().nanos());
-        return Engine.submit(
-                servable,
-                closed::incrementAndGet,
-                request,
-                new ResponseSink() {
+        return new RequestSubmitter(Clock.system())
+                .submit(servable, closed::incrementAndGet, request, new ResponseSink() {
                     @Override
                     public void next(InferenceResponse response, boolean last) {
                         done.complete(response);
@@ -298,8 +295,7 @@ class ModelServableTest {
                     public void fail(ServingException e) {
                         done.completeExceptionally(e);
                     }
-                },
-                Clock.system());
+                });
     }
 
     private static ServingException failure(CompletableFuture<InferenceResponse> done) throws Exception {

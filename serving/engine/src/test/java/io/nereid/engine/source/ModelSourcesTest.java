@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.engine.EngineRig;
+import io.nereid.engine.EngineFixture;
 import io.nereid.repository.ManagedModel;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.AspiredVersion;
@@ -37,81 +37,84 @@ class ModelSourcesTest {
     @TempDir
     Path root;
 
-    private EngineRig rig;
+    private EngineFixture fixture;
 
     @BeforeEach
-    void rig() throws Exception {
-        rig = new EngineRig(root);
+    void fixture() throws Exception {
+        fixture = new EngineFixture(root);
     }
 
     @AfterEach
     void close() {
-        rig.close();
+        fixture.close();
     }
 
     @Test
     void aSourceOfTheEmbedderIsServedBesideTheOthers() throws Exception {
         Memory memory = new Memory();
-        rig.stored("m", 1, "");
-        rig.options.sources(List.of(memory));
-        rig.start();
-        assertThat(rig.states()).isEqualTo("m 1 AVAILABLE; own 3 AVAILABLE");
-        assertThat(rig.ask(ModelRef.latest("own"))).isEqualTo(100);
-        assertThat(rig.ask(ModelRef.latest("m"))).isEqualTo(1);
-        rig.close();
+        fixture.stored("m", 1, "");
+        fixture.options.sources(List.of(memory));
+        fixture.start();
+        assertThat(fixture.states()).isEqualTo("m 1 AVAILABLE; own 3 AVAILABLE");
+        assertThat(fixture.ask(ModelRef.latest("own"))).isEqualTo(100);
+        assertThat(fixture.ask(ModelRef.latest("m"))).isEqualTo(1);
+        fixture.close();
         assertThat(memory.closed).isTrue();
     }
 
     @Test
     void aModelOfTheEmbedderIsTakenOutOnlyByHim() throws Exception {
         Memory memory = new Memory();
-        rig.options.sources(List.of(memory));
-        rig.start();
-        EngineRig.get(rig.engine().load("own"));
-        ServingException e = EngineRig.failure(rig.engine().unload("own"));
+        fixture.options.sources(List.of(memory));
+        fixture.start();
+        EngineFixture.get(fixture.engine().load("own"));
+        ServingException e = EngineFixture.failure(fixture.engine().unload("own"));
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage()).isEqualTo("model 'own' comes from source 1, which would load it again at once");
-        assertThat(rig.ask(ModelRef.latest("own"))).isEqualTo(100);
+        assertThat(fixture.ask(ModelRef.latest("own"))).isEqualTo(100);
         memory.target().aspire("own", List.of());
-        rig.until(() -> rig.states().equals("own"));
+        fixture.until(() -> fixture.states().equals("own"));
         assertThat(memory.unloads).hasValue(1);
     }
 
     @Test
     void itsRequestsAreCheckedAndCountedLikeAnyOther() throws Exception {
-        rig.options.sources(List.of(new Memory()));
-        rig.start();
-        assertThat(EngineRig.failure(
-                                rig.infer(ModelRef.latest("own"), "", EngineRig.floats("WRONG", Shape.of(1, 1), 1)))
+        fixture.options.sources(List.of(new Memory()));
+        fixture.start();
+        assertThat(EngineFixture.failure(fixture.infer(
+                                ModelRef.latest("own"), "", EngineFixture.floats("WRONG", Shape.of(1, 1), 1)))
                         .code())
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(rig.ask(ModelRef.latest("own"))).isEqualTo(100);
-        assertThat(rig.engine().statistics("own", 3).get(0).success().count()).isEqualTo(1);
-        assertThat(rig.engine().metrics()).contains("nv_inference_request_success{model=\"own\",version=\"3\"} 1\n");
+        assertThat(fixture.ask(ModelRef.latest("own"))).isEqualTo(100);
+        assertThat(fixture.engine().statistics("own", 3).get(0).success().count())
+                .isEqualTo(1);
+        assertThat(fixture.engine().metrics())
+                .contains("nv_inference_request_success{model=\"own\",version=\"3\"} 1\n");
     }
 
     @Test
     void aFailedLoadIsTriedAsOftenAsAskedFor() throws Exception {
         Memory memory = new Memory();
         memory.broken = true;
-        rig.options.sources(List.of(memory)).loadRetries(2).loadRetryInterval(Duration.ofMillis(1));
-        rig.start();
+        fixture.options.sources(List.of(memory)).loadRetries(2).loadRetryInterval(Duration.ofMillis(1));
+        fixture.start();
         assertThat(memory.loads).hasValue(3);
     }
 
     @Test
     void aPlacedModelIsServedGrowsWithoutBeingLoadedAnewAndGoes() throws Exception {
-        ManagedModels placed = new ManagedModels(List.of(rig.backend));
+        ManagedModels placed = new ManagedModels(List.of(fixture.backend));
         List<String> transitions = new CopyOnWriteArrayList<>();
-        rig.options.sources(List.of(placed));
-        rig.engine().onState(s -> transitions.add(s.id().model() + " " + s.phase()));
-        rig.start();
-        ManagedModel one = ManagedModel.of("own-1", rig.version("own", 1, "").getParent());
+        fixture.options.sources(List.of(placed));
+        fixture.engine().onState(s -> transitions.add(s.id().model() + " " + s.phase()));
+        fixture.start();
+        ManagedModel one =
+                ManagedModel.of("own-1", fixture.version("own", 1, "").getParent());
         assertThat(placed.place(List.of(one))).containsEntry("own-1", List.of("own-1"));
-        rig.until(() -> rig.states().equals("own-1 1 AVAILABLE"));
-        assertThat(rig.ask(ModelRef.latest("own-1"))).isEqualTo(1);
+        fixture.until(() -> fixture.states().equals("own-1 1 AVAILABLE"));
+        assertThat(fixture.ask(ModelRef.latest("own-1"))).isEqualTo(1);
         Map<String, List<String>> unused = placed.place(List.of(one.withInstances(3)));
-        rig.until(() -> rig.engine()
+        fixture.until(() -> fixture.engine()
                         .config(ModelRef.latest("own-1"))
                         .instanceGroups()
                         .get(0)
@@ -119,14 +122,14 @@ class ModelSourcesTest {
                 == 3);
         assertThat(transitions.stream().filter(h -> h.endsWith("LOADING"))).hasSize(1);
         unused = placed.place(List.of());
-        rig.until(() -> transitions.contains("own-1 GONE"));
+        fixture.until(() -> transitions.contains("own-1 GONE"));
         unused = placed.place(List.of(ManagedModel.of("default/lost", root.resolve("nowhere"))));
-        rig.until(() -> transitions.contains("default/lost FAILED"));
+        fixture.until(() -> transitions.contains("default/lost FAILED"));
         int failures = transitions.size();
         unused = placed.place(List.of());
-        rig.until(() -> transitions.contains("default/lost GONE"));
+        fixture.until(() -> transitions.contains("default/lost GONE"));
         unused = placed.place(List.of(ManagedModel.of("default/lost", root.resolve("nowhere"))));
-        rig.until(() -> transitions.lastIndexOf("default/lost FAILED") >= failures);
+        fixture.until(() -> transitions.lastIndexOf("default/lost FAILED") >= failures);
     }
 
     /** A source of one model without files. */
@@ -224,7 +227,7 @@ class ModelSourcesTest {
 
         @Override
         public void submit(InferenceJob job) {
-            job.complete(List.of(EngineRig.floats("OUT0", Shape.of(1), 100)), Map.of());
+            job.complete(List.of(EngineFixture.floats("OUT0", Shape.of(1), 100)), Map.of());
         }
     }
 }

@@ -4,7 +4,7 @@ package io.nereid.engine.warmup;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.engine.EngineRig;
+import io.nereid.engine.EngineFixture;
 import io.nereid.engine.options.WarmupOptions;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.ModelRef;
@@ -30,88 +30,88 @@ class SavedModelWarmupTest {
     @TempDir
     Path root;
 
-    private EngineRig rig;
+    private EngineFixture fixture;
 
     @BeforeEach
-    void rig() throws Exception {
-        rig = new EngineRig(root);
+    void fixture() throws Exception {
+        fixture = new EngineFixture(root);
     }
 
     @AfterEach
     void everyModelIsClosed() {
-        rig.close();
-        assertThat(rig.backend.open).hasValue(0);
+        fixture.close();
+        assertThat(fixture.backend.open).hasValue(0);
     }
 
     @Test
     void recordedRequestsRunBeforeTheVersionServesAndDoNotCount() throws Exception {
         record("signatures", predict("", "IN0", 1), predict("plus_ten", "X", 2));
-        rig.start();
-        assertThat(rig.backend.runs).containsExactly("m/1 [0] 1", "m/1 plus_ten[0] 2");
-        assertThat(rig.engine().statistics("m", 1).get(0).success().count()).isZero();
-        assertThat(rig.states()).isEqualTo("m 1 AVAILABLE");
+        fixture.start();
+        assertThat(fixture.backend.runs).containsExactly("m/1 [0] 1", "m/1 plus_ten[0] 2");
+        assertThat(fixture.engine().statistics("m", 1).get(0).success().count()).isZero();
+        assertThat(fixture.states()).isEqualTo("m 1 AVAILABLE");
     }
 
     @Test
     void everyInstanceIsWarmedAsOftenAsAskedFor() throws Exception {
-        rig.options.warmup(new WarmupOptions(true, 3, 2, false));
+        fixture.options.warmup(new WarmupOptions(true, 3, 2, false));
         record("two", predict("", "IN0", 1));
-        rig.start();
-        assertThat(rig.backend.runs)
+        fixture.start();
+        assertThat(fixture.backend.runs)
                 .containsExactlyInAnyOrder(
                         "m/1 [0] 1", "m/1 [0] 1", "m/1 [0] 1", "m/1 [1] 1", "m/1 [1] 1", "m/1 [1] 1");
     }
 
     @Test
     void eachRecordMayAlsoRunInBatchesOfEverySize() throws Exception {
-        rig.options.warmup(new WarmupOptions(true, 1, 1, true));
+        fixture.options.warmup(new WarmupOptions(true, 1, 1, true));
         record("", predict("", "IN0", 1));
-        rig.start();
-        assertThat(rig.backend.runs).containsExactly("m/1 [0] 1", "m/1 [0] 2", "m/1 [0] 4");
+        fixture.start();
+        assertThat(fixture.backend.runs).containsExactly("m/1 [0] 1", "m/1 [0] 2", "m/1 [0] 4");
     }
 
     @Test
     void warmingUpMayBeSwitchedOff() throws Exception {
-        rig.options.warmup(new WarmupOptions(false, 1, 1, false));
+        fixture.options.warmup(new WarmupOptions(false, 1, 1, false));
         record("", predict("", "IN0", 1));
-        rig.start();
-        assertThat(rig.backend.runs).isEmpty();
-        assertThat(rig.ask(ModelRef.latest("m"))).isEqualTo(1);
+        fixture.start();
+        assertThat(fixture.backend.runs).isEmpty();
+        assertThat(fixture.ask(ModelRef.latest("m"))).isEqualTo(1);
     }
 
     @Test
     void examplesAreFedToTheSignatureThatClassifies() throws Exception {
         record("signatures", classify());
-        rig.start();
-        assertThat(rig.backend.runs).containsExactly("m/1 classify[0] 2");
+        fixture.start();
+        assertThat(fixture.backend.runs).containsExactly("m/1 classify[0] 2");
     }
 
     @Test
     void aRecordWithoutALogIsPassedOver() throws Exception {
         record("", new byte[0], predict("", "IN0", 1));
-        rig.start();
-        assertThat(rig.backend.runs).hasSize(1);
+        fixture.start();
+        assertThat(fixture.backend.runs).hasSize(1);
     }
 
     @Test
     void aRecordThatFailsFailsTheLoad() throws Exception {
         record("failing", predict("", "IN0", 1));
-        rig.start();
-        assertThat(rig.states()).isEqualTo("m 1 FAILED");
+        fixture.start();
+        assertThat(fixture.states()).isEqualTo("m 1 FAILED");
         assertThat(reason()).contains("failed to run warmup record 0 of ").contains("a run of m/1 failed");
     }
 
     @Test
     void aRecordForAnotherModelsInputsFailsTheLoad() throws Exception {
         record("", predict("", "IN0", 1), predict("", "OTHER", 1));
-        rig.start();
+        fixture.start();
         assertThat(reason()).contains("failed to run warmup record 1 of ").contains("IN0");
     }
 
     @Test
     void aLogThatCannotBeRunFailsTheLoad() throws Exception {
         record("", new PredictionLog(Kind.SESSION_RUN, null, 0, 0, new byte[0], null).toBytes());
-        rig.start();
+        fixture.start();
         assertThat(reason()).contains("Unsupported log_type for warmup: session_run_log");
     }
 
@@ -121,9 +121,9 @@ class SavedModelWarmupTest {
         byte[] one = predict("", "IN0", 1);
         Arrays.fill(records, one);
         record("", records);
-        rig.start();
+        fixture.start();
         assertThat(reason()).contains("Number of warmup records exceeds the maximum (1000) at ");
-        assertThat(rig.backend.runs).isEmpty();
+        assertThat(fixture.backend.runs).isEmpty();
     }
 
     @Test
@@ -132,16 +132,16 @@ class SavedModelWarmupTest {
         byte[] bytes = Files.readAllBytes(file);
         bytes[20] ^= 1;
         Files.write(file, bytes);
-        rig.start();
+        fixture.start();
         assertThat(reason()).contains("is damaged at record 0");
     }
 
     private String reason() {
-        return String.valueOf(rig.engine().index().get(0).versions().get(0).reason());
+        return String.valueOf(fixture.engine().index().get(0).versions().get(0).reason());
     }
 
     private Path record(String words, byte[]... records) throws IOException {
-        Path version = rig.stored("m", 1, words);
+        Path version = fixture.stored("m", 1, words);
         Path file = version.resolve(SavedModelWarmup.FILE);
         Files.createDirectories(version.resolve("assets.extra"));
         try (TfRecordFile.Writer out = new TfRecordFile.Writer(file)) {
@@ -155,7 +155,7 @@ class SavedModelWarmupTest {
     private static byte[] predict(String signature, String input, int rows) {
         ProtobufWriter out = new ProtobufWriter();
         ModelSpec spec = new ModelSpec("another", 7L, null, signature);
-        List<Tensor> inputs = new ArrayList<>(List.of(EngineRig.floats(input, Shape.of(rows, 1), new float[rows])));
+        List<Tensor> inputs = new ArrayList<>(List.of(EngineFixture.floats(input, Shape.of(rows, 1), new float[rows])));
         PredictionLog.writePredict(out, spec, spec, inputs, List.of(), null, 1, 0);
         Tensor.closeAll(inputs);
         return out.toByteArray();

@@ -5,6 +5,7 @@ package io.nereid.lifecycle.resources;
 import com.sun.jna.Native;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.base.Timer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -57,7 +58,7 @@ public final class LoadThreadPriority {
     private final Os os;
     private final int niceness;
     private final Clock clock;
-    private final DelayScheduler delays;
+    private final Timer timer;
     private final Set<Integer> loading = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean tried = new AtomicBoolean();
     private final AtomicBoolean checkScheduled = new AtomicBoolean();
@@ -72,11 +73,11 @@ public final class LoadThreadPriority {
      *
      * @param niceness added to the niceness of loads, 0 to 19; 0 to change nothing and make no system calls
      */
-    public LoadThreadPriority(int niceness, Os os, Clock clock, DelayScheduler delays) {
+    public LoadThreadPriority(int niceness, Os os, Clock clock, Timer timer) {
         this.niceness = niceness;
         this.os = os;
         this.clock = clock;
-        this.delays = delays;
+        this.timer = timer;
     }
 
     /**
@@ -172,7 +173,7 @@ public final class LoadThreadPriority {
     private void scheduleCheck() {
         if (checkScheduled.compareAndSet(false, true)) {
             Map<Integer, Os.Share> before = shares();
-            delays.after(CHECK_INTERVAL, () -> check(before));
+            timer.after(CHECK_INTERVAL.toNanos(), () -> check(before));
         }
     }
 

@@ -47,12 +47,11 @@ public final class LabelRoute {
 
     /** Returns the cumulative weights, divided by their sum or by {@code least}, whichever is larger. */
     private static double[] ends(List<Double> weights, double least) {
-        double sum = least;
         double total = 0;
         for (double w : weights) {
             total += w;
         }
-        sum = Math.max(sum, total);
+        double sum = Math.max(least, total);
         double[] ends = new double[weights.size()];
         double end = 0;
         for (int i = 0; i < ends.length; i++) {

@@ -46,11 +46,13 @@ public final class LiveServable {
 
     /** Adds a handle and returns the stripe to release it on; -1 if the servable is draining. */
     public int retain() {
+        // The order is essential, see the class comment: first count, then read the flag.
         int stripe = (((int) Thread.currentThread().getId() & (STRIPES - 1)) + 1) * STRIDE;
         counts.getAndIncrement(stripe);
         if (!draining) {
             return stripe;
         }
+        // Draining: take the increment back. This may be the release that brings the sum to zero.
         release(stripe);
         return -1;
     }
@@ -68,6 +70,7 @@ public final class LiveServable {
      * once.
      */
     public void drain() {
+        // First set the flag, then read the stripes: the reverse order could miss a handle.
         draining = true;
         reportIfUnused();
     }

@@ -21,6 +21,15 @@ import org.jspecify.annotations.Nullable;
 /**
  * What request threads see of all models: available versions, states of all versions, and labels. Immutable; the
  * manager replaces it as a whole, so that a reader gets a consistent view with one volatile read.
+ *
+ * <p>Everything that a request needs is computed when a model or a label changes, so that {@link #find} is one hash
+ * lookup and an index, without an allocation: the versions are sorted, and the weights of labels are resolved to
+ * available versions ({@link LabelRoute}). The errors are built only when {@link #find} has found nothing.
+ *
+ * <p>Invariant: the routes of an entry are those of the labels in {@link #labels} for the versions of that entry. A
+ * change of either one builds them again, in {@link #with} and {@link #withLabels}. The two methods are called under a
+ * lock of the manager ({@code ServableRegistry}), since labels may be set on any thread: otherwise one of two changes
+ * from the same map would be lost.
  */
 public final class ServingMap {
     public static final ServingMap EMPTY = new ServingMap(new ShardedMap<>(), new ShardedMap<>());
@@ -190,6 +199,7 @@ public final class ServingMap {
         }
 
         public @Nullable LiveServable live(long version) {
+            // A search through a list: a model has a few available versions, for which it is as fast as a map.
             for (int i = 0; i < lives.size(); i++) {
                 if (versions.get(i) == version) {
                     return lives.get(i);

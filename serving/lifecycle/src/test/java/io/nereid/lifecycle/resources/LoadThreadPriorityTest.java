@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
-import io.nereid.lifecycle.Rig;
+import io.nereid.base.Timer;
+import io.nereid.lifecycle.ManagerFixture;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -92,8 +92,8 @@ class LoadThreadPriorityTest {
         }
     }
 
-    /** A clock and delays that a test advances. */
-    private static final class Time implements Clock, DelayScheduler {
+    /** A clock and a timer that a test advances. */
+    private static final class Time implements Clock, Timer {
         final Queue<Runnable> tasks = new ArrayDeque<>();
         long now;
 
@@ -108,8 +108,9 @@ class LoadThreadPriorityTest {
         }
 
         @Override
-        public void after(Duration delay, Runnable task) {
+        public ScheduledTask after(long nanos, Runnable task) {
             tasks.add(task);
+            return () -> {};
         }
 
         /** Advances the time to the next check. */
@@ -356,7 +357,7 @@ class LoadThreadPriorityTest {
             }
         });
         load.start();
-        Rig.await(notified);
+        ManagerFixture.await(notified);
         end.countDown();
         Process sleeper = process.get();
         if (sleeper != null) {

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.FakeLoader;
+import io.nereid.lifecycle.ManagerFixture;
 import io.nereid.lifecycle.ManagerOptions;
-import io.nereid.lifecycle.Rig;
 import io.nereid.lifecycle.state.ManagedVersion;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -82,13 +82,14 @@ class ResourceTrackerTest {
 
     @Test
     void invalidResourceEstimate() throws Exception {
-        try (Rig rig = new Rig(ManagerOptions.DEFAULT.withMemoryLimitBytes(10).withLoadNiceness(0))) {
-            FakeLoader odd = rig.loader("m", 1, "a");
+        try (ManagerFixture fixture = new ManagerFixture(
+                ManagerOptions.DEFAULT.withMemoryLimitBytes(10).withLoadNiceness(0))) {
+            FakeLoader odd = fixture.loader("m", 1, "a");
             odd.estimate = -5;
-            rig.aspire("m", odd);
-            var unused = rig.settle("m");
-            assertThat(rig.serving(ModelRef.latest("m"))).isNotNull();
-            assertThat(rig.manager.memoryBytes())
+            fixture.aspire("m", odd);
+            var unused = fixture.settle("m");
+            assertThat(fixture.serving(ModelRef.latest("m"))).isNotNull();
+            assertThat(fixture.manager.memoryBytes())
                     .as("a negative size means unknown")
                     .isZero();
         }

@@ -1,6 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** The schedulers of a model: direct, dynamic batcher and sequence batcher. */
+/**
+ * The dynamic batcher: {@link io.nereid.scheduling.batcher.RequestQueue} keeps the jobs in order,
+ * {@link io.nereid.scheduling.batcher.BatchBuilder} decides when a batch closes, and
+ * {@link io.nereid.scheduling.batcher.DynamicBatcher} runs it. Decorators of a job split it over several batches or
+ * keep its response in order.
+ */
 @NullMarked
 package io.nereid.scheduling.batcher;
 

@@ -4,6 +4,7 @@ package io.nereid.scheduling.execution;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.base.Timer;
 import java.util.ArrayDeque;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
@@ -46,7 +47,7 @@ public final class DeviceExecutor implements AutoCloseable {
 
     /** Creates a pool on the given clock, which must run as fast as the system clock. */
     public DeviceExecutor(String name, int threads, Clock clock) {
-        this(atLeastOne(threads), clock, Timer.threaded(name + "-timer", clock), Threads.named(name));
+        this(atLeastOne(threads), clock, Timer.threaded(name + "-timer"), Threads.named(name));
     }
 
     /**
@@ -55,7 +56,7 @@ public final class DeviceExecutor implements AutoCloseable {
      * @throws io.nereid.base.ServingException FAILED_PRECONDITION when threads cannot be bound to these processors
      */
     public DeviceExecutor(String name, int threads, Clock clock, HostPolicy policy) {
-        this(atLeastOne(threads), clock, Timer.threaded(name + "-timer", clock), bound(Threads.named(name), policy));
+        this(atLeastOne(threads), clock, Timer.threaded(name + "-timer"), bound(Threads.named(name), policy));
     }
 
     private static ThreadFactory bound(ThreadFactory factory, HostPolicy policy) {

@@ -26,8 +26,12 @@ import java.util.Set;
  * SchedulerOptions options = SchedulerOptions.DEFAULT.withLimiter(limiter);
  * }</pre>
  *
+ * <p><b>Life of an instance.</b> IDLE; WAITING after its model has requested a run and did not get it; GRANTED when
+ * its resources are taken for it and its model has been called back; RUNNING; then IDLE again. Resources are taken when
+ * an instance is granted, and given back when its run ends or the grant is not used.
+ *
  * <p>Thread-safe: one short lock. No thread waits here: when a model gets no instance, the limiter calls it back when
- * an instance may run.
+ * an instance may run. Lock order: a model's lock, then this one; callbacks are therefore made without it.
  */
 public final class RateLimiter {
     private final RateLimiterResources resources;
@@ -57,7 +61,7 @@ public final class RateLimiter {
     }
 
     /** Returns how much is in use of a resource on a device, or of a global resource. */
-    synchronized int used(String resource, int device) {
+    public synchronized int used(String resource, int device) {
         return resources.used(new RateLimiterResources.Key(resource, device));
     }
 
@@ -70,6 +74,7 @@ public final class RateLimiter {
         }
     }
 
+    /** Queues an instance. The counter orders instances of equal score by the time of their request. */
     private void stage(Ticket t) {
         t.state = State.WAITING;
         t.staged = ++stagings;
@@ -79,6 +84,7 @@ public final class RateLimiter {
     private void grant(Ticket t) {
         waiting.remove(t);
         t.state = State.GRANTED;
+        // Counted when granted; returnUnused() takes it back.
         t.executions++;
         resources.take(t.needs);
     }
@@ -99,6 +105,7 @@ public final class RateLimiter {
         }
         waiting.sort(Ticket.ORDER);
         Set<Member> granted = new LinkedHashSet<>();
+        // Resources that an earlier instance waits for.
         Set<RateLimiterResources.Key> contested = new HashSet<>();
         for (Ticket t : List.copyOf(waiting)) {
             if (resources.free(t.needs) && t.needs.keySet().stream().noneMatch(contested::contains)) {
@@ -219,12 +226,14 @@ public final class RateLimiter {
                             t.state = State.RUNNING;
                             return i;
                         }
-                        // The runs of one instance never overlap: note the request for release().
+                        // The runs of one instance never overlap: remember the request for release().
                         case RUNNING -> t.again = true;
                         case IDLE -> idle.add(t);
                         case WAITING -> {}
                     }
                 }
+                // If none can begin, all of them are queued: the first that gets its resources runs the batch. Grants
+                // without a batch are given back with returnUnused().
                 idle.sort(Ticket.ORDER);
                 for (Ticket t : idle) {
                     if (begins(t)) {
@@ -242,6 +251,7 @@ public final class RateLimiter {
         private boolean begins(Ticket t) {
             stage(t);
             boolean free = resources.free(t.needs);
+            // As in grantAll(): an instance may only pass earlier ones with which it shares no resource.
             for (Ticket w : waiting) {
                 free &= w == t || Ticket.ORDER.compare(w, t) > 0 || !shares(w, t);
             }

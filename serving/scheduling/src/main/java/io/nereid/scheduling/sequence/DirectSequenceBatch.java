@@ -5,13 +5,13 @@ package io.nereid.scheduling.sequence;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.execution.RateLimiter.Member;
 import io.nereid.scheduling.execution.RunTimeEstimator;
-import io.nereid.scheduling.queue.QueueErrors;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.SequenceBatching.Direct;
@@ -38,7 +38,7 @@ final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.
 
     private final BatchRunner runner;
     private final @Nullable Member member;
-    private final Inline inline;
+    private final InlinePolicy inline;
     private final RunTimeEstimator runTimes = new RunTimeEstimator();
     private final long delayNanos;
     private final double utilization;
@@ -49,7 +49,7 @@ final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.
 
     private int running;
     private long batches;
-    private long due = SequenceBatcherCore.NEVER;
+    private long due = SequenceBatcher.NEVER;
     /**
      * The first slot whose request could not join the last batch; it is the first of the next one, so it cannot starve.
      */
@@ -59,7 +59,7 @@ final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.
      * @param config with an instance group of this instance only
      */
     DirectSequenceBatch(
-            SequenceBatcherCore batcher,
+            SequenceBatcher batcher,
             int instance,
             int places,
             ModelConfig config,
@@ -102,7 +102,7 @@ final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.
     private boolean tiny() {
         return member == null
                 && delayNanos == 0
-                && (inline == Inline.ALWAYS || (inline == Inline.MEASURED && runTimes.tiny()));
+                && (inline == InlinePolicy.ALWAYS || (inline == InlinePolicy.MEASURED && runTimes.tiny()));
     }
 
     private void runHere() {
@@ -142,7 +142,7 @@ final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.
      * fewer slots than {@code minimum_slot_utilization} have a request.
      */
     private boolean ready(long now) {
-        due = SequenceBatcherCore.NEVER;
+        due = SequenceBatcher.NEVER;
         if (batcher.registry.held()) {
             return false;
         }

@@ -6,9 +6,8 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.batcher.DynamicBatcher;
 import io.nereid.scheduling.execution.DeviceExecutor;
-import io.nereid.scheduling.queue.BatchBuilder;
-import io.nereid.scheduling.queue.RequestQueue;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
@@ -20,19 +19,19 @@ import java.util.concurrent.CompletionStage;
 
 /**
  * The oldest strategy (Triton: {@code OldestSequenceBatch}): the requests of all sequences of an instance are batched
- * together, oldest first. An inner request queue with dynamic batching receives at most one request of each sequence at
- * a time, so it needs no knowledge of sequences.
+ * together, oldest first. An inner {@link DynamicBatcher} receives at most one request of each sequence at a time, so it
+ * needs no knowledge of sequences.
  *
  * <p>Guarded by the batcher's lock, except for methods that state otherwise.
  */
 final class OldestSequenceBatch extends SequenceBatch {
-    private final RequestQueue inner;
+    private final DynamicBatcher inner;
 
     /**
      * @param config with an instance group of this instance only
      */
     OldestSequenceBatch(
-            SequenceBatcherCore batcher,
+            SequenceBatcher batcher,
             int instance,
             int places,
             ModelConfig config,
@@ -51,9 +50,7 @@ final class OldestSequenceBatch extends SequenceBatch {
                 .build();
         SchedulerOptions unlimited =
                 new SchedulerOptions(Integer.MAX_VALUE, options.inline(), null, options.limiter(), 0, 0);
-        BatchRunner renumbered = new Renumbered(runner, batcher);
-        BatchBuilder builder = BatchBuilder.of(own, settings, renumbered, null);
-        inner = new RequestQueue(own, builder, ordered, renumbered, pool, unlimited);
+        inner = new DynamicBatcher(own, new Renumbered(runner, batcher), pool, unlimited);
     }
 
     @Override
@@ -100,21 +97,21 @@ final class OldestSequenceBatch extends SequenceBatch {
     /** Adapts the runner: the inner queue has one instance with number 0, which is {@link #instance} for the runner. */
     private final class Renumbered implements BatchRunner {
         private final BatchRunner runner;
-        private final SequenceBatcherCore owner;
+        private final SequenceBatcher owner;
 
-        Renumbered(BatchRunner runner, SequenceBatcherCore owner) {
+        Renumbered(BatchRunner runner, SequenceBatcher owner) {
             this.runner = runner;
             this.owner = owner;
         }
 
         @Override
-        public void run(int zero, List<InferenceJob> jobs, BatchCloseReason cut) {
+        public void run(int zero, List<InferenceJob> jobs, BatchCloseReason reason) {
             for (InferenceJob job : jobs) {
                 if (job instanceof SequenceJob s) {
                     s.running();
                 }
             }
-            runner.run(instance, jobs, cut);
+            runner.run(instance, jobs, reason);
         }
 
         @Override

@@ -10,7 +10,7 @@ import java.util.concurrent.CompletionStage;
  * Guarded by the batcher's lock, except for methods that state otherwise.
  */
 abstract class SequenceBatch {
-    final SequenceBatcherCore batcher;
+    final SequenceBatcher batcher;
     final int instance;
     final SequenceSlot[] slots;
     /** Set when the instance was removed: no new sequence is assigned to its slots. */
@@ -18,7 +18,7 @@ abstract class SequenceBatch {
     /** Set when the last sequence has ended after the removal; the runner is being notified. */
     boolean retiring;
 
-    SequenceBatch(SequenceBatcherCore batcher, int instance, int places) {
+    SequenceBatch(SequenceBatcher batcher, int instance, int places) {
         this.batcher = batcher;
         this.instance = instance;
         this.slots = new SequenceSlot[places];
@@ -37,9 +37,9 @@ abstract class SequenceBatch {
         }
     }
 
-    /** Returns when the timer must call {@link #tryScheduleAll}; {@link SequenceBatcherCore#NEVER} for not at all. */
+    /** Returns when the timer must call {@link #tryScheduleAll}; {@link SequenceBatcher#NEVER} for not at all. */
     long due() {
-        return SequenceBatcherCore.NEVER;
+        return SequenceBatcher.NEVER;
     }
 
     /** Returns whether all slots are free and nothing runs. */

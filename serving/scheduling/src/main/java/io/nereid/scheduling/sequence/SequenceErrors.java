@@ -4,7 +4,7 @@ package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.queue.QueueErrors;
+import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.spi.InferenceJob;
 
 /**

@@ -5,7 +5,7 @@ package io.nereid.scheduling.sequence;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.ReschedulableJob;
-import io.nereid.scheduling.queue.QueueErrors;
+import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -35,9 +35,9 @@ final class SequenceJob implements InferenceJob, ReschedulableJob, Comparable<Se
 
     Place place = Place.NEW;
     /** When it times out in the queue. */
-    long due = SequenceBatcherCore.NEVER;
+    long due = SequenceBatcher.NEVER;
 
-    private final SequenceBatcherCore batcher;
+    private final SequenceBatcher batcher;
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile boolean began;
     private volatile boolean running;
@@ -45,7 +45,7 @@ final class SequenceJob implements InferenceJob, ReschedulableJob, Comparable<Se
     private List<Tensor> extras = List.of();
 
     SequenceJob(
-            SequenceBatcherCore batcher,
+            SequenceBatcher batcher,
             InferenceJob job,
             ActiveSequence sequence,
             boolean start,
@@ -104,7 +104,7 @@ final class SequenceJob implements InferenceJob, ReschedulableJob, Comparable<Se
      */
     @Override
     public long deadlineNanos() {
-        return runs > 0 ? SequenceBatcherCore.NEVER : job.deadlineNanos();
+        return runs > 0 ? SequenceBatcher.NEVER : job.deadlineNanos();
     }
 
     @Override
@@ -118,7 +118,7 @@ final class SequenceJob implements InferenceJob, ReschedulableJob, Comparable<Se
 
     private boolean late() {
         long deadline = job.deadlineNanos();
-        return deadline != SequenceBatcherCore.NEVER && deadline - batcher.clock.nanos() <= 0;
+        return deadline != SequenceBatcher.NEVER && deadline - batcher.clock.nanos() <= 0;
     }
 
     @Override

@@ -4,7 +4,7 @@ package io.nereid.scheduling.sequence;
 
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.queue.QueueErrors;
+import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.scheduling.sequence.SequenceJob.Place;
 import io.nereid.spi.InferenceJob;
 import java.util.HashMap;
@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
 final class SequenceRegistry {
     private static final Logger LOG = LoggerFactory.getLogger(SequenceRegistry.class);
 
-    private final SequenceBatcherCore batcher;
+    private final SequenceBatcher batcher;
     private final SequenceSlots slots;
     private final SequenceTimeouts timeouts;
     private final int heldUntilQueued;
@@ -36,7 +36,7 @@ final class SequenceRegistry {
     private boolean held;
 
     SequenceRegistry(
-            SequenceBatcherCore batcher, SequenceSlots slots, SequenceTimeouts timeouts, SchedulerOptions options) {
+            SequenceBatcher batcher, SequenceSlots slots, SequenceTimeouts timeouts, SchedulerOptions options) {
         this.batcher = batcher;
         this.slots = slots;
         this.timeouts = timeouts;

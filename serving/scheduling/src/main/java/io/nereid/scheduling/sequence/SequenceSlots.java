@@ -5,6 +5,7 @@ package io.nereid.scheduling.sequence;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.QueueTimer;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.SequenceBatching;
@@ -27,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * lock, except for {@link #close}.
  */
 final class SequenceSlots {
-    private final SequenceBatcherCore batcher;
+    private final SequenceBatcher batcher;
     private final ModelConfig config;
     private final SequenceBatching settings;
     private final BatchRunner runner;
@@ -41,7 +42,7 @@ final class SequenceSlots {
     private long pastBatches;
 
     SequenceSlots(
-            SequenceBatcherCore batcher,
+            SequenceBatcher batcher,
             ModelConfig config,
             SequenceBatching settings,
             BatchRunner runner,
@@ -236,11 +237,11 @@ final class SequenceSlots {
         }
     }
 
-    /** Returns when the timer must call {@link #tryScheduleAll}; {@link SequenceBatcherCore#NEVER} for not at all. */
+    /** Returns when the timer must call {@link #tryScheduleAll}; {@link SequenceBatcher#NEVER} for not at all. */
     long due() {
-        long due = SequenceBatcherCore.NEVER;
+        long due = SequenceBatcher.NEVER;
         for (SequenceBatch batch : byInstance.values()) {
-            due = SequenceTimeouts.earlier(due, batch.due());
+            due = QueueTimer.earlier(due, batch.due());
         }
         return due;
     }

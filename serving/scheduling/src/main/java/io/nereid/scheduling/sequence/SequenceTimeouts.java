@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.sequence;
 
-import io.nereid.scheduling.execution.Timer;
+import io.nereid.scheduling.execution.QueueTimer;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
@@ -12,28 +12,23 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>queued requests, at their deadline or at the end of their timeout in the backlog, sorted by time;
  *   <li>idle sequences with a slot. All have the same maximum idle time, so a linked list in the order of the last
- *   request
- *       is always sorted: a request moves its sequence to the end in constant time.
+ *       request is always sorted: a request moves its sequence to the end in constant time.
  * </ul>
  *
  * Guarded by the batcher's lock.
  */
 final class SequenceTimeouts {
-    static final long NEVER = Long.MAX_VALUE;
+    static final long NEVER = QueueTimer.NEVER;
 
     private final long maxIdle;
-    private final Timer timer;
-    private final Runnable onTimer;
+    private final QueueTimer timer;
     private final TreeSet<SequenceJob> queueTimeouts = new TreeSet<>();
     private @Nullable ActiveSequence firstIdle;
     private @Nullable ActiveSequence lastIdle;
-    private long timerAt = NEVER;
-    private Timer.@Nullable Alarm timerTask;
 
-    SequenceTimeouts(long maxIdle, Timer timer, Runnable onTimer) {
+    SequenceTimeouts(long maxIdle, QueueTimer timer) {
         this.maxIdle = maxIdle;
         this.timer = timer;
-        this.onTimer = onTimer;
     }
 
     /** Adds a queued request, or updates it after its sequence has left the backlog. */
@@ -41,7 +36,7 @@ final class SequenceTimeouts {
         remove(item);
         long due = item.deadlineNanos();
         long timeout = item.sequence.backlogged ? item.job.request().options().timeoutNanos() : 0;
-        item.due = timeout > 0 ? earlier(due, item.since + timeout) : due;
+        item.due = timeout > 0 ? QueueTimer.earlier(due, item.since + timeout) : due;
         if (item.due != NEVER) {
             queueTimeouts.add(item);
         }
@@ -102,37 +97,22 @@ final class SequenceTimeouts {
         return sequence == null || now - sequence.idleSince - maxIdle < 0 ? null : sequence;
     }
 
-    /**
-     * Sets the timer to the earliest timeout or to {@code other}, whichever is earlier. A task that is already set for
-     * an earlier time is kept: it sets the timer again.
-     */
+    /** Sets the timer to the earliest timeout or to {@code other}, whichever is earlier. */
     void arm(long other) {
-        long at = queueTimeouts.isEmpty() ? other : earlier(other, queueTimeouts.first().due);
+        long at = queueTimeouts.isEmpty() ? other : QueueTimer.earlier(other, queueTimeouts.first().due);
         if (firstIdle != null) {
-            at = earlier(at, firstIdle.idleSince + maxIdle);
+            at = QueueTimer.earlier(at, firstIdle.idleSince + maxIdle);
         }
-        if (at == NEVER || (timerAt != NEVER && timerAt - at <= 0)) {
-            return;
-        }
-        disarm();
-        timerAt = at;
-        timerTask = timer.at(at, onTimer);
+        timer.schedule(at);
     }
 
-    /** Called when the timer task has started, or is no longer needed. */
+    /** Called when the timer task has started. */
+    void fired() {
+        timer.fired();
+    }
+
+    /** Called when the timer task is no longer needed. */
     void disarm() {
-        if (timerTask != null) {
-            timerTask.cancel();
-        }
-        timerTask = null;
-        timerAt = NEVER;
-    }
-
-    /** Returns the earlier of two times, each of which may be {@link #NEVER}. */
-    static long earlier(long a, long b) {
-        if (a == NEVER || b == NEVER) {
-            return a == NEVER ? b : a;
-        }
-        return a - b <= 0 ? a : b;
+        timer.cancel();
     }
 }

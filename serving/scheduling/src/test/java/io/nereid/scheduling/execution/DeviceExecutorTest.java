@@ -11,9 +11,10 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
@@ -69,11 +70,11 @@ class DeviceExecutorTest {
         CompletableFuture<String> allowed = new CompletableFuture<>();
         try (DeviceExecutor pool =
                 new DeviceExecutor("p", 1, Clock.system(), HostPolicy.parse("one,cpu-cores=" + core))) {
-            Scheduler s = Scheduler.of(
+            Scheduler s = SchedulerFactory.create(
                     ModelConfig.builder("m").instances(1).build(),
                     runner(() -> allowed.complete(allowedHere())),
                     pool,
-                    new SchedulerOptions(10, Inline.NEVER));
+                    new SchedulerOptions(10, InlinePolicy.NEVER));
             s.submit(FakeJob.of(1));
             assertThat(allowed.get(20, TimeUnit.SECONDS)).isEqualTo(Integer.toString(core));
         }
@@ -87,7 +88,7 @@ class DeviceExecutorTest {
         CountDownLatch done = new CountDownLatch(60);
         try (DeviceExecutor pool = new DeviceExecutor("p", 2)) {
             for (int m = 0; m < 3; m++) {
-                Scheduler s = Scheduler.of(
+                Scheduler s = SchedulerFactory.create(
                         ModelConfig.builder("m" + m).instances(4).build(),
                         runner(() -> {
                             most.accumulateAndGet(now.incrementAndGet(), Math::max);
@@ -95,7 +96,7 @@ class DeviceExecutorTest {
                             now.decrementAndGet();
                         }),
                         pool,
-                        new SchedulerOptions(100, Inline.NEVER));
+                        new SchedulerOptions(100, InlinePolicy.NEVER));
                 for (int i = 0; i < 20; i++) {
                     FakeJob job = FakeJob.of(i);
                     job.onEnd = j -> done.countDown();

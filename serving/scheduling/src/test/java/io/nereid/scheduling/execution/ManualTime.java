@@ -3,6 +3,7 @@
 package io.nereid.scheduling.execution;
 
 import io.nereid.base.Clock;
+import io.nereid.base.Timer;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -22,8 +23,8 @@ public final class ManualTime implements Clock, Timer {
     }
 
     @Override
-    public Alarm at(long nanos, Runnable task) {
-        Due d = new Due(nanos, task);
+    public ScheduledTask after(long nanos, Runnable task) {
+        Due d = new Due(now + nanos, task);
         due.add(d);
         return () -> due.remove(d);
     }
@@ -53,7 +54,7 @@ public final class ManualTime implements Clock, Timer {
         now += nanos;
     }
 
-    public int alarms() {
+    public int scheduled() {
         return due.size();
     }
 

@@ -10,10 +10,11 @@ import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.FakeJob;
+import io.nereid.scheduling.InlinePolicy;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.RateLimiter.Total;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.InstanceGroup.Kind;
@@ -53,8 +54,8 @@ class RateLimiterTest {
             this.name = name;
             ModelConfig config =
                     ModelConfig.builder(name).instanceGroups(List.of(groups)).build();
-            scheduler =
-                    Scheduler.of(config, this, pool, new SchedulerOptions(1_000, Inline.ALWAYS).withLimiter(limiter));
+            scheduler = SchedulerFactory.create(
+                    config, this, pool, new SchedulerOptions(1_000, InlinePolicy.ALWAYS).withLimiter(limiter));
         }
 
         void submit(int count) {

@@ -5,9 +5,10 @@ package io.nereid.bench.jmh;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.InlinePolicy;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.batcher.DynamicBatcher;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
@@ -55,10 +56,8 @@ public class BatcherBenchmark {
         ModelConfig config = ModelConfig.unspecified("m")
                 .completed("none", "none", 32, List.of(), List.of(), DynamicBatching.EAGER, 1);
         pool = new DeviceExecutor("bench", 1);
-        inline = new DynamicBatcher(
-                config, new AtOnce(), pool, new SchedulerOptions(10_000, SchedulerOptions.Inline.ALWAYS));
-        pooled = new DynamicBatcher(
-                config, new AtOnce(), pool, new SchedulerOptions(10_000, SchedulerOptions.Inline.NEVER));
+        inline = new DynamicBatcher(config, new AtOnce(), pool, new SchedulerOptions(10_000, InlinePolicy.ALWAYS));
+        pooled = new DynamicBatcher(config, new AtOnce(), pool, new SchedulerOptions(10_000, InlinePolicy.NEVER));
     }
 
     /** Closes the batchers. */

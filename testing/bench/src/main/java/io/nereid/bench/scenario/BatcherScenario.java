@@ -9,9 +9,11 @@ import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.InlinePolicy;
+import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.batcher.Scheduler;
 import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.factory.SchedulerFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelRef;
@@ -54,10 +56,10 @@ public final class BatcherScenario implements Scenario {
                 .instances(1)
                 .build();
         try (DeviceExecutor pool = new DeviceExecutor("bench", 1);
-                Scheduler batcher = Scheduler.of(
-                        config, new AtOnce(), pool, new SchedulerOptions(10_000, SchedulerOptions.Inline.NEVER));
-                Scheduler inline = Scheduler.of(
-                        config, new AtOnce(), pool, new SchedulerOptions(10_000, SchedulerOptions.Inline.ALWAYS))) {
+                Scheduler batcher = SchedulerFactory.create(
+                        config, new AtOnce(), pool, new SchedulerOptions(10_000, InlinePolicy.NEVER));
+                Scheduler inline = SchedulerFactory.create(
+                        config, new AtOnce(), pool, new SchedulerOptions(10_000, InlinePolicy.ALWAYS))) {
             return List.of(
                     waiting(setting, batcher),
                     flood(setting, "scheduler, no-op backend, bursts of 64 through the pool", batcher),

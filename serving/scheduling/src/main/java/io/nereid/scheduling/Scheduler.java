@@ -1,0 +1,62 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+import io.nereid.spi.InferenceJob;
+import java.util.concurrent.CompletionStage;
+
+/**
+ * The scheduler of one servable: queues its jobs, rejects them when the queue is full or their deadline has passed, and
+ * passes them to a {@link BatchRunner} in batches.
+ *
+ * <pre>{@code
+ * DeviceExecutor pool = new DeviceExecutor("cpu", 4);
+ * Scheduler scheduler = SchedulerFactory.create(config, runner, pool, SchedulerOptions.DEFAULT);
+ * scheduler.submit(job); // the runner completes or fails the job later, on a thread of the pool
+ * scheduler.close();
+ * scheduler.drained().thenRun(pool::close);
+ * }</pre>
+ *
+ * <p>Implementations are thread-safe. No method blocks, except for a run that {@link #submit} may execute on the
+ * caller's thread (see {@link InlinePolicy}).
+ */
+public interface Scheduler extends AutoCloseable {
+    /**
+     * Accepts a job, which then ends exactly once, possibly on this thread before this method returns. When this method
+     * throws instead, the job has not ended, has no action on cancellation, and still belongs to the caller.
+     *
+     * @throws io.nereid.base.ServingException UNAVAILABLE when the queue is full or closed, DEADLINE_EXCEEDED when the
+     *     job's deadline has passed, CANCELLED when the client has cancelled the request
+     */
+    void submit(InferenceJob job);
+
+    /** Returns the number of jobs that wait in the queue. */
+    int queued();
+
+    /** Returns the number of model instances, which is the maximum number of concurrent runs. */
+    int instances();
+
+    /**
+     * Changes the number of instances while the queue is in use. New instances accept runs immediately. Instances
+     * beyond {@code count} get no more runs and are {@link BatchRunner#retired} after their current run. Instances
+     * beyond the configured ones require the resources of the last instance group. Does not block.
+     *
+     * @param count at least 1
+     */
+    void instances(int count);
+
+    /** Returns the number of runs in progress. */
+    int running();
+
+    /** Returns the number of runs started since the scheduler was created. */
+    long batches();
+
+    /**
+     * Stops accepting jobs; queued jobs run without further queue delay. Does not block. Idempotent.
+     */
+    @Override
+    void close();
+
+    /** Returns a stage that completes when the last job has ended after {@link #close}. */
+    CompletionStage<Void> drained();
+}

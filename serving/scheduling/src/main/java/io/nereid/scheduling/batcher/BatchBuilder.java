@@ -1,0 +1,406 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling.batcher;
+
+import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.BatchStrategy;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.config.BatchSizePolicy;
+import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.ModelConfig;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Decides when a batch closes, and with which jobs.
+ *
+ * <p>The next batch is always a run of jobs from the head of the {@link RequestQueue}. It is built without removing
+ * jobs, and stays open until an instance is free; jobs that arrive in the meantime still join it.
+ *
+ * <p><b>Whether a job joins</b> ({@link #extend}). Jobs are visited in queue order. For each one, the first rule that
+ * applies decides; the reason in brackets is that of a batch that this rule makes <em>full</em>, to which no further
+ * job is added.
+ *
+ * <ol>
+ *   <li>The first job always joins: otherwise it could never run.
+ *   <li>A job whose rows would exceed the largest preferred size does not join [PREFERRED_SIZE; MAX_SIZE if they would
+ *       also exceed the model's maximum]. Without preferred sizes, the maximum takes their place. A job that is split
+ *       joins with as many rows as are free.
+ *   <li>A job with other inputs or shapes than the first job does not join [SHAPE].
+ *   <li>A job that the custom batching strategy excludes does not join [STRATEGY]; if it is the first job, it joins and
+ *       the batch is full.
+ *   <li>Any other job joins. The batch is full afterwards if the model takes one request at a time [SINGLE], or if the
+ *       largest preferred size or the maximum is reached [PREFERRED_SIZE or MAX_SIZE].
+ * </ol>
+ *
+ * <p><b>When the batch closes</b> ({@link #ready}). The first rule that applies decides.
+ *
+ * <ol>
+ *   <li>An empty queue has no batch.
+ *   <li>For tests, no batch closes before so many jobs are queued ({@code delayScheduler}).
+ *   <li>When the scheduler is being closed, a batch closes at once [CLOSING, if no later rule gives a reason].
+ *   <li>Without a queue delay, a batch closes at once [NO_MORE, if it is not full].
+ *   <li>A batch that has reached a preferred size closes at once, at the largest preferred size that it has reached
+ *       [PREFERRED_SIZE]. Jobs after that point stay in the queue.
+ *   <li>A full batch closes at once, with the reason why it is full: waiting cannot improve it.
+ *   <li>A batch closes when its oldest job has waited for the queue delay [DELAY].
+ *   <li>Any other batch stays open.
+ * </ol>
+ *
+ * <p>{@link DynamicBatcher} closes a ready batch when an instance and a thread are free, and wakes a second thread when
+ * more is queued than one batch can take ({@link #exceeds}). The class also counts how many batches the queued jobs
+ * form, for the limit {@code max_enqueued_batches} of TensorFlow Serving ({@link #admits}).
+ *
+ * <p><b>Invariant.</b> The result is kept between calls: {@code first} to {@code last} are the visited jobs, and
+ * {@link #extend} continues after {@code last}. So each job is visited once although the batch is evaluated at every
+ * arrival. A change among the visited jobs invalidates the result and needs {@link #reset}: a job was removed, or one
+ * was inserted before {@code last} ({@link #arrived}).
+ *
+ * <p>Guarded by the batcher's lock.
+ */
+final class BatchBuilder {
+    private static final Logger LOG = LoggerFactory.getLogger(BatchBuilder.class);
+
+    private final RequestQueue queue;
+    private final int maxRows;
+    /** The size that makes a batch full: the largest preferred one, or the maximum. */
+    private final int fullRows;
+
+    private final BitSet preferred;
+    private final long delayNanos;
+    /** Decides which jobs may share a batch; null if every job runs alone. */
+    private final @Nullable BatchRunner runner;
+
+    private final @Nullable BatchStrategy strategy;
+    private final boolean splits;
+
+    /** The first visited job; null before the first visit. */
+    private @Nullable QueuedJob first;
+    /** The last visited job, which is part of the batch. */
+    private @Nullable QueuedJob last;
+    /** Number of visited jobs. */
+    private int jobs;
+    /** Rows of the visited jobs. */
+    private long rows;
+    /** The earliest arrival of a visited job. */
+    private long oldest;
+    /** Rows of the last job that belong to the batch, if that job is split; else 0. */
+    private int part;
+    /** Number of jobs up to the largest preferred size that was reached; 0 if none was. */
+    private int bestJobs;
+    /** Why no further job can join; null while the batch can grow. */
+    private @Nullable BatchCloseReason full;
+
+    private @Nullable Object strategyState;
+
+    /** For tests: no batch is closed until so many jobs are queued at once; 0 after that. */
+    private int held;
+    /** Whether the scheduler is being closed, so that queue delays do not apply. */
+    private boolean closing;
+
+    /** The maximum number of enqueued batches; 0 for no limit. */
+    private final int maxBatches;
+    /** Whether the next three fields describe the queue. */
+    private boolean counted;
+
+    private int batches;
+    private long lastBatchRows;
+    private @Nullable InferenceJob lastBatchHead;
+
+    /**
+     * Creates the builder of one queue.
+     *
+     * @param batching null if every job runs alone and without delay, as without dynamic batching. A model that does
+     *     not support batches also runs every job alone
+     * @param held for tests: no batch is closed until so many jobs are queued at once
+     */
+    BatchBuilder(
+            RequestQueue queue,
+            ModelConfig config,
+            @Nullable DynamicBatching batching,
+            BatchRunner runner,
+            @Nullable BatchStrategy strategy,
+            int held) {
+        boolean batched = batching != null && config.maxBatchSize() > 1;
+        BatchSizePolicy sizes = batching == null ? BatchSizePolicy.NONE : config.fit();
+        this.queue = queue;
+        this.maxRows = batched ? config.maxBatchSize() : 1;
+        this.preferred = new BitSet();
+        if (batching != null && batched) {
+            for (int size : batching.preferredSizes()) {
+                if (size >= 1 && size <= maxRows) {
+                    preferred.set(size);
+                }
+            }
+        }
+        this.fullRows = preferred.isEmpty() ? maxRows : preferred.length() - 1;
+        this.delayNanos = batching != null && batched ? RequestQueue.nanos(batching.maxQueueDelay()) : 0;
+        this.runner = batched ? runner : null;
+        this.strategy = batched ? strategy : null;
+        this.splits = sizes.maxRequestRows() > maxRows;
+        this.maxBatches = sizes.maxEnqueuedBatches();
+        this.held = held;
+    }
+
+    /** Returns whether a job that arrives at an empty queue may run without being visited here. */
+    boolean runsAloneAtOnce() {
+        return delayNanos == 0 && strategy == null;
+    }
+
+    /** For tests: returns whether batches are held back. */
+    boolean holds() {
+        return held > 0;
+    }
+
+    // ---- when the batch closes ----
+
+    /** Returns whether the batch at the head of the queue should be closed now. */
+    boolean ready(long now) {
+        if (queue.isEmpty() || held > 0) {
+            return false;
+        }
+        if (closing || delayNanos == 0) {
+            return true;
+        }
+        extend();
+        return bestJobs > 0 || full != null || now - (oldest + delayNanos) >= 0;
+    }
+
+    /** Returns how many jobs the batch has if it is closed now. The queue must not be empty. */
+    int close() {
+        extend();
+        return bestJobs > 0 ? bestJobs : jobs;
+    }
+
+    /** After {@link #close}: returns how many rows of the last job to take, if it is split; else 0. */
+    int part() {
+        return part;
+    }
+
+    /** After {@link #close}: returns why the batch is closed at that job. */
+    BatchCloseReason reason(long now) {
+        if (bestJobs > 0) {
+            return BatchCloseReason.PREFERRED_SIZE;
+        }
+        if (full != null) {
+            return full;
+        }
+        if (delayNanos == 0) {
+            return BatchCloseReason.NO_MORE;
+        }
+        return now - (oldest + delayNanos) >= 0 ? BatchCloseReason.DELAY : BatchCloseReason.CLOSING;
+    }
+
+    /** Returns whether an open batch may have to wait for its queue delay. */
+    boolean delays() {
+        return delayNanos > 0 && held == 0 && !closing;
+    }
+
+    /** Returns when the queue delay of the batch at the head ends. The queue must not be empty. */
+    long due() {
+        extend();
+        return oldest + delayNanos;
+    }
+
+    /**
+     * Returns whether more is queued than {@code count} full batches take, so that one more thread has work. The exact
+     * batches are known only when they are closed; counting jobs or rows is cheap and sufficient here.
+     */
+    boolean exceeds(int count) {
+        return runner == null && !splits ? queue.size() > count : queue.rows() > (long) count * fullRows;
+    }
+
+    // ---- changes of the queue ----
+
+    /** Called after a job was appended: discards the result if the job precedes the last visited one. */
+    void arrived(QueuedJob e) {
+        if (last != null && queue.precedes(e, last)) {
+            reset();
+        }
+        if (queue.size() >= held) {
+            held = 0;
+        }
+    }
+
+    /** Discards the result after a change among the visited jobs. */
+    void reset() {
+        if (first != null && strategy != null) {
+            endStrategy(strategy);
+        }
+        first = null;
+        last = null;
+        jobs = 0;
+        rows = 0;
+        part = 0;
+        bestJobs = 0;
+        full = null;
+        counted = false;
+    }
+
+    /** Called when the scheduler is being closed: all batches are closed without delay. */
+    void stopWaiting() {
+        closing = true;
+        held = 0;
+    }
+
+    // ---- which jobs join ----
+
+    /** Visits jobs from the last visited one on, until the batch is full or the queue ends. */
+    private void extend() {
+        QueuedJob e = last == null ? queue.head() : last.next;
+        while (e != null && full == null) {
+            QueuedJob batchHead = first;
+            if (batchHead == null) {
+                first = e;
+                oldest = e.since;
+                if (strategy != null) {
+                    beginStrategy(strategy);
+                }
+            } else if (rows + e.rows > fullRows && e.split == null) {
+                full = rows + e.rows > maxRows ? BatchCloseReason.MAX_SIZE : BatchCloseReason.PREFERRED_SIZE;
+                return;
+            } else if (runner == null || !runner.joinable(batchHead.job, e.job)) {
+                full = BatchCloseReason.SHAPE;
+                return;
+            }
+            // Also asked for the first job, so that the strategy can count it.
+            boolean included = strategy == null || include(strategy, e.job);
+            if (!included) {
+                full = BatchCloseReason.STRATEGY;
+                if (batchHead != null) {
+                    return;
+                }
+            }
+            join(e);
+            e = e.next;
+        }
+    }
+
+    private void join(QueuedJob e) {
+        last = e;
+        jobs++;
+        if (e.split != null && rows + e.rows > fullRows) {
+            // A split job fills the rest of the batch; its other rows stay in the queue.
+            part = (int) (fullRows - rows);
+        }
+        rows += part > 0 ? part : e.rows;
+        // Not necessarily the first: a job of a higher priority may have arrived after it.
+        oldest = oldest - e.since > 0 ? e.since : oldest;
+        if (rows <= maxRows && preferred.get((int) rows)) {
+            bestJobs = jobs;
+        }
+        if (runner == null) {
+            full = BatchCloseReason.SINGLE;
+        } else if (rows >= fullRows && full == null) {
+            full = rows >= maxRows ? BatchCloseReason.MAX_SIZE : BatchCloseReason.PREFERRED_SIZE;
+        }
+    }
+
+    private void beginStrategy(BatchStrategy s) {
+        try {
+            strategyState = s.begin();
+        } catch (RuntimeException e) {
+            strategyState = null;
+            LOG.error(
+                    "batching strategy {} failed to start a batch", s.getClass().getName(), e);
+        }
+    }
+
+    private boolean include(BatchStrategy s, InferenceJob job) {
+        try {
+            return s.include(job, strategyState);
+        } catch (RuntimeException e) {
+            LOG.error(
+                    "batching strategy {} failed to decide on a job",
+                    s.getClass().getName(),
+                    e);
+            return false;
+        }
+    }
+
+    private void endStrategy(BatchStrategy s) {
+        try {
+            s.end(strategyState);
+        } catch (RuntimeException e) {
+            LOG.error("batching strategy {} failed to end a batch", s.getClass().getName(), e);
+        }
+        strategyState = null;
+    }
+
+    // ---- the maximum number of enqueued batches ----
+
+    /**
+     * Returns whether a job may be appended without exceeding the maximum number of enqueued batches; if so, counts it.
+     * Batches are closed only when they run, so this counts how many batches the queued jobs would form if each were as
+     * full as possible. The count is extended by each appended job; it is computed again only after other changes.
+     */
+    boolean admits(QueuedJob e) {
+        if (maxBatches <= 0) {
+            return true;
+        }
+        // A cheap upper bound: each batch ends either at a full batch of rows or at a job that does not join.
+        if (queue.size() + 1 + (queue.rows() + e.rows) / fullRows <= maxBatches) {
+            counted = false;
+            return true;
+        }
+        if (!counted) {
+            countAll();
+        }
+        int batchesBefore = batches;
+        long rowsBefore = lastBatchRows;
+        InferenceJob headBefore = lastBatchHead;
+        count(e);
+        if (batches <= maxBatches) {
+            return true;
+        }
+        batches = batchesBefore;
+        lastBatchRows = rowsBefore;
+        lastBatchHead = headBefore;
+        return false;
+    }
+
+    /** After {@link #admits} has returned false: returns the number of enqueued batches. */
+    int batches() {
+        return batches;
+    }
+
+    int maxBatches() {
+        return maxBatches;
+    }
+
+    private void countAll() {
+        counted = true;
+        batches = 0;
+        lastBatchRows = 0;
+        lastBatchHead = null;
+        for (QueuedJob e = queue.head(); e != null; e = e.next) {
+            count(e);
+        }
+    }
+
+    private void count(QueuedJob e) {
+        long free = lastBatchHead != null
+                        && runner != null
+                        && lastBatchRows < fullRows
+                        && runner.joinable(lastBatchHead, e.job)
+                ? fullRows - lastBatchRows
+                : 0;
+        if (e.rows <= free) {
+            lastBatchRows += e.rows;
+            return;
+        }
+        if (e.split == null) {
+            batches++;
+            lastBatchRows = e.rows;
+        } else {
+            // A split job fills the last batch, then as many further ones as it needs.
+            long rest = e.rows - free;
+            batches += (int) ((rest + fullRows - 1) / fullRows);
+            lastBatchRows = (rest - 1) % fullRows + 1;
+        }
+        lastBatchHead = e.job;
+    }
+}
