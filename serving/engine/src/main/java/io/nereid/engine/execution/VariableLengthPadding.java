@@ -67,7 +67,6 @@ final class VariableLengthPadding {
     }
 
     /** Copies dimension by dimension; once no further dimension needs padding, the rest is one contiguous copy. */
-    /** Copies dimension by dimension; once no further dimension needs padding, the rest is one contiguous copy. */
     private void lay(int dim) {
         if (sameFrom(dim)) {
             copy(count(dims, dim));

@@ -80,7 +80,6 @@ public final class ServableFactory {
     }
 
     /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
-    /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     public ModelServable make(ModelLocation source, BackendModel model) {
         DeviceExecutor computing = pools.of(model.config());
         DeviceExecutor own = model.traits().waits() ? waiting : computing;

@@ -97,7 +97,6 @@ public final class ModelSources implements AutoCloseable {
     }
 
     /** See {@link io.nereid.spi.management.ModelControl#load(String, LoadOptions)}. */
-    /** See {@link io.nereid.spi.management.ModelControl#load(String, LoadOptions)}. */
     public CompletionStage<Void> load(String model, LoadOptions options) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {
@@ -166,7 +165,6 @@ public final class ModelSources implements AutoCloseable {
         }
     }
 
-    /** See {@link io.nereid.spi.management.ModelControl#unload(String, boolean)}. */
     /** See {@link io.nereid.spi.management.ModelControl#unload(String, boolean)}. */
     public CompletionStage<Void> unload(String model, boolean dependents) {
         CompletableFuture<Void> done = new CompletableFuture<>();

@@ -52,11 +52,6 @@ public final class ModelWarmup {
      *
      * @throws ServingException INVALID_ARGUMENT when a sample is invalid or fails
      */
-    /**
-     * Runs all samples.
-     *
-     * @throws ServingException INVALID_ARGUMENT when a sample is invalid or fails
-     */
     public void run() {
         for (WarmupSample sample : servable.config().warmups()) {
             if (sample.batchSize() > 0) {

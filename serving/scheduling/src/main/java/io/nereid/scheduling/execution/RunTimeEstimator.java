@@ -15,7 +15,6 @@ public final class RunTimeEstimator {
     private double average;
 
     /** Adds the duration of one run. */
-    /** Adds the duration of one run. */
     public void ran(long nanos) {
         if (nanos > LONG_NANOS) {
             // One long run on the submitting thread delays all requests of that thread: begin the measurement again.
@@ -27,7 +26,6 @@ public final class RunTimeEstimator {
         runs = Math.min(runs + 1, RUNS_BEFORE_JUDGEMENT);
     }
 
-    /** Returns whether enough runs were measured and their average is below {@link #TINY_NANOS}. */
     /** Returns whether enough runs were measured and their average is below {@link #TINY_NANOS}. */
     public boolean tiny() {
         return runs >= RUNS_BEFORE_JUDGEMENT && average < TINY_NANOS;
