@@ -39,8 +39,8 @@ class ContainerConcurrencyTest {
     private static final Instant NOW = Instant.parse("2026-03-01T12:00:00Z");
 
     private static InferenceService admit(String field) {
-        ObjectNode resource =
-                ManifestReader.parse(MANIFEST.formatted(field), "iris.yaml").get(0);
+        ObjectNode resource = ManifestReader.parse(MANIFEST.replace("FIELD", field), "iris.yaml")
+                .get(0);
         Admission admission = new Admission(AdmissionContext.NONE);
         return InferenceService.read(
                 admission.admit(ResourceKinds.INFERENCE_SERVICE, resource, null).resource());
