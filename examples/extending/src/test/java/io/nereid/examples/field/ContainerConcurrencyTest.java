@@ -30,7 +30,7 @@ class ContainerConcurrencyTest {
         metadata: {name: iris}
         spec:
           predictor:
-            %s
+            FIELD
             model:
               modelFormat: {name: sklearn}
               storageUri: /models/iris
