@@ -116,6 +116,4 @@ final class UnaryCall implements GrpcCall {
         code = end;
         text = message == null ? "" : message;
     }
-
-    /** The bytes of a content, which is closed. */
 }

@@ -53,20 +53,6 @@ public final class DecimalToBinary {
      * @param minTie smallest q for which w·10^q can lie exactly between two values of the type
      * @param maxTie largest such q
      */
-    /**
-     * The Eisel-Lemire algorithm (Lemire, "Number Parsing at a Gigabyte per Second", 2021): multiplies the normalised
-     * significand by a 128-bit approximation of 10^q and rounds the upper bits to even.
-     *
-     * @param minTie smallest q for which w·10^q can lie exactly between two values of the type
-     * @param maxTie largest such q
-     */
-    /**
-     * The Eisel-Lemire algorithm (Lemire, "Number Parsing at a Gigabyte per Second", 2021): multiplies the normalised
-     * significand by a 128-bit approximation of 10^q and rounds the upper bits to even.
-     *
-     * @param minTie smallest q for which w·10^q can lie exactly between two values of the type
-     * @param maxTie largest such q
-     */
     private static long eiselLemire(
             long w, int q, int fractionBits, int bias, int infiniteExponent, int minTie, int maxTie) {
         int zeros = Long.numberOfLeadingZeros(w);
