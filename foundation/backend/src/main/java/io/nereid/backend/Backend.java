@@ -69,7 +69,7 @@ public interface Backend {
      * first call may take long.
      */
     @Nullable
-    String unavailable();
+    String unavailableReason();
 
     /**
      * Loads a model version. Checks the configuration against the model and fills in the settings that it leaves open.

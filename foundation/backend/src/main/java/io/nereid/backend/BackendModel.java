@@ -11,7 +11,7 @@ import java.util.Map;
  * A loaded model version: the weights, shared by all its instances. Returned by {@link Backend#load} and owned by the
  * engine, which creates the instances, runs batches on them and closes them before it calls {@link #close}; that call
  * must return the model's memory to the operating system. Thread-safe: the describing methods may be called on any
- * thread at any time, and {@link #newInvocation()} concurrently with runs of other instances.
+ * thread at any time, and {@link #newInstance()} concurrently with runs of other instances.
  *
  * <p>Shapes in {@link #config} and {@link #signatures} exclude the batch dimension where {@code maxBatchSize > 0}.
  */
@@ -53,14 +53,14 @@ public interface BackendModel extends AutoCloseable {
      * @param signature a key of {@link #signatures} other than {@code serving_default}. Runs of the instance get the
      *     signature's inputs, in its order, and are asked for its outputs
      */
-    default ModelInstance newInvocation(String signature) {
+    default ModelInstance newInstance(String signature) {
         throw new UnsupportedOperationException("this model has one signature");
     }
 
     /**
      * Creates an instance for the default signature. The engine creates at most {@code config().instances()} of them.
      */
-    ModelInstance newInvocation();
+    ModelInstance newInstance();
 
     /**
      * Whether the model can take requests now; false makes the readiness endpoints report the model as not ready.

@@ -41,7 +41,7 @@ public interface RequestTrace {
     void attribute(String name, String value);
 
     /** Whether {@link #tensors} should be called for this trace. */
-    boolean wantsTensors();
+    boolean includesTensors();
 
     /**
      * Records tensors at a stage such as {@code TENSOR_QUEUE_INPUT}. The trace reads them before this method returns

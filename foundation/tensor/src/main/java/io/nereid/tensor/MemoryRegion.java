@@ -64,7 +64,7 @@ public final class MemoryRegion {
      * @param memory a direct buffer; all of it is used, regardless of its position
      * @param onFree runs once, on the thread that releases the last reference; must not throw
      */
-    public static MemoryRegion ofForeign(ByteBuffer memory, Runnable onFree) {
+    public static MemoryRegion wrap(ByteBuffer memory, Runnable onFree) {
         if (memory.capacity() == 0) {
             onFree.run();
             return EMPTY;
@@ -83,7 +83,7 @@ public final class MemoryRegion {
     }
 
     /** Returns a new little-endian view of {@code length} bytes at {@code offset}; it holds no reference. */
-    public ByteBuffer nio(int offset, int length) {
+    public ByteBuffer buffer(int offset, int length) {
         return buf.nioBuffer(buf.readerIndex() + offset, length).order(ByteOrder.LITTLE_ENDIAN);
     }
 

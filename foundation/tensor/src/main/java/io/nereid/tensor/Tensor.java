@@ -100,7 +100,7 @@ public final class Tensor implements AutoCloseable {
      * the tensor is open.
      */
     public ByteBuffer buffer() {
-        return region.nio(offset, byteLength);
+        return region.buffer(offset, byteLength);
     }
 
     /** Returns a second tensor over the same bytes, with a reference of its own. */

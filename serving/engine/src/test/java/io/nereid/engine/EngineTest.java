@@ -250,7 +250,7 @@ class EngineTest {
         }
 
         @Override
-        public @Nullable String unavailable() {
+        public @Nullable String unavailableReason() {
             return null;
         }
 

@@ -260,7 +260,7 @@ class EnsembleEngineTest {
         }
 
         @Override
-        public @Nullable String unavailable() {
+        public @Nullable String unavailableReason() {
             return null;
         }
 

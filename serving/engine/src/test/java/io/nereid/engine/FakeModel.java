@@ -84,7 +84,7 @@ public final class FakeModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         invocations.incrementAndGet();
         return new ModelInstance() {
             @Override

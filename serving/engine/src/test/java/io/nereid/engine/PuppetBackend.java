@@ -77,7 +77,7 @@ public final class PuppetBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 
@@ -191,12 +191,12 @@ public final class PuppetBackend implements Backend {
         }
 
         @Override
-        public ModelInstance newInvocation() {
-            return newInvocation("");
+        public ModelInstance newInstance() {
+            return newInstance("");
         }
 
         @Override
-        public ModelInstance newInvocation(String signature) {
+        public ModelInstance newInstance(String signature) {
             int instance = instances
                     .computeIfAbsent(signature, s -> new AtomicInteger())
                     .getAndIncrement();

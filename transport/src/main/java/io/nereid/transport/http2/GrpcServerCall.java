@@ -357,7 +357,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
             ByteBuf tracked = plain;
             int bytes = charge;
             charge = 0;
-            region = MemoryRegion.ofForeign(tracked.nioBuffer().slice(), () -> {
+            region = MemoryRegion.wrap(tracked.nioBuffer().slice(), () -> {
                 tracked.release();
                 budget.release(bytes);
             });

@@ -85,7 +85,7 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
             Http2Headers headers,
             long deadlineNanos,
             Duration timeout,
-            long mostBytes) {
+            long maxBytes) {
         this.client = client;
         this.key = key;
         this.call = call;
@@ -94,7 +94,7 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
         this.deadlineNanos = deadlineNanos;
         this.timeout = timeout;
         this.reader = new GrpcMessageDeframer(
-                this, new ByteBudget(Long.MAX_VALUE), (int) Math.min(mostBytes, Integer.MAX_VALUE - 64));
+                this, new ByteBudget(Long.MAX_VALUE), (int) Math.min(maxBytes, Integer.MAX_VALUE - 64));
     }
 
     void start() {

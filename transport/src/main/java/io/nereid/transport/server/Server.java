@@ -247,7 +247,8 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     }
 
     @Override
-    public VirtualHosts.VirtualHost site(List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
+    public VirtualHosts.VirtualHost virtualHost(
+            List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
         return new CompiledRoutes(context, loops, siteRoutes, siteMethods, prefix);
     }
 

@@ -60,8 +60,8 @@ final class CatboostModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
-        return new CatboostModelInstance(this, config.fetches());
+    public ModelInstance newInstance() {
+        return new CatboostModelInstance(this, config.modelOutputs());
     }
 
     /** One signature for each prediction type, with the name of its output. */
@@ -80,7 +80,7 @@ final class CatboostModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
+    public ModelInstance newInstance(String signature) {
         Signature found = signatures.get(signature);
         if (found == null) {
             throw ServingException.invalidArgument("model '" + config.name() + "' has no signature '" + signature

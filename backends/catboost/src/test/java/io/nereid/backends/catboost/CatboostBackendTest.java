@@ -104,7 +104,7 @@ class CatboostBackendTest {
             assertThatThrownBy(() -> model.signature(Map.of("prediction_type", "Probability")))
                     .hasMessage("parameter 'prediction_type' is 'Probability' (expected for model 'm': RawFormulaVal or"
                             + " none)");
-            assertThatThrownBy(() -> model.newInvocation("other").close())
+            assertThatThrownBy(() -> model.newInstance("other").close())
                     .hasMessageContaining("has no signature 'other' (expected: margin, predict)");
         }
     }

@@ -49,7 +49,7 @@ public final class LoadedJavaModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         JavaModel own = model instanceof BuiltInModel b ? b.forInstance() : model;
         return new JavaModelInstance(config.name(), own, delays.of(instances.getAndIncrement()));
     }

@@ -62,8 +62,8 @@ final class MlflowModel extends ForwardingModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
-        ModelInstance invocation = super.newInvocation();
+    public ModelInstance newInstance() {
+        ModelInstance invocation = super.newInstance();
         return same && !labels ? invocation : new Adapted(invocation);
     }
 

@@ -62,7 +62,7 @@ final class OnnxModel implements BackendModel {
             inputIndex.put(inputs.get(i).name(), i);
         }
         for (TensorBinding port : outputs) {
-            boolean vector = config.fetches().stream()
+            boolean vector = config.modelOutputs().stream()
                     .filter(spec -> spec.name().equals(port.name()))
                     .map(TensorSpec::modelShape)
                     .anyMatch(shape ->
@@ -82,7 +82,7 @@ final class OnnxModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         try {
             return new OnnxModelInstance(this);
         } catch (OrtException e) {

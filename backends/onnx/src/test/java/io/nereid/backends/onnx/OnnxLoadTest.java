@@ -71,7 +71,7 @@ class OnnxLoadTest {
                     assertThat(b.name()).isEqualTo("onnxruntime");
                     assertThat(b.platforms()).containsExactly("onnxruntime_onnx");
                     assertThat(b.defaultFiles()).containsExactly("model.onnx");
-                    assertThat(b.unavailable()).isNull();
+                    assertThat(b.unavailableReason()).isNull();
                 });
     }
 

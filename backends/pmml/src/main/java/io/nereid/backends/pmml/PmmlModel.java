@@ -52,7 +52,7 @@ final class PmmlModel implements BackendModel, ModelInstance {
 
     /** Returns this: a run has no state of its own, so all callers can share one instance. */
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return this;
     }
 

@@ -235,7 +235,7 @@ final class PythonModel implements BackendModel {
         args.put("model_version", String.valueOf(plan.id().version()));
         args.put("model_name", config.name());
         Map<String, Object> types = new LinkedHashMap<>();
-        for (TensorSpec spec : config.fetches()) {
+        for (TensorSpec spec : config.modelOutputs()) {
             types.put(spec.name(), spec.dataType().name());
         }
         worker.initialised(worker.command(
@@ -256,7 +256,7 @@ final class PythonModel implements BackendModel {
 
     /** Uses a worker that was started at load time, or starts one. */
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         int index;
         Worker worker;
         synchronized (this) {

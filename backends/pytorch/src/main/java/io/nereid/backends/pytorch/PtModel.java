@@ -41,7 +41,7 @@ final class PtModel implements BackendModel {
         this.block = block;
         this.optimize = optimize;
         this.memoryBytes = memoryBytes;
-        for (TensorSpec spec : config.fetches()) {
+        for (TensorSpec spec : config.modelOutputs()) {
             // The type of an unchecked output is a guess, because the archive does not declare it.
             if (!spec.unchecked()) {
                 promised.put(spec.name(), spec.dataType());
@@ -60,7 +60,7 @@ final class PtModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new PtModelInstance(this);
     }
 

@@ -51,7 +51,7 @@ final class SklearnModel implements BackendModel, ModelInstance {
 
     /** Returns this: a run has no state of its own, so all callers can share one instance. */
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return this;
     }
 

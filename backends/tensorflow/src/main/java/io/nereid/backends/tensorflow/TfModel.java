@@ -87,12 +87,12 @@ final class TfModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new TfModelInstance(this, byDefault);
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
+    public ModelInstance newInstance(String signature) {
         SignatureBinding wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(

@@ -83,12 +83,12 @@ final class LiteModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return instance(byDefault);
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
+    public ModelInstance newInstance(String signature) {
         SignatureBinding wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(

@@ -43,7 +43,7 @@ final class TokenizerModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new TokenizerModelInstance(this);
     }
 

@@ -24,8 +24,8 @@ final class TokenizerModelInstance implements ModelInstance {
 
     TokenizerModelInstance(TokenizerModel model) {
         this.model = model;
-        this.feeds = model.config().feeds();
-        this.fetches = model.config().fetches();
+        this.feeds = model.config().modelInputs();
+        this.fetches = model.config().modelOutputs();
     }
 
     @Override

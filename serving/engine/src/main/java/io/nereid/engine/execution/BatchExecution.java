@@ -90,7 +90,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.statistics = statistics;
         this.clock = clock;
         // a model that takes requests forms its own batch tensors, so there is nothing to pad
-        this.plan = new IoMapping(config, model.traits().requests() ? BatchSizePolicy.NONE : config.fit());
+        this.plan = new IoMapping(config, model.traits().requests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
         this.gather = new InputGatherer(config, plan, model.traits().alignment());
         this.split = new OutputSplitter(id.model(), plan);
         this.decoupled = config.decoupled();
@@ -172,7 +172,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             if (instance >= invocations.length) {
                 invocations = Arrays.copyOf(invocations, instance + 1);
             }
-            invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
+            invocation = signature.isEmpty() ? model.newInstance() : model.newInstance(signature);
             invocations[instance] = invocation;
             return invocation;
         }

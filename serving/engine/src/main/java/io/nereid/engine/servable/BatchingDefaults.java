@@ -87,8 +87,8 @@ public final class BatchingDefaults {
             batching = parameters.batching(config.maxBatchSize());
             if (model.traits().requests()) {
                 // the model gets single requests, not rows: they can neither be padded nor split
-                batching = batching.withFit(
-                        new BatchSizePolicy(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
+                batching = batching.withBatchSizePolicy(new BatchSizePolicy(
+                        List.of(), false, 0, batching.batchSizePolicy().maxEnqueuedBatches()));
             }
         }
         return new ForwardingModel(model, config.toBuilder().batching(batching).build());

@@ -59,7 +59,7 @@ public abstract class EngineServable implements Servable {
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
-        this.checks = new RequestValidator(metadata, config.fit());
+        this.checks = new RequestValidator(metadata, config.batchSizePolicy());
         this.statistics = statistics;
         this.rowScalars = ScalarShapes.of(config);
     }

@@ -62,7 +62,7 @@ class FitExecutionTest {
                 .maxBatchSize(8)
                 .inputs(inputs)
                 .outputs(outputs)
-                .batching(DynamicBatching.EAGER.withFit(fit))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(fit))
                 .instances(1)
                 .build();
     }

@@ -135,12 +135,12 @@ class TraceTest {
 
     /** Records everything. */
     private static final class Notes implements RequestTrace {
-        private final boolean wantsTensors;
+        private final boolean includesTensors;
         final List<String> recorded = Collections.synchronizedList(new ArrayList<>());
         final List<Long> times = Collections.synchronizedList(new ArrayList<>());
 
-        Notes(boolean wantsTensors) {
-            this.wantsTensors = wantsTensors;
+        Notes(boolean includesTensors) {
+            this.includesTensors = includesTensors;
         }
 
         @Override
@@ -155,8 +155,8 @@ class TraceTest {
         }
 
         @Override
-        public boolean wantsTensors() {
-            return wantsTensors;
+        public boolean includesTensors() {
+            return includesTensors;
         }
 
         @Override

@@ -86,7 +86,7 @@ public final class BatchBuilder {
             ModelConfig config, DynamicBatching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
         int maxBatchSize = config.maxBatchSize();
         if (maxBatchSize <= 1) {
-            return new BatchBuilder(1, new BitSet(), 0, null, null, config.fit());
+            return new BatchBuilder(1, new BitSet(), 0, null, null, config.batchSizePolicy());
         }
         BitSet preferred = new BitSet();
         for (int size : batching.preferredSizes()) {
@@ -95,7 +95,7 @@ public final class BatchBuilder {
             }
         }
         long delay = PolicyQueue.nanos(batching.maxQueueDelay());
-        return new BatchBuilder(maxBatchSize, preferred, delay, runner, strategy, config.fit());
+        return new BatchBuilder(maxBatchSize, preferred, delay, runner, strategy, config.batchSizePolicy());
     }
 
     boolean delays() {

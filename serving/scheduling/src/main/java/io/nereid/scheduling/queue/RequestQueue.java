@@ -99,7 +99,7 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
         RateLimiter limiter = options.limiter();
         this.model = config.name();
         this.maxQueued = options.maxQueueSize();
-        this.maxRows = config.fit().maxRequestRows();
+        this.maxRows = config.batchSizePolicy().maxRequestRows();
         this.cutAbove = maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.inline = options.inline();
         this.mayInline = inline != Inline.NEVER && limiter == null && builder.trivialAlone();

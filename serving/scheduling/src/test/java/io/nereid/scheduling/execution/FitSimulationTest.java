@@ -56,7 +56,7 @@ class FitSimulationTest {
         boolean ordered = random.nextBoolean();
         List<Integer> preferred = random.nextInt(3) > 0 ? List.of() : List.of(1 + random.nextInt(maxBatch));
         DynamicBatching batching = new DynamicBatching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered)
-                .withFit(new BatchSizePolicy(List.of(), false, maxRequest, maxEnqueued));
+                .withBatchSizePolicy(new BatchSizePolicy(List.of(), false, maxRequest, maxEnqueued));
         Doubling runner = new Doubling(maxBatch);
         Inline inline = Inline.values()[random.nextInt(3)];
         Scheduler batcher = Scheduler.of(
@@ -154,7 +154,7 @@ class FitSimulationTest {
         int maxRequest = maxBatch * 4;
         DynamicBatching batching = new DynamicBatching(
                         List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), seed % 3 == 0)
-                .withFit(new BatchSizePolicy(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
+                .withBatchSizePolicy(new BatchSizePolicy(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
         Doubling runner = new Doubling(maxBatch);
         Scheduler batcher = Scheduler.of(
                 SchedulerTest.config(maxBatch, 3, batching), runner, pool, new SchedulerOptions(500, Inline.NEVER));

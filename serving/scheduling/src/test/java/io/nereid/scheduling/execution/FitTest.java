@@ -53,7 +53,8 @@ class FitTest {
             int maxBatch, long delay, boolean ordered, BatchSizePolicy fit, Inline inline, Integer... preferred) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
-                .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), ordered).withFit(fit))
+                .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), ordered)
+                        .withBatchSizePolicy(fit))
                 .instances(1)
                 .build();
         return Scheduler.of(config, runner, pool, new SchedulerOptions(1_000, inline));
@@ -255,7 +256,7 @@ class FitTest {
     void piecesRunOnSeveralInstancesAtOnce() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(2)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(3)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -312,7 +313,7 @@ class FitTest {
         };
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(2)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, broken, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -370,7 +371,7 @@ class FitTest {
         };
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, listening, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -432,7 +433,7 @@ class FitTest {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
                 .batching(new DynamicBatching(List.of(), Duration.ZERO, false, 2, 2, Map.of())
-                        .withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                        .withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -451,7 +452,7 @@ class FitTest {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
                 .queue(new QueuePolicy(0, Duration.ofNanos(100), true, TimeoutAction.DELAY))
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -473,7 +474,7 @@ class FitTest {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
                 .queue(new QueuePolicy(0, Duration.ofNanos(100), true))
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
@@ -509,7 +510,7 @@ class FitTest {
         RateLimiter limiter = new RateLimiter(List.of());
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
@@ -617,7 +618,8 @@ class FitTest {
     void theServersLimitOfWaitingRequestsStillHolds() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 0, 1_000_000)))
+                .batching(
+                        DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 0, 1_000_000)))
                 .instances(1)
                 .build();
         Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(2, Inline.NEVER));
@@ -632,11 +634,11 @@ class FitTest {
         BatchSizePolicy fit = new BatchSizePolicy(List.of(4), true, 100, 3);
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(fit))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(fit))
                 .build();
-        assertThat(config.fit()).isSameAs(fit);
-        assertThat(config.toBuilder().decoupled(true).build().fit())
+        assertThat(config.batchSizePolicy()).isSameAs(fit);
+        assertThat(config.toBuilder().decoupled(true).build().batchSizePolicy())
                 .isEqualTo(new BatchSizePolicy(List.of(4), true, 0, 3));
-        assertThat(config.toBuilder().batching(null).build().fit()).isSameAs(BatchSizePolicy.NONE);
+        assertThat(config.toBuilder().batching(null).build().batchSizePolicy()).isSameAs(BatchSizePolicy.NONE);
     }
 }
