@@ -45,7 +45,7 @@ public interface RequestTrace {
 
     /**
      * Records tensors at a stage such as {@code TENSOR_QUEUE_INPUT}. The trace reads them before this method returns
-     * and does not own them.
+     * and does not own them. Shapes include the batch dimension where the model is batched.
      */
     void tensors(String activity, List<Tensor> tensors);
 

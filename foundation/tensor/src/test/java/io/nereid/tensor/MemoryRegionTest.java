@@ -35,7 +35,7 @@ class MemoryRegionTest {
         MemoryRegion region = MemoryRegion.wrap(memory, freed::incrementAndGet);
         assertThat(region.size()).isEqualTo(16);
         assertThat(region.getByte(0)).isEqualTo((byte) 42);
-        ByteBuf view = region.toByteBuf(0, 8);
+        ByteBuf view = NettyBuffers.buffer(region, 0, 8);
         assertThat(region.release()).isFalse();
         assertThat(freed).hasValue(0);
         assertThat(view.getByte(0)).isEqualTo((byte) 42);

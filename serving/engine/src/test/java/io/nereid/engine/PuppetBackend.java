@@ -148,7 +148,7 @@ public final class PuppetBackend implements Backend {
 
         @Override
         public ModelTraits traits() {
-            return new ModelTraits(1, false, false);
+            return ModelTraits.DEFAULT;
         }
 
         @Override

@@ -138,7 +138,7 @@ public abstract class BackendContract {
     /** Runs one request and returns its outputs. The inputs are closed by then. */
     private static List<Tensor> run(
             BackendModel model, ModelInstance invocation, List<Tensor> inputs, List<String> requested) {
-        if (!model.traits().requests()) {
+        if (!model.traits().takesRequests()) {
             List<Tensor> results = invocation.run(inputs, requested);
             Tensor.closeAll(inputs);
             return results;
@@ -193,7 +193,7 @@ public abstract class BackendContract {
             assertThat(model.config().modelInputs().stream().map(TensorSpec::name))
                     .containsExactlyElementsOf(inputs.stream().map(Tensor::name).toList());
             Tensor.closeAll(inputs);
-            assertThat(model.traits().alignment()).isPositive();
+            assertThat(model.traits().inputAlignment()).isPositive();
             assertThat(model.memoryBytes()).isGreaterThanOrEqualTo(-1);
         }
     }

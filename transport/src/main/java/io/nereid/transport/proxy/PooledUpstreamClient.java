@@ -7,6 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.GrpcCall;
@@ -122,7 +123,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
                 exchange,
                 target(path),
                 headers,
-                body.size() == 0 ? Unpooled.EMPTY_BUFFER : body.toByteBuf(0, body.size()),
+                body.size() == 0 ? Unpooled.EMPTY_BUFFER : NettyBuffers.buffer(body, 0, body.size()),
                 terms.timeout());
         exchange.onCancel(() ->
                 run(client, () -> outgoing.left(ServingException.of(ErrorCode.CANCELLED, "the client has gone"))));

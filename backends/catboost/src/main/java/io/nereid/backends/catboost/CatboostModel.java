@@ -41,8 +41,11 @@ final class CatboostModel implements BackendModel {
         this.signatures = Collections.unmodifiableMap(each);
         long steps =
                 parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
-        this.traits = new ModelTraits(
-                1, true, config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY, false, true);
+        this.traits = ModelTraits.builder()
+                .cancellable(true)
+                .inline(config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY)
+                .takesTables(true)
+                .build();
     }
 
     ParsedModel parsed() {

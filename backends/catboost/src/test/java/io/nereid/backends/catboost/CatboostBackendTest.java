@@ -53,7 +53,7 @@ class CatboostBackendTest {
             assertThat(model.config().inputs()).containsExactly(new TensorSpec("input-0", DataType.FP32, Shape.of(4)));
             assertThat(model.config().outputs())
                     .containsExactly(new TensorSpec("predict", DataType.BYTES, Shape.SCALAR));
-            assertThat(model.traits().tabular()).isTrue();
+            assertThat(model.traits().takesTables()).isTrue();
         }
     }
 

@@ -96,7 +96,7 @@ class TestModelsTest {
                 ModelInstance invocation = model.newInstance();
                 RecordingModelRequest request =
                         new RecordingModelRequest(List.of(floats("INPUT0", Shape.of(2), 1, 2)), List.of("OUTPUT0"))) {
-            assertThat(model.traits().requests()).isTrue();
+            assertThat(model.traits().takesRequests()).isTrue();
             assertThat(model.traits().inline()).isTrue();
             invocation.execute(List.of(request));
             assertThat(request.ends()).containsExactly("complete");
@@ -122,7 +122,7 @@ class TestModelsTest {
         ModelConfig config =
                 OPEN.toBuilder().parameters(Map.of("model", "identity")).build();
         try (BackendModel model = load(new JavaBackend(), config)) {
-            assertThat(model.traits().requests()).isFalse();
+            assertThat(model.traits().takesRequests()).isFalse();
             assertThat(model.traits().inline()).isTrue();
         }
     }

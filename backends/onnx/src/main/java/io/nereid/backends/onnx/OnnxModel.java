@@ -26,7 +26,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class OnnxModel implements BackendModel {
     private static final Logger LOG = System.getLogger(OnnxModel.class.getName());
-    private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().cancellable(true).build();
 
     private final OrtRuntime runtime;
     private final OnnxSession graph;

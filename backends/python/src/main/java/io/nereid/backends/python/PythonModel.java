@@ -36,6 +36,9 @@ import org.jspecify.annotations.Nullable;
  * instances for them. Thread-safe, by its lock.
  */
 final class PythonModel implements BackendModel {
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().takesRequests(true).blocking(true).build();
+
     /**
      * The parameters with which every worker of the model is started. Immutable.
      *
@@ -251,7 +254,7 @@ final class PythonModel implements BackendModel {
 
     @Override
     public ModelTraits traits() {
-        return new ModelTraits(1, false, false, true, false, true);
+        return TRAITS;
     }
 
     /** Uses a worker that was started at load time, or starts one. */

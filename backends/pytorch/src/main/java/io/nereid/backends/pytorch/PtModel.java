@@ -18,7 +18,8 @@ import java.util.Map;
  */
 final class PtModel implements BackendModel {
     /** Inputs are aligned to 16 bytes, because kernels read whole vectors. */
-    private static final ModelTraits TRAITS = new ModelTraits(16, false, false);
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().inputAlignment(16).build();
 
     private final ModelConfig config;
     private final ArgumentBinding wiring;

@@ -92,12 +92,7 @@ final class PtModelInstance implements ModelInstance {
 
         @Nullable
         Tensor input(@Nullable String name) {
-            for (Tensor input : inputs) {
-                if (input.name().equals(name)) {
-                    return input;
-                }
-            }
-            return null;
+            return name == null ? null : Tensor.find(inputs, name);
         }
 
         /** Whether an address lies in the memory of an input, which is lent only until the run ends. */

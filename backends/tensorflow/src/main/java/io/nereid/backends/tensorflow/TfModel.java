@@ -4,7 +4,6 @@ package io.nereid.backends.tensorflow;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
-import io.nereid.backend.ModelTraits;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
@@ -22,9 +21,8 @@ import java.util.Map;
  */
 final class TfModel implements BackendModel {
     /** Inputs need no alignment: small or unaligned ones are copied, as TensorFlow itself would do. */
-    private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
-
     private final ModelConfig config;
+
     private final TfGraph graph;
     private final Map<String, SignatureBinding> ports = new LinkedHashMap<>();
     private final SignatureBinding byDefault;
@@ -74,11 +72,6 @@ final class TfModel implements BackendModel {
     @Override
     public ModelConfig config() {
         return config;
-    }
-
-    @Override
-    public ModelTraits traits() {
-        return TRAITS;
     }
 
     @Override

@@ -21,7 +21,8 @@ import java.util.Map;
  */
 final class LiteModel implements BackendModel {
     /** Inputs are copied into the interpreter's memory. */
-    private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().cancellable(true).build();
 
     private final ModelConfig config;
     private final LiteRuntime runtime;

@@ -74,7 +74,11 @@ final class TreeModel implements BackendModel {
                         config.margin() ? TreeConfig.ANSWER : TreeConfig.MARGIN,
                         new Signature(Signature.PREDICT, config.config().inputs(), others, Map.of()),
                         ports(others, !config.margin()));
-        this.traits = new ModelTraits(1, true, bounded && steps * rows <= TINY && explanations.atHand(), false, true);
+        this.traits = ModelTraits.builder()
+                .cancellable(true)
+                .inline(bounded && steps * rows <= TINY && explanations.atHand())
+                .takesTables(true)
+                .build();
     }
 
     private List<Port> ports(List<TensorSpec> specs, boolean margin) {

@@ -50,7 +50,7 @@ class OutputsTest {
             assertThat(model.config().inputs()).containsExactly(spec("input-0", DataType.FP32, 6));
             assertThat(model.config().outputs()).containsExactly(spec("predict", DataType.FP32));
             assertThat(model.config().platform()).isEqualTo("xgboost");
-            assertThat(model.traits().cancel()).isTrue();
+            assertThat(model.traits().cancellable()).isTrue();
             // A batch of a million rows takes too long for inline execution.
             assertThat(model.traits().inline()).isFalse();
         }

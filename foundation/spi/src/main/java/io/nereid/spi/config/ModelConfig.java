@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *         .maxBatchSize(8)
  *         .inputs(List.of(new TensorSpec("INPUT0", DataType.FP32, Shape.of(4))))     // without the batch dimension
  *         .outputs(List.of(new TensorSpec("OUTPUT0", DataType.FP32, Shape.of(3))))
- *         .batching(ModelConfig.Batching.EAGER)
+ *         .batching(DynamicBatching.EAGER)
  *         .instances(2)
  *         .build();
  * }</pre>

@@ -90,8 +90,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.statistics = statistics;
         this.clock = clock;
         // a model that takes requests forms its own batch tensors, so there is nothing to pad
-        this.plan = new IoMapping(config, model.traits().requests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
-        this.gather = new InputGatherer(config, plan, model.traits().alignment());
+        this.plan =
+                new IoMapping(config, model.traits().takesRequests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
+        this.gather = new InputGatherer(config, plan, model.traits().inputAlignment());
         this.split = new OutputSplitter(id.model(), plan);
         this.decoupled = config.decoupled();
         this.maxRows = config.maxBatchSize();
@@ -124,7 +125,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         ServingException failure;
         try {
             ModelInstance invocation = invocation(instance);
-            if (model.traits().requests()) {
+            if (model.traits().takesRequests()) {
                 runRequests(invocation, jobs, counts);
             } else if (jobs.size() == 1 && plan.missing(jobs.get(0).batchSize()) == 0) {
                 runOne(invocation, jobs.get(0), counts);
@@ -331,7 +332,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     private @Nullable RunGuard guard(ModelInstance invocation, InferenceJob job) {
-        if (!model.traits().cancel()) {
+        if (!model.traits().cancellable()) {
             return null;
         }
         RunGuard guard = new RunGuard(invocation, 1);
@@ -340,7 +341,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     private @Nullable RunGuard guard(ModelInstance invocation, List<InferenceJob> jobs) {
-        if (!model.traits().cancel()) {
+        if (!model.traits().cancellable()) {
             return null;
         }
         RunGuard guard = new RunGuard(invocation, jobs.size());

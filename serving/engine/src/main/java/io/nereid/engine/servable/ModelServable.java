@@ -62,7 +62,8 @@ public final class ModelServable extends EngineServable {
             }
         });
         this.signatures = Map.copyOf(others);
-        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.tables =
+                model.traits().takesTables() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** Another signature of a version, with its own inputs, outputs and queue. */
@@ -79,7 +80,8 @@ public final class ModelServable extends EngineServable {
                 new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
         this.scheduler = Scheduler.of(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
-        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.tables =
+                model.traits().takesTables() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** The signatures of the model. A sequence has only the default signature. */

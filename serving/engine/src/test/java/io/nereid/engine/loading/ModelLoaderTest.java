@@ -402,7 +402,7 @@ class ModelLoaderTest {
     }
 
     private ModelLoader loader(ModelConfig config) {
-        return loader(config, new FakeModel(config, new ModelTraits(1, false, false), this::run));
+        return loader(config, new FakeModel(config, ModelTraits.DEFAULT, this::run));
     }
 
     private ModelLoader loader(ModelConfig config, FakeModel model) {

@@ -42,8 +42,7 @@ class TraceTest {
 
     @Test
     void aTraceHasTheEventsInOrderAndTheReasonWhyTheBatchWasClosed() throws Exception {
-        ModelServable servable =
-                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
         Notes notes = new Notes(false);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -67,8 +66,7 @@ class TraceTest {
 
     @Test
     void tensorsAreTracedIfRequested() throws Exception {
-        ModelServable servable =
-                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -83,8 +81,7 @@ class TraceTest {
 
     @Test
     void aRejectedRequestIsTracedFromBeginToEnd() throws Exception {
-        ModelServable servable =
-                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.floats("IN", Shape.of(1, 1), 5)));

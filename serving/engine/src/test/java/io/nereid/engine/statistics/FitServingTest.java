@@ -68,7 +68,7 @@ class FitServingTest {
                 .instances(instances)
                 .build();
         BatchSizePolicy fit = batching.batchSizePolicy();
-        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
+        FakeModel model = new FakeModel(config, ModelTraits.DEFAULT, (in, out) -> {
             int rows = (int) in.get(0).shape().dim(0);
             runs.add(rows);
             if (rows > maxBatch
@@ -290,7 +290,7 @@ class FitServingTest {
                 .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 0, 1)))
                 .instances(1)
                 .build();
-        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
+        FakeModel model = new FakeModel(config, ModelTraits.DEFAULT, (in, out) -> {
             try {
                 go.await();
             } catch (InterruptedException e) {

@@ -381,7 +381,7 @@ class JarModelLoaderTest {
                 RecordingModelRequest request = new RecordingModelRequest(List.of(number(3)), List.of("i"));
                 RecordingModelRequest bad = new RecordingModelRequest(List.of(number(-1)), List.of("i"))) {
             assertThat(model.config().decoupled()).isTrue();
-            assertThat(model.traits().requests()).isTrue();
+            assertThat(model.traits().takesRequests()).isTrue();
             invocation.execute(List.of(request));
             assertThat(request.ends()).containsExactly("finish");
             assertThat(request.answers())

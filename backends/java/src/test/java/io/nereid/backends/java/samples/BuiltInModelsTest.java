@@ -235,7 +235,7 @@ class BuiltInModelsTest {
             Tensor.closeAll(invocation.run(List.of(in), List.of("OUTPUT0")));
             assertThat(Clock.system().nanos() - before).isGreaterThanOrEqualTo(29_000_000L);
             assertThat(model.traits().inline()).isFalse();
-            assertThat(model.traits().cancel()).isTrue();
+            assertThat(model.traits().cancellable()).isTrue();
         }
     }
 
