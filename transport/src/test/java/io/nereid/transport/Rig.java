@@ -6,6 +6,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.GrpcCall;
@@ -346,9 +347,9 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
 
     /** Pooled buffers that are handed out or lie in the cache of a living thread. */
     public static long activeBuffers() {
-        MemoryRegion.allocator().trimCurrentThreadCache();
+        NettyBuffers.allocator().trimCurrentThreadCache();
         long n = 0;
-        for (PoolArenaMetric arena : MemoryRegion.allocator().metric().directArenas()) {
+        for (PoolArenaMetric arena : NettyBuffers.allocator().metric().directArenas()) {
             n += arena.numActiveAllocations();
         }
         return n;

@@ -21,20 +21,12 @@ import org.jspecify.annotations.Nullable;
  *         return "my";
  *     }
  *
- *     public List<String> platforms() {
- *         return List.of("my_format");
- *     }
- *
  *     public List<String> defaultFiles() {
  *         return List.of("model.my");
  *     }
  *
- *     public @Nullable String unavailable() {
- *         return null;
- *     }
- *
- *     public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
- *         return new MyModel(source.versionDirectory().resolve("model.my"), config);
+ *     public BackendModel load(ModelLocation location, ModelConfig config, BackendContext context) {
+ *         return new MyModel(location.versionDirectory().resolve("model.my"), config);
  *     }
  * }
  * }</pre>
@@ -45,9 +37,11 @@ public interface Backend {
 
     /**
      * Values of {@code platform:} that select this backend, such as {@code onnxruntime_onnx}. Metadata shows the first
-     * one.
+     * one. By default the backend's name.
      */
-    List<String> platforms();
+    default List<String> platforms() {
+        return List.of(name());
+    }
 
     /**
      * Names of the files or directories in a version's directory by which the server recognises a model of this
@@ -65,23 +59,25 @@ public interface Backend {
     }
 
     /**
-     * The reason why this backend cannot work on this machine; null when it can. Loads the native library, so the
-     * first call may take long.
+     * The reason why this backend cannot work on this machine; null, the default, when it can. Loads the native
+     * library, so the first call may take long.
      */
-    @Nullable
-    String unavailable();
+    default @Nullable String unavailableReason() {
+        return null;
+    }
 
     /**
      * Loads a model version. Checks the configuration against the model and fills in the settings that it leaves open.
      * May take long; called on a load thread.
      *
-     * @param source the directories of the version
-     * @param config the configuration as far as it is given
+     * @param location the directories of the version
+     * @param config the configuration as far as it is given. Where {@code maxBatchSize > 0}, the shapes of its inputs
+     *     and outputs exclude the batch dimension
      * @param context the server's settings for backends
      * @return the loaded model, owned by the caller, which closes it
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid model or configuration,
      *     FAILED_PRECONDITION when the backend cannot work on this machine. The backend must have freed everything
      *     before it throws
      */
-    BackendModel load(ModelLocation source, ModelConfig config, BackendContext context);
+    BackendModel load(ModelLocation location, ModelConfig config, BackendContext context);
 }

@@ -11,19 +11,23 @@ import java.util.Map;
  * A loaded model version: the weights, shared by all its instances. Returned by {@link Backend#load} and owned by the
  * engine, which creates the instances, runs batches on them and closes them before it calls {@link #close}; that call
  * must return the model's memory to the operating system. Thread-safe: the describing methods may be called on any
- * thread at any time, and {@link #newInvocation()} concurrently with runs of other instances.
+ * thread at any time, and {@link #newInstance()} concurrently with runs of other instances.
  *
- * <p>Shapes in {@link #config} and {@link #signatures} exclude the batch dimension where {@code maxBatchSize > 0}.
+ * <p>Shapes in {@link #config} and {@link #signatures} exclude the batch dimension where {@code maxBatchSize > 0}; the
+ * tensors of runs include it.
  */
 public interface BackendModel extends AutoCloseable {
     /**
      * The complete configuration: platform, backend, inputs and outputs in the model's order,
-     * {@code maxBatchSize >= 0}, batching and {@code instances >= 1} are all set.
+     * {@code maxBatchSize >= 0}, batching and {@code instances >= 1} are all set. Where {@code maxBatchSize > 0}, the
+     * shapes of inputs and outputs exclude the batch dimension.
      */
     ModelConfig config();
 
-    /** What the engine may assume about the runs of this model. */
-    ModelTraits traits();
+    /** What the engine may assume about the runs of this model. Called with every batch. */
+    default ModelTraits traits() {
+        return ModelTraits.DEFAULT;
+    }
 
     /**
      * The signatures of a model that has more than the default one, by name. The map may also contain
@@ -51,16 +55,17 @@ public interface BackendModel extends AutoCloseable {
      * Creates an instance for one signature.
      *
      * @param signature a key of {@link #signatures} other than {@code serving_default}. Runs of the instance get the
-     *     signature's inputs, in its order, and are asked for its outputs
+     *     signature's inputs, in its order and with the batch dimension where the model is batched, and are asked for
+     *     its outputs
      */
-    default ModelInstance newInvocation(String signature) {
+    default ModelInstance newInstance(String signature) {
         throw new UnsupportedOperationException("this model has one signature");
     }
 
     /**
      * Creates an instance for the default signature. The engine creates at most {@code config().instances()} of them.
      */
-    ModelInstance newInvocation();
+    ModelInstance newInstance();
 
     /**
      * Whether the model can take requests now; false makes the readiness endpoints report the model as not ready.
@@ -75,8 +80,10 @@ public interface BackendModel extends AutoCloseable {
         return List.of();
     }
 
-    /** The best available estimate of the memory held outside the Java heap, in bytes; -1 when unknown. */
-    long memoryBytes();
+    /** The best available estimate of the memory held outside the Java heap, in bytes; -1, the default, when unknown. */
+    default long memoryBytes() {
+        return -1;
+    }
 
     /** Frees the model. Called once, after all instances have been closed. */
     @Override

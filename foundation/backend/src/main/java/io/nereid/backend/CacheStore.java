@@ -25,7 +25,7 @@ public interface CacheStore extends AutoCloseable {
     void purge(byte[] keyPrefix);
 
     /** Statistics for the metrics endpoint, such as entries, bytes and evictions: value by name. */
-    Map<String, Long> figures();
+    Map<String, Long> statistics();
 
     @Override
     void close();

@@ -27,7 +27,7 @@ public class ForwardingModel implements BackendModel {
     }
 
     /** The wrapped model. */
-    protected final BackendModel inside() {
+    protected final BackendModel delegate() {
         return model;
     }
 
@@ -52,13 +52,13 @@ public class ForwardingModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
-        return model.newInvocation(signature);
+    public ModelInstance newInstance(String signature) {
+        return model.newInstance(signature);
     }
 
     @Override
-    public ModelInstance newInvocation() {
-        return model.newInvocation();
+    public ModelInstance newInstance() {
+        return model.newInstance();
     }
 
     @Override

@@ -10,20 +10,24 @@ import java.util.List;
  * batch at a time on an instance, on any of its threads, so an implementation needs no locks for {@link #run} and
  * {@link #execute}; {@link #cancel} alone may come from another thread while a run is under way. A model is called
  * either through {@link #run}, with one tensor per input for the whole batch, or through {@link #execute}, with the
- * single requests; {@link ModelTraits#requests} decides which.
+ * single requests; {@link ModelTraits#takesRequests} decides which.
+ *
+ * <p>The tensors of runs, inputs and outputs, include the batch dimension where the model is batched
+ * ({@code maxBatchSize > 0}): an input that the configuration describes as {@code [4]} arrives as {@code [rows, 4]}.
  *
  * <p>An instance of a model that adds 1 to every element of its FP32 input:
  *
  * <pre>{@code
  * public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
  *     Tensor in = inputs.get(0);                              // lent: not closed here
- *     Tensor out = Tensor.allocate("OUTPUT0", DataType.FP32, in.shape());
- *     ByteBuffer from = in.buffer();
- *     ByteBuffer to = out.buffer();                           // both little-endian, row-major
- *     while (from.hasRemaining()) {
- *         to.putFloat(from.getFloat() + 1);
+ *     try (TensorScope results = new TensorScope()) {         // closes what it still owns when the run fails
+ *         ByteBuffer from = in.buffer();                      // little-endian, row-major
+ *         ByteBuffer to = results.allocate("OUTPUT0", DataType.FP32, in.shape()).buffer();
+ *         while (from.hasRemaining()) {
+ *             to.putFloat(from.getFloat() + 1);
+ *         }
+ *         return results.release();                           // owned by the engine from here on
  *     }
- *     return List.of(out);                                    // owned by the engine from here on
  * }
  * }</pre>
  */
@@ -32,19 +36,20 @@ public interface ModelInstance extends AutoCloseable {
      * Runs the model on one batch.
      *
      * @param inputs one tensor for each model input that is present, in the order of the model's inputs. Optional
-     *     inputs may be missing, so an implementation with optional inputs looks them up by name. Types and shapes
+     *     inputs may be missing, so an implementation with optional inputs looks them up with {@link Tensor#find}. Types and shapes
      *     have been checked against the configuration; shapes include the batch dimension where the model is batched.
      *     The tensors are lent until this method returns. An output may share an input's memory through
      *     {@link Tensor#retainAs}
      * @param outputs names of the requested outputs, at least one
-     * @return the requested outputs in that order, with their concrete shapes, owned by the caller
+     * @return the requested outputs in that order, with their concrete shapes, which include the batch dimension where
+     *     the model is batched; owned by the caller
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT when the model rejects the input, CANCELLED after
      *     {@link #cancel}, else INTERNAL with the message of the inference library
      */
     List<Tensor> run(List<Tensor> inputs, List<String> outputs);
 
     /**
-     * Runs the model on single requests; called instead of {@link #run} where {@link ModelTraits#requests} is true.
+     * Runs the model on single requests; called instead of {@link #run} where {@link ModelTraits#takesRequests} is true.
      * Every request must be ended exactly once: before this method returns or, by a decoupled model, at any later time
      * on any thread. The engine uses the instance for the next batch as soon as this method returns.
      *
@@ -57,12 +62,12 @@ public interface ModelInstance extends AutoCloseable {
     }
 
     /**
-     * Interrupts the run that is under way if the inference library supports that; otherwise does nothing. Called from
-     * any thread, also when no run is under way.
+     * Interrupts the run that is under way if {@link ModelTraits#cancellable} is true; otherwise, and by default, does
+     * nothing. Called from any thread, also when no run is under way.
      */
-    void cancel();
+    default void cancel() {}
 
-    /** Frees the instance. Called once, when no run is under way. */
+    /** Frees the instance. Called once, when no run is under way. Does nothing by default. */
     @Override
-    void close();
+    default void close() {}
 }

@@ -26,7 +26,15 @@ public record ModelMetric(String name, Kind kind, String help, List<Sample> samp
         HISTOGRAM
     }
 
-    /** A sample of a counter or a gauge. */
+    /**
+     * The value of a metric for one combination of labels. Immutable; nothing changes the arrays.
+     *
+     * @param labels label values by name
+     * @param value the value of a counter or a gauge; the sum of the observed values of a histogram
+     * @param bounds the upper bounds of a histogram's buckets, ascending, without the last one, which is infinite; empty
+     *     for a counter or a gauge
+     * @param counts the observed values in each bucket alone, one more than bounds; empty for a counter or a gauge
+     */
     public record Sample(Map<String, String> labels, double value, double[] bounds, long[] counts) {
         /** A sample of a counter or a gauge. */
         public Sample(Map<String, String> labels, double value) {

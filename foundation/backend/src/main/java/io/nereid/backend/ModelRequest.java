@@ -15,8 +15,8 @@ import java.util.Map;
  */
 public interface ModelRequest {
     /**
-     * The request. Its inputs are in the model's order, without optional inputs that the client left out; they are
-     * lent to the model until it ends the request.
+     * The request. Its inputs are in the model's order, without optional inputs that the client left out, and with the
+     * batch dimension where the model is batched; they are lent to the model until it ends the request.
      */
     InferenceRequest request();
 
@@ -29,7 +29,7 @@ public interface ModelRequest {
     /**
      * Sends one response, which more may follow.
      *
-     * @param outputs requested outputs with their batch dimension; the callee owns them from here on, whatever happens
+     * @param outputs requested outputs, with the batch dimension where the model is batched; the callee owns them from here on, whatever happens
      * @param parameters response parameters; values are Boolean, Long, Double or String
      * @throws io.nereid.base.ServingException FAILED_PRECONDITION when the model is not decoupled; the request has
      *     then failed

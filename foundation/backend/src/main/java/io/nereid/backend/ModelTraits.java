@@ -3,38 +3,153 @@
 package io.nereid.backend;
 
 /**
- * What the engine may assume about the runs of a model. Immutable.
+ * What the engine may assume about the runs of a model. Immutable. {@link #DEFAULT} is correct for every model that
+ * takes batches of tensors; the other values make a model faster or give it more abilities.
  *
- * @param alignment the byte boundary on which each input tensor must start; 1 for none. The engine copies tensors that
- *     are not aligned
- * @param cancel whether {@link ModelInstance#cancel} interrupts a run
- * @param inline whether a run is known to take at most a few tens of microseconds, so that the thread that received
- *     the request may execute it; when false the engine measures the run time and decides
- * @param requests whether the model takes single requests rather than batches of tensors: the engine calls
- *     {@link ModelInstance#execute} instead of {@link ModelInstance#run}. Required for decoupled models and for models
- *     that read a request's parameters
- * @param tabular whether the model takes tables, which clients may send in any of the common forms: numbers of any
- *     type for FP32 and FP64; the only input under any name; one input for each named column ({@code feature_names})
- *     instead of one matrix; columns of shape {@code [n]} or {@code [n,1]}. The engine converts them to the configured
- *     inputs
- * @param waits whether a run spends its time waiting for another process or for other models of this server. Such runs
- *     have threads of their own, as many as there are instances, so that they cannot keep the models that they wait
- *     for from running
+ * <pre>{@code
+ * private static final ModelTraits TRAITS = ModelTraits.builder().cancellable(true).inputAlignment(64).build();
+ * }</pre>
+ *
+ * <p>The engine asks for the traits with every batch: keep them in a field.
  */
-public record ModelTraits(
-        int alignment, boolean cancel, boolean inline, boolean requests, boolean tabular, boolean waits) {
-    /** A model that computes by itself and does not wait. */
-    public ModelTraits(int alignment, boolean cancel, boolean inline, boolean requests, boolean tabular) {
-        this(alignment, cancel, inline, requests, tabular, false);
+public final class ModelTraits {
+    /**
+     * Batches of tensors at any address, which must match the configuration, in runs of unknown duration that cannot
+     * be interrupted.
+     */
+    public static final ModelTraits DEFAULT = new Builder().build();
+
+    private final int inputAlignment;
+    private final boolean cancellable;
+    private final boolean inline;
+    private final boolean takesRequests;
+    private final boolean takesTables;
+    private final boolean blocking;
+
+    private ModelTraits(Builder b) {
+        this.inputAlignment = b.inputAlignment;
+        this.cancellable = b.cancellable;
+        this.inline = b.inline;
+        this.takesRequests = b.takesRequests;
+        this.takesTables = b.takesTables;
+        this.blocking = b.blocking;
     }
 
-    /** A model that takes its inputs exactly as configured. */
-    public ModelTraits(int alignment, boolean cancel, boolean inline, boolean requests) {
-        this(alignment, cancel, inline, requests, false, false);
+    /** Creates a builder that starts with the values of {@link #DEFAULT}. */
+    public static Builder builder() {
+        return new Builder();
     }
 
-    /** A model that takes batches of tensors. */
-    public ModelTraits(int alignment, boolean cancel, boolean inline) {
-        this(alignment, cancel, inline, false, false, false);
+    /** Creates a builder that starts with these values. */
+    public Builder toBuilder() {
+        return new Builder()
+                .inputAlignment(inputAlignment)
+                .cancellable(cancellable)
+                .inline(inline)
+                .takesRequests(takesRequests)
+                .takesTables(takesTables)
+                .blocking(blocking);
+    }
+
+    /**
+     * The byte boundary on which each input tensor must start; 1, the default, for none. The engine copies tensors that
+     * are not aligned.
+     */
+    public int inputAlignment() {
+        return inputAlignment;
+    }
+
+    /** Whether {@link ModelInstance#cancel} interrupts a run. */
+    public boolean cancellable() {
+        return cancellable;
+    }
+
+    /**
+     * Whether a run is known to take at most a few tens of microseconds, so that the thread that received the request
+     * may execute it. When false, the engine measures the run time and decides.
+     */
+    public boolean inline() {
+        return inline;
+    }
+
+    /**
+     * Whether the model takes single requests instead of batches of tensors: the engine calls
+     * {@link ModelInstance#execute} instead of {@link ModelInstance#run}. Required for decoupled models and for models
+     * that read a request's parameters.
+     */
+    public boolean takesRequests() {
+        return takesRequests;
+    }
+
+    /**
+     * Whether the model takes tables, which clients may send in any of the common forms: numbers of any type for FP32
+     * and FP64; the only input under any name; one input for each named column ({@code feature_names}) instead of one
+     * matrix; columns of shape {@code [n]} or {@code [n,1]}, where {@code n} is the number of rows. The engine converts
+     * them to the configured inputs.
+     */
+    public boolean takesTables() {
+        return takesTables;
+    }
+
+    /**
+     * Whether a run spends its time waiting for another process or for other models of this server. Such runs have
+     * threads of their own, as many as there are instances, so that they cannot keep the models that they wait for from
+     * running.
+     */
+    public boolean blocking() {
+        return blocking;
+    }
+
+    /** Creates traits. Not thread-safe. */
+    public static final class Builder {
+        private int inputAlignment = 1;
+        private boolean cancellable;
+        private boolean inline;
+        private boolean takesRequests;
+        private boolean takesTables;
+        private boolean blocking;
+
+        private Builder() {}
+
+        /** See {@link ModelTraits#inputAlignment}. */
+        public Builder inputAlignment(int bytes) {
+            this.inputAlignment = bytes;
+            return this;
+        }
+
+        /** See {@link ModelTraits#cancellable}. */
+        public Builder cancellable(boolean value) {
+            this.cancellable = value;
+            return this;
+        }
+
+        /** See {@link ModelTraits#inline}. */
+        public Builder inline(boolean value) {
+            this.inline = value;
+            return this;
+        }
+
+        /** See {@link ModelTraits#takesRequests}. */
+        public Builder takesRequests(boolean value) {
+            this.takesRequests = value;
+            return this;
+        }
+
+        /** See {@link ModelTraits#takesTables}. */
+        public Builder takesTables(boolean value) {
+            this.takesTables = value;
+            return this;
+        }
+
+        /** See {@link ModelTraits#blocking}. */
+        public Builder blocking(boolean value) {
+            this.blocking = value;
+            return this;
+        }
+
+        /** Creates the traits. */
+        public ModelTraits build() {
+            return new ModelTraits(this);
+        }
     }
 }

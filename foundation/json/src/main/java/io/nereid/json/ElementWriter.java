@@ -29,7 +29,7 @@ final class ElementWriter {
     private int position;
     private int limit;
     private boolean widened;
-    private BytesStyle bytesStyle = BytesStyle.REFUSE_MALFORMED;
+    private BytesStyle bytesStyle = BytesStyle.REJECT_MALFORMED;
 
     ElementWriter(JsonWriter writer, NumberPrinter numbers) {
         this.writer = writer;

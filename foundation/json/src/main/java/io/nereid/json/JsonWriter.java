@@ -33,7 +33,7 @@ public final class JsonWriter {
     private int length;
     private boolean comma;
     private FloatStyle floatStyle = FloatStyle.SHORTEST;
-    private BytesStyle bytesStyle = BytesStyle.REFUSE_MALFORMED;
+    private BytesStyle bytesStyle = BytesStyle.REJECT_MALFORMED;
 
     /** Creates a writer with an initial capacity. */
     public JsonWriter(int initialCapacity) {
@@ -62,7 +62,7 @@ public final class JsonWriter {
         return this;
     }
 
-    /** Sets how elements of BYTES tensors are printed; REFUSE_MALFORMED initially. */
+    /** Sets how elements of BYTES tensors are printed; REJECT_MALFORMED initially. */
     public JsonWriter bytesStyle(BytesStyle style) {
         bytesStyle = style;
         return this;
@@ -212,7 +212,7 @@ public final class JsonWriter {
     /**
      * Writes {@code count} bytes of {@code utf8} as a string, or in another form according to {@code style}.
      *
-     * @throws ServingException INVALID_ARGUMENT for malformed UTF-8 with {@link BytesStyle#REFUSE_MALFORMED}
+     * @throws ServingException INVALID_ARGUMENT for malformed UTF-8 with {@link BytesStyle#REJECT_MALFORMED}
      */
     public JsonWriter value(byte[] utf8, int from, int count, BytesStyle style) {
         if (style == BytesStyle.BASE64) {

@@ -71,7 +71,7 @@ class JsonWriterTest {
     @Test
     void treatsMalformedBytesAsAsked() {
         byte[] bytes = {'a', '"', (byte) 0xC3, (byte) 0xA9, (byte) 0xFF, 'b', (byte) 0xE2, (byte) 0x82};
-        assertThat(print(w -> w.value(bytes, 0, 4, BytesStyle.REFUSE_MALFORMED)))
+        assertThat(print(w -> w.value(bytes, 0, 4, BytesStyle.REJECT_MALFORMED)))
                 .isEqualTo("\"a\\\"é\"");
         assertThat(print(w -> w.value(bytes, 0, 8, BytesStyle.REPLACE_MALFORMED)))
                 .isEqualTo("\"a\\\"é\ufffdb\ufffd\ufffd\"");
@@ -80,7 +80,7 @@ class JsonWriterTest {
         assertThat(java.util.Arrays.copyOf(w.array(), w.length())).containsExactly('"', 0xFF, 'b', '"');
         assertThat(print(x -> x.value(bytes, 0, 8, BytesStyle.BASE64)))
                 .isEqualTo("{\"b64\":\"" + java.util.Base64.getEncoder().encodeToString(bytes) + "\"}");
-        assertRefused(() -> print(x -> x.value(bytes, 0, 8, BytesStyle.REFUSE_MALFORMED)))
+        assertRefused(() -> print(x -> x.value(bytes, 0, 8, BytesStyle.REJECT_MALFORMED)))
                 .hasMessageContaining("byte 0xff of a BYTES element is not valid UTF-8");
     }
 

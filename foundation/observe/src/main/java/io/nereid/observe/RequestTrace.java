@@ -41,11 +41,11 @@ public interface RequestTrace {
     void attribute(String name, String value);
 
     /** Whether {@link #tensors} should be called for this trace. */
-    boolean wantsTensors();
+    boolean includesTensors();
 
     /**
      * Records tensors at a stage such as {@code TENSOR_QUEUE_INPUT}. The trace reads them before this method returns
-     * and does not own them.
+     * and does not own them. Shapes include the batch dimension where the model is batched.
      */
     void tensors(String activity, List<Tensor> tensors);
 

@@ -135,7 +135,7 @@ public final class ProtobufWriter {
     /** Writes a bytes field, also an empty one. */
     public void bytesField(int field, byte[] value) {
         bytesHeader(field, value.length);
-        int at = room(value.length);
+        int at = reserve(value.length);
         System.arraycopy(value, 0, bytes, at, value.length);
     }
 
@@ -145,7 +145,7 @@ public final class ProtobufWriter {
     }
 
     /** Appends {@code size} uninitialised bytes and returns the position of the first one; the caller fills them in. */
-    public int room(int size) {
+    public int reserve(int size) {
         ensure(size);
         int at = length;
         length += size;

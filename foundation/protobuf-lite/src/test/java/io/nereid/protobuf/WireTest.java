@@ -104,7 +104,7 @@ class WireTest {
             ProtobufWriter out = new ProtobufWriter();
             int outer = out.begin(1);
             int inner = out.begin(2);
-            int at = out.room(size);
+            int at = out.reserve(size);
             Arrays.fill(out.array(), at, at + size, (byte) 8);
             out.end(inner);
             out.varintField(3, size);

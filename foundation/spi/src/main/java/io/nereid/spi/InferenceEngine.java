@@ -9,7 +9,7 @@ import io.nereid.spi.config.ModelConfig;
  * thread-safe and never block.
  *
  * <pre>{@code
- * InferenceEngine.Call call = engine.infer(request, new ResponseSink() {
+ * InferenceCall call = engine.infer(request, new ResponseSink() {
  *     public void next(InferenceResponse response, boolean last) {
  *         try (response) {
  *             read(response.outputs());

@@ -15,7 +15,10 @@ import org.jspecify.annotations.Nullable;
  * thread-safe.
  */
 public interface InferenceJob {
-    /** The request. Its inputs are in the model's order, without optional inputs that the client left out. */
+    /**
+     * The request. Its inputs are in the model's order, without optional inputs that the client left out; shapes include
+     * the batch dimension where the model is batched.
+     */
     InferenceRequest request();
 
     /** Number of rows: the first dimension of the inputs of a batched model, else 1. */
@@ -51,7 +54,7 @@ public interface InferenceJob {
 
     /**
      * Sends one response of a decoupled model, after which more may follow. The job owns the outputs; it keeps its
-     * inputs.
+     * inputs. Shapes include the batch dimension where the model is batched.
      */
     void respond(List<Tensor> outputs, Map<String, Object> parameters);
 
@@ -59,7 +62,8 @@ public interface InferenceJob {
      * Sends the last response and ends the job, which then closes its inputs. Without outputs it only ends the stream
      * of a decoupled model.
      *
-     * @param outputs the requested outputs, or all outputs, in any order; the job owns them from here on
+     * @param outputs the requested outputs, or all outputs, in any order, with the batch dimension where the model is
+     *     batched; the job owns them from here on
      * @param parameters response parameters; values are Boolean, Long, Double or String
      */
     void complete(List<Tensor> outputs, Map<String, Object> parameters);

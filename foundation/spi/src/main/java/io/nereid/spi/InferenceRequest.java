@@ -52,7 +52,7 @@ public record InferenceRequest(
     }
 
     /** Returns this request as part of a sequence that the server has defined itself. */
-    public InferenceRequest in(SequenceFlags sequence) {
+    public InferenceRequest withSequence(SequenceFlags sequence) {
         return new InferenceRequest(
                 model,
                 id,

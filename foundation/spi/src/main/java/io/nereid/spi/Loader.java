@@ -38,7 +38,7 @@ public interface Loader {
      * changes nothing, when the change needs a reload. After true, {@link #fingerprint} equals that of {@code next},
      * which the caller discards.
      */
-    default boolean adopt(Loader next) {
+    default boolean updateInPlace(Loader next) {
         return false;
     }
 
@@ -47,7 +47,7 @@ public interface Loader {
      * loaders with {@link #dependencies}, on any thread, also while this loader's version serves or after it was
      * unloaded. Cheap.
      */
-    default Loader again() {
+    default Loader newLoader() {
         throw new UnsupportedOperationException(id() + " has dependencies but cannot be loaded anew");
     }
 

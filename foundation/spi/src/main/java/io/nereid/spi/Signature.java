@@ -10,7 +10,8 @@ import java.util.Map;
  * A signature: a named set of inputs and outputs, as in TensorFlow's SavedModel. Immutable.
  *
  * @param method {@link #PREDICT}, {@link #CLASSIFY} or {@link #REGRESS}, or another name that the model defines
- * @param inputs under the names that clients use; shapes include the batch dimension where the model is batched
+ * @param inputs under the names that clients use. Where the model is batched, shapes include the batch dimension in
+ *     {@link ModelMetadata}, and exclude it in what a backend returns
  * @param outputs likewise
  * @param tensors names inside the model's graph by the name that clients use, where these differ
  */

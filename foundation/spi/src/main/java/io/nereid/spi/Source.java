@@ -23,7 +23,7 @@ import java.util.List;
  *     }
  *
  *     private void emit(Target target, String model) {
- *         target.aspire(model, registry.versions(model).map(v -> Aspired.of(registry.loader(model, v))).toList());
+ *         target.aspire(model, registry.versions(model).map(v -> AspiredVersion.of(registry.loader(model, v))).toList());
  *     }
  *
  *     public void close() {

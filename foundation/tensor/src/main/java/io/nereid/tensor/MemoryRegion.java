@@ -3,7 +3,6 @@
 package io.nereid.tensor;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.buffer.Unpooled;
 import io.netty.buffer.UnpooledByteBufAllocator;
 import io.netty.buffer.UnpooledUnsafeDirectByteBuf;
@@ -24,7 +23,8 @@ public final class MemoryRegion {
 
     private final ByteBuf buf;
 
-    private MemoryRegion(ByteBuf buf) {
+    /** @param buf a direct buffer whose one reference the region takes over; its readable bytes start at index 0 */
+    MemoryRegion(ByteBuf buf) {
         this.buf = buf;
     }
 
@@ -32,21 +32,13 @@ public final class MemoryRegion {
     public static MemoryRegion allocate(int size) {
         return size == 0
                 ? EMPTY
-                : new MemoryRegion(Pool.ALLOCATOR.directBuffer(size, size).writerIndex(size));
+                : new MemoryRegion(
+                        NettyBuffers.allocator().directBuffer(size, size).writerIndex(size));
     }
 
     /** The region of zero bytes, which is never freed. */
     public static MemoryRegion empty() {
         return EMPTY;
-    }
-
-    /** Wraps the readable bytes of {@code buf}, which must be direct, and takes over one reference on it. */
-    public static MemoryRegion ofByteBuf(ByteBuf buf) {
-        if (!buf.isReadable()) {
-            buf.release();
-            return EMPTY;
-        }
-        return new MemoryRegion(buf.readerIndex() == 0 ? buf : buf.slice());
     }
 
     /** Copies {@code length} bytes of {@code bytes} to a new pooled region. */
@@ -64,12 +56,17 @@ public final class MemoryRegion {
      * @param memory a direct buffer; all of it is used, regardless of its position
      * @param onFree runs once, on the thread that releases the last reference; must not throw
      */
-    public static MemoryRegion ofForeign(ByteBuffer memory, Runnable onFree) {
+    public static MemoryRegion wrap(ByteBuffer memory, Runnable onFree) {
         if (memory.capacity() == 0) {
             onFree.run();
             return EMPTY;
         }
         return new MemoryRegion(new ForeignBuf(memory.duplicate().clear(), onFree));
+    }
+
+    /** The buffer behind the region, without a reference of its own. */
+    ByteBuf buf() {
+        return buf;
     }
 
     /** Bytes in the region. */
@@ -83,7 +80,7 @@ public final class MemoryRegion {
     }
 
     /** Returns a new little-endian view of {@code length} bytes at {@code offset}; it holds no reference. */
-    public ByteBuffer nio(int offset, int length) {
+    public ByteBuffer buffer(int offset, int length) {
         return buf.nioBuffer(buf.readerIndex() + offset, length).order(ByteOrder.LITTLE_ENDIAN);
     }
 
@@ -138,39 +135,9 @@ public final class MemoryRegion {
         return buf.release();
     }
 
-    /** Returns the bytes as a Netty buffer with a reference of its own; for {@code transport} only. */
-    public ByteBuf toByteBuf(int offset, int length) {
-        return buf.retainedSlice(buf.readerIndex() + offset, length);
-    }
-
     /** The bytes of pooled direct memory that the process has reserved, thread caches included. */
     public static long pooledBytes() {
-        return Pool.ALLOCATOR.metric().usedDirectMemory();
-    }
-
-    /** The allocator behind {@link #allocate(int)}; for {@code transport} only, so that both share one pool. */
-    public static PooledByteBufAllocator allocator() {
-        return Pool.ALLOCATOR;
-    }
-
-    /** Holder class: the pool is created on first use. */
-    private static final class Pool {
-        /**
-         * Chunks of {@code 8 KiB << 11} = 16 MiB. With Netty's default of 4 MiB a batch of images (4.8 MB) would
-         * bypass the pool, and the page faults of fresh memory for each request would cost more than everything else.
-         */
-        private static final int CHUNK_ORDER = 11;
-
-        static final PooledByteBufAllocator ALLOCATOR = new PooledByteBufAllocator(
-                true,
-                0,
-                Math.max(1, Math.min(Runtime.getRuntime().availableProcessors(), 16)),
-                PooledByteBufAllocator.defaultPageSize(),
-                CHUNK_ORDER,
-                PooledByteBufAllocator.defaultSmallCacheSize(),
-                PooledByteBufAllocator.defaultNormalCacheSize(),
-                true,
-                PooledByteBufAllocator.isDirectMemoryCacheAlignmentSupported() ? ALIGNMENT : 0);
+        return NettyBuffers.allocator().metric().usedDirectMemory();
     }
 
     private static final class ForeignBuf extends UnpooledUnsafeDirectByteBuf {

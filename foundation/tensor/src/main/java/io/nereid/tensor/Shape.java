@@ -7,7 +7,8 @@ import java.util.Arrays;
 
 /**
  * The dimensions of a tensor, outermost first. In a specification -1 stands for any size; the shape of a tensor is
- * concrete. Immutable.
+ * concrete. Whether the outermost one is the batch dimension depends on the holder: a {@link Tensor} includes it, the
+ * configuration of a batched model excludes it. Immutable.
  */
 public final class Shape {
     /** The shape of a single value. */

@@ -4,10 +4,14 @@ package io.nereid.tensor;
 
 import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A named, typed and shaped view of row-major little-endian bytes in a {@link MemoryRegion}. A BYTES tensor holds for
  * each element a 4-byte length and the bytes.
+ *
+ * <p>The shape of a tensor includes the batch dimension where the model is batched.
  *
  * <p>Ownership: a tensor owns one reference on its region until {@link #close}; {@link #retain} creates a second owner
  * that must be closed as well. Closing a tensor twice is an error. Immutable except for that reference; access to the
@@ -47,17 +51,110 @@ public final class Tensor implements AutoCloseable {
 
     /**
      * Allocates a tensor of a fixed-size type in a new pooled region. The bytes are uninitialised: the caller must
-     * write all of them.
+     * write all of them. In a run, prefer {@link TensorScope#allocate}, which closes the tensor when the run fails.
      *
+     * @param shape the concrete shape, with the batch dimension where the model is batched
      * @throws ServingException INVALID_ARGUMENT when the shape is not concrete or needs 2 GiB or more
      */
     public static Tensor allocate(String name, DataType dataType, Shape shape) {
-        long bytes = shape.byteSize(dataType);
+        int bytes = checkedSize(name, shape, shape.byteSize(dataType));
+        return new Tensor(name, dataType, shape, MemoryRegion.allocate(bytes), 0, bytes);
+    }
+
+    /**
+     * Creates a BYTES tensor with copies of its elements in a new pooled region.
+     *
+     * @param elements as many as the shape has, in row-major order
+     * @throws ServingException INVALID_ARGUMENT when the elements take 2 GiB or more
+     */
+    public static Tensor ofBytes(String name, Shape shape, byte[][] elements) {
+        long size = 0;
+        for (byte[] element : elements) {
+            size += Integer.BYTES + element.length;
+        }
+        MemoryRegion region = MemoryRegion.allocate(checkedSize(name, shape, size));
+        int at = 0;
+        for (byte[] element : elements) {
+            region.setInt(at, element.length);
+            region.setBytes(at + Integer.BYTES, element, 0, element.length);
+            at += Integer.BYTES + element.length;
+        }
+        return new Tensor(name, DataType.BYTES, shape, region, 0, at);
+    }
+
+    /**
+     * Creates a tensor with numbers that were computed as doubles, converted to its type: integers lose their fraction,
+     * and BOOL is true for every number but 0. A number outside the range of an integer type gives an unspecified value.
+     *
+     * @param dataType any type but FP16, BF16 and BYTES
+     * @param values as many as the shape has elements, in row-major order
+     * @throws ServingException INVALID_ARGUMENT for another type, and as {@link #allocate}
+     */
+    public static Tensor ofDoubles(String name, DataType dataType, Shape shape, double[] values) {
+        Tensor tensor = allocate(name, dataType, shape);
+        ByteBuffer to = tensor.buffer();
+        switch (dataType) {
+            case FP64 -> to.asDoubleBuffer().put(values);
+            case FP32 -> {
+                for (double v : values) {
+                    to.putFloat((float) v);
+                }
+            }
+            case INT64, UINT64 -> {
+                for (double v : values) {
+                    to.putLong((long) v);
+                }
+            }
+            case INT32 -> {
+                for (double v : values) {
+                    to.putInt((int) v);
+                }
+            }
+            case UINT32 -> {
+                for (double v : values) {
+                    to.putInt((int) (long) v);
+                }
+            }
+            case INT16, UINT16 -> {
+                for (double v : values) {
+                    to.putShort((short) (long) v);
+                }
+            }
+            case INT8, UINT8 -> {
+                for (double v : values) {
+                    to.put((byte) (long) v);
+                }
+            }
+            case BOOL -> {
+                for (double v : values) {
+                    to.put((byte) (v != 0 ? 1 : 0));
+                }
+            }
+            default -> {
+                tensor.close();
+                throw ServingException.invalidArgument(
+                        "tensor '" + name + "' is of type " + dataType + " (expected: BOOL, FP32, FP64 or an integer)");
+            }
+        }
+        return tensor;
+    }
+
+    private static int checkedSize(String name, Shape shape, long bytes) {
         if (bytes > Integer.MAX_VALUE - 64) {
             throw ServingException.invalidArgument(
                     "tensor '" + name + "' of shape " + shape + " takes " + bytes + " bytes (expected: < 2 GiB)");
         }
-        return new Tensor(name, dataType, shape, MemoryRegion.allocate((int) bytes), 0, (int) bytes);
+        return (int) bytes;
+    }
+
+    /** Returns the tensor of a name; null when the list does not have it, such as an optional input. */
+    public static @Nullable Tensor find(List<Tensor> tensors, String name) {
+        for (int i = 0; i < tensors.size(); i++) {
+            if (tensors.get(i).name().equals(name)) {
+                return tensors.get(i);
+            }
+        }
+        return null;
     }
 
     /** The tensor's name in the model's signature. */
@@ -70,7 +167,10 @@ public final class Tensor implements AutoCloseable {
         return dataType;
     }
 
-    /** The concrete shape. */
+    /**
+     * The concrete shape. It includes the batch dimension where the model is batched: a tensor always describes its
+     * whole data.
+     */
     public Shape shape() {
         return shape;
     }
@@ -100,7 +200,7 @@ public final class Tensor implements AutoCloseable {
      * the tensor is open.
      */
     public ByteBuffer buffer() {
-        return region.nio(offset, byteLength);
+        return region.buffer(offset, byteLength);
     }
 
     /** Returns a second tensor over the same bytes, with a reference of its own. */

@@ -32,10 +32,10 @@ class MemoryRegionTest {
         AtomicInteger freed = new AtomicInteger();
         ByteBuffer memory = ByteBuffer.allocateDirect(16);
         memory.put(0, (byte) 42).position(5);
-        MemoryRegion region = MemoryRegion.ofForeign(memory, freed::incrementAndGet);
+        MemoryRegion region = MemoryRegion.wrap(memory, freed::incrementAndGet);
         assertThat(region.size()).isEqualTo(16);
         assertThat(region.getByte(0)).isEqualTo((byte) 42);
-        ByteBuf view = region.toByteBuf(0, 8);
+        ByteBuf view = NettyBuffers.buffer(region, 0, 8);
         assertThat(region.release()).isFalse();
         assertThat(freed).hasValue(0);
         assertThat(view.getByte(0)).isEqualTo((byte) 42);
@@ -46,7 +46,7 @@ class MemoryRegionTest {
     @Test
     void noBytesNeedNoMemory() {
         AtomicInteger freed = new AtomicInteger();
-        MemoryRegion none = MemoryRegion.ofForeign(ByteBuffer.allocateDirect(0), freed::incrementAndGet);
+        MemoryRegion none = MemoryRegion.wrap(ByteBuffer.allocateDirect(0), freed::incrementAndGet);
         assertThat(none).isSameAs(MemoryRegion.empty());
         assertThat(freed).hasValue(1);
         none.retain();
@@ -65,7 +65,7 @@ class MemoryRegionTest {
     @Test
     void tensorsShareARegionAndTheLastOneFreesIt() {
         AtomicInteger freed = new AtomicInteger();
-        MemoryRegion region = MemoryRegion.ofForeign(ByteBuffer.allocateDirect(24), freed::incrementAndGet);
+        MemoryRegion region = MemoryRegion.wrap(ByteBuffer.allocateDirect(24), freed::incrementAndGet);
         Tensor whole = Tensor.over("x", DataType.FP32, Shape.of(3, 2), region, 0, 24);
         whole.buffer().putFloat(8, 7f);
         Tensor row = whole.retainSlice(Shape.of(1, 2), 8, 8);

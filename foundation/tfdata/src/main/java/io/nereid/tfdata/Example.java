@@ -78,7 +78,7 @@ public record Example(Map<String, Feature> features) {
     }
 
     /** Returns this example with those features of {@code context} that it does not define itself. */
-    public Example within(Example context) {
+    public Example withContext(Example context) {
         Map<String, Feature> all = new LinkedHashMap<>(context.features);
         all.putAll(features);
         return new Example(all);

@@ -104,7 +104,7 @@ public final class ExampleList {
         for (byte[] message : messages) {
             wire.reset(TensorProtoCodec.view(message));
             Example example = Example.read(wire, names);
-            all.add(shared == null ? example : example.within(shared));
+            all.add(shared == null ? example : example.withContext(shared));
         }
         return all;
     }

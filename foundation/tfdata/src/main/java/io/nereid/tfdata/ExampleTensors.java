@@ -6,7 +6,6 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
@@ -103,14 +102,7 @@ public final class ExampleTensors {
             throw ServingException.invalidArgument(
                     "input '" + name + "' takes " + bytes + " bytes (expected: less than 2 GiB)");
         }
-        MemoryRegion region = MemoryRegion.allocate((int) bytes);
-        int at = 0;
-        for (byte[] value : values) {
-            region.setInt(at, value.length);
-            region.setBytes(at + 4, value, 0, value.length);
-            at += 4 + value.length;
-        }
-        return Tensor.over(name, DataType.BYTES, shape, region, 0, (int) bytes);
+        return Tensor.ofBytes(name, shape, values);
     }
 
     private static Feature feature(List<Example> all, int i, String name, boolean column) {

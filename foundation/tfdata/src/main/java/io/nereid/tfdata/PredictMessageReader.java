@@ -42,13 +42,13 @@ public final class PredictMessageReader {
 
     /** Scans a {@code PredictRequest}. The caller keeps the region alive until {@link #tensors} has returned. */
     public void scanRequest(MemoryRegion region) {
-        wire.reset(region.nio(0, region.size()));
+        wire.reset(region.buffer(0, region.size()));
         scan(region, 1, 2, 3);
     }
 
     /** Scans a {@code PredictResponse}, as {@link #scanRequest}. */
     public void scanResponse(MemoryRegion region) {
-        wire.reset(region.nio(0, region.size()));
+        wire.reset(region.buffer(0, region.size()));
         scan(region, 2, 1, -1);
     }
 

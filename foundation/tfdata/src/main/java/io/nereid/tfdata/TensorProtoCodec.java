@@ -61,7 +61,7 @@ public final class TensorProtoCodec {
         MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
         try {
             ProtobufReader wire = new ProtobufReader();
-            wire.reset(region.nio(0, region.size()));
+            wire.reset(region.buffer(0, region.size()));
             return new TensorProtoCodec(wire).read(name, region);
         } finally {
             region.release();
@@ -383,7 +383,7 @@ public final class TensorProtoCodec {
         int message = out.begin(field);
         int rest = writeHead(out, tensor, content);
         if (rest > 0) {
-            int at = out.room(rest);
+            int at = out.reserve(rest);
             tensor.region().getBytes(tensor.offset(), out.array(), at, rest);
         }
         out.end(message);

@@ -186,7 +186,7 @@ final class TensorProtoValues {
             throw strings(tensor, shape, length);
         }
         ProtobufReader lengths = new ProtobufReader();
-        lengths.reset(region.nio(0, region.size()));
+        lengths.reset(region.buffer(0, region.size()));
         lengths.range(from, from + length);
         long bytes = 0;
         for (long i = 0; i < count; i++) {
@@ -234,7 +234,7 @@ final class TensorProtoValues {
             while (at < length) {
                 int size = in.getInt(at);
                 out.bytesHeader(field, size);
-                int to = out.room(size);
+                int to = out.reserve(size);
                 in.get(at + 4, out.array(), to, size);
                 at += 4 + size;
             }

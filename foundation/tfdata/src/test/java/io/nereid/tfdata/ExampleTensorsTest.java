@@ -55,8 +55,8 @@ class ExampleTensorsTest {
                 .containsEntry("s", Feature.ofBytes(List.of(new byte[] {'a'}, new byte[] {-1, 0})));
         assertThat(example.toBytes()).isEqualTo(Fixtures.of("example"));
         Example context = Example.parse(Fixtures.of("context"));
-        assertThat(example.within(context)).isEqualTo(Example.parse(Fixtures.of("merged")));
-        assertThat(ExampleList.of(List.of(example), context).all()).containsExactly(example.within(context));
+        assertThat(example.withContext(context)).isEqualTo(Example.parse(Fixtures.of("merged")));
+        assertThat(ExampleList.of(List.of(example), context).all()).containsExactly(example.withContext(context));
         assertThat(Example.parse(ExampleList.of(List.of(example), context).message(0)))
                 .isEqualTo(Example.parse(Fixtures.of("merged")));
     }

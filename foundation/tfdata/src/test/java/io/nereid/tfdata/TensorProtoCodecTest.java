@@ -127,7 +127,7 @@ class TensorProtoCodecTest {
             byte[] message = Fixtures.of(form);
             MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
             ProtobufReader wire = new ProtobufReader();
-            wire.reset(region.nio(0, region.size()));
+            wire.reset(region.buffer(0, region.size()));
             try (Tensor t = new TensorProtoCodec(wire).read("x", region)) {
                 assertThat(t.region()).isSameAs(region);
                 assertThat(region.release()).isFalse();
@@ -171,13 +171,13 @@ class TensorProtoCodecTest {
         TensorProtoCodec protos = new TensorProtoCodec(wire);
         protos.begin();
         for (int i = 0; i < 128; i++) {
-            wire.reset(region.nio(0, region.size()));
+            wire.reset(region.buffer(0, region.size()));
             protos.read("x", region).close();
         }
-        wire.reset(region.nio(0, region.size()));
+        wire.reset(region.buffer(0, region.size()));
         assertThatThrownBy(() -> protos.read("x", region)).hasMessageContaining("gives too few values");
         protos.begin();
-        wire.reset(region.nio(0, region.size()));
+        wire.reset(region.buffer(0, region.size()));
         protos.read("x", region).close();
         region.release();
     }
@@ -240,7 +240,7 @@ class TensorProtoCodecTest {
             }
             MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
             ProtobufReader wire = new ProtobufReader();
-            wire.reset(region.nio(0, region.size()));
+            wire.reset(region.buffer(0, region.size()));
             try {
                 new TensorProtoCodec(wire).read("x", region).close();
             } catch (ServingException e) {

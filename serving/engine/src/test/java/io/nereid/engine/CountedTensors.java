@@ -54,7 +54,7 @@ public final class CountedTensors {
     private Tensor over(String name, DataType type, Shape shape, ByteBuffer bytes) {
         made.incrementAndGet();
         int length = bytes.capacity();
-        return Tensor.over(name, type, shape, MemoryRegion.ofForeign(bytes, freed::incrementAndGet), 0, length);
+        return Tensor.over(name, type, shape, MemoryRegion.wrap(bytes, freed::incrementAndGet), 0, length);
     }
 
     public void assertAllFreed() {

@@ -250,7 +250,7 @@ class EngineTest {
         }
 
         @Override
-        public @Nullable String unavailable() {
+        public @Nullable String unavailableReason() {
             return null;
         }
 
@@ -266,7 +266,7 @@ class EngineTest {
             }
             return new FakeModel(
                     config.completed("fake_fake", "fake", 0, IN, OUT, null, 1),
-                    new ModelTraits(1, false, true),
+                    ModelTraits.builder().inline(true).build(),
                     FakeModel::identity);
         }
     }

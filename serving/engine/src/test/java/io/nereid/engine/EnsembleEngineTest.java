@@ -260,7 +260,7 @@ class EnsembleEngineTest {
         }
 
         @Override
-        public @Nullable String unavailable() {
+        public @Nullable String unavailableReason() {
             return null;
         }
 
@@ -278,7 +278,7 @@ class EnsembleEngineTest {
             float number = Float.parseFloat(content);
             return new FakeModel(
                     config.completed("adder", "adder", 8, IN, OUT, DynamicBatching.EAGER, 1),
-                    new ModelTraits(1, false, true),
+                    ModelTraits.builder().inline(true).build(),
                     (inputs, outputs) -> {
                         Tensor in = inputs.get(0);
                         Tensor out = Tensor.allocate("OUT0", DataType.FP32, in.shape());

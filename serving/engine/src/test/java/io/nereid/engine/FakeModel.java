@@ -45,7 +45,7 @@ public final class FakeModel implements BackendModel {
     /** A model that takes single requests. */
     public FakeModel(ModelConfig config, Consumer<List<ModelRequest>> requests) {
         this.config = config;
-        this.traits = new ModelTraits(1, false, false, true);
+        this.traits = ModelTraits.builder().takesRequests(true).build();
         this.function = (in, out) -> {
             throw new AssertionError("takes requests");
         };
@@ -84,7 +84,7 @@ public final class FakeModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         invocations.incrementAndGet();
         return new ModelInstance() {
             @Override

@@ -295,7 +295,7 @@ class PrometheusWriterTest {
 
     /** A model that has served one request of two rows, which took 200 ms. */
     private ModelServable used(MetricsOptions options, ModelConfig config) throws InterruptedException {
-        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
+        FakeModel model = new FakeModel(config, ModelTraits.DEFAULT, (in, out) -> {
             clock.advance(200 * MS);
             return FakeModel.identity(in, out);
         });

@@ -77,7 +77,7 @@ public final class PuppetBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 
@@ -148,7 +148,7 @@ public final class PuppetBackend implements Backend {
 
         @Override
         public ModelTraits traits() {
-            return new ModelTraits(1, false, false);
+            return ModelTraits.DEFAULT;
         }
 
         @Override
@@ -191,12 +191,12 @@ public final class PuppetBackend implements Backend {
         }
 
         @Override
-        public ModelInstance newInvocation() {
-            return newInvocation("");
+        public ModelInstance newInstance() {
+            return newInstance("");
         }
 
         @Override
-        public ModelInstance newInvocation(String signature) {
+        public ModelInstance newInstance(String signature) {
             int instance = instances
                     .computeIfAbsent(signature, s -> new AtomicInteger())
                     .getAndIncrement();

@@ -121,7 +121,7 @@ final class AspiredVersionsReconciler {
             return false;
         }
         try {
-            if (serving.adopt(next)) {
+            if (serving.updateInPlace(next)) {
                 v.fingerprint = next.fingerprint();
                 return true;
             }

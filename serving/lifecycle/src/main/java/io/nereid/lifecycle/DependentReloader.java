@@ -64,7 +64,7 @@ final class DependentReloader {
             return;
         }
         try {
-            Loader again = stale.loader.again();
+            Loader again = stale.loader.newLoader();
             if (serves) {
                 loop.reload(model, v, again, stale == v);
             } else {

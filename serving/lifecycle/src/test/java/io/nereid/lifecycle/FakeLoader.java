@@ -95,7 +95,7 @@ public final class FakeLoader implements Loader {
     }
 
     @Override
-    public boolean adopt(Loader next) {
+    public boolean updateInPlace(Loader next) {
         if (adopts) {
             fingerprint = next.fingerprint();
             adoptions.incrementAndGet();
@@ -104,9 +104,9 @@ public final class FakeLoader implements Loader {
     }
 
     @Override
-    public Loader again() {
+    public Loader newLoader() {
         Supplier<FakeLoader> supplier = again;
-        return supplier == null ? Loader.super.again() : supplier.get();
+        return supplier == null ? Loader.super.newLoader() : supplier.get();
     }
 
     @Override

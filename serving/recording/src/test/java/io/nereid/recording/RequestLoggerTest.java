@@ -126,12 +126,7 @@ class RequestLoggerTest {
         }
         made.incrementAndGet();
         return Tensor.over(
-                name,
-                DataType.INT8,
-                Shape.of(length),
-                MemoryRegion.ofForeign(bytes, freed::incrementAndGet),
-                0,
-                length);
+                name, DataType.INT8, Shape.of(length), MemoryRegion.wrap(bytes, freed::incrementAndGet), 0, length);
     }
 
     private RequestLogger recorder(RequestLoggerOptions options) {
@@ -196,7 +191,7 @@ class RequestLoggerTest {
     }
 
     private static MemoryRegion region(byte[] bytes) {
-        return MemoryRegion.ofForeign(ByteBuffer.allocateDirect(bytes.length).put(bytes), () -> {});
+        return MemoryRegion.wrap(ByteBuffer.allocateDirect(bytes.length).put(bytes), () -> {});
     }
 
     @Test

@@ -41,7 +41,7 @@ public final class Fakes {
 
     public record FakeBackend(String name, List<String> platforms, List<String> defaultFiles) implements Backend {
         @Override
-        public String unavailable() {
+        public String unavailableReason() {
             return "a fake";
         }
 

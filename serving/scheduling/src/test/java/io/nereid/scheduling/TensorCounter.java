@@ -28,7 +28,7 @@ public final class TensorCounter {
             open.incrementAndGet();
         }
         MemoryRegion region =
-                values.length == 0 ? MemoryRegion.empty() : MemoryRegion.ofForeign(bytes, open::decrementAndGet);
+                values.length == 0 ? MemoryRegion.empty() : MemoryRegion.wrap(bytes, open::decrementAndGet);
         return Tensor.over(name, DataType.INT32, shape, region, 0, 4 * values.length);
     }
 

@@ -52,7 +52,7 @@ final class FileTrace implements RequestTrace {
     }
 
     @Override
-    public boolean wantsTensors() {
+    public boolean includesTensors() {
         return settings.tensors();
     }
 

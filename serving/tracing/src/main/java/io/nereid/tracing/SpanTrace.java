@@ -68,7 +68,7 @@ final class SpanTrace implements RequestTrace {
     }
 
     @Override
-    public boolean wantsTensors() {
+    public boolean includesTensors() {
         return tensors;
     }
 

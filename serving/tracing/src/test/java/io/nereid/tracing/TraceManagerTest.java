@@ -96,7 +96,7 @@ class TraceManagerTest {
         trace.model("pipe", 1, "");
         RequestTrace step = trace.child("simple");
         step.model("simple", 3, "");
-        assertThat(step.wantsTensors()).isTrue();
+        assertThat(step.includesTensors()).isTrue();
         byte[] bytes = {1, 0, 0, 0, (byte) 0xfe, (byte) 0xff, (byte) 0xff, (byte) 0xff};
         try (Tensor t = Tensor.over("X", DataType.INT32, Shape.of(1, 2), MemoryRegion.copyOf(bytes, 0, 8), 0, 8)) {
             step.tensors("TENSOR_QUEUE_INPUT", List.of(t));

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.base.IsolatedJar;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.plugin.IsolatedJar;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.MemoryRegion;
@@ -40,7 +40,7 @@ public final class JavaTransformer implements AutoCloseable {
     private static final List<String> SHOWN =
             List.of("io.nereid.base.", "io.nereid.tensor.", "io.nereid.spi.", "io.nereid.transform.");
 
-    private static final IsolatedJar.Words WORDS = new IsolatedJar.Words(
+    private static final IsolatedJar.Terms WORDS = new IsolatedJar.Terms(
             "transformer", "spec.transformer.nereid.class", "the packages io.nereid.base, tensor, spi and transform");
 
     private static final long END_SECONDS = 60;
@@ -87,9 +87,9 @@ public final class JavaTransformer implements AutoCloseable {
         IsolatedJar classes = IsolatedJar.open(jar, scratch, SHOWN, Transformer.class.getClassLoader(), WORDS);
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
-        thread.setContextClassLoader(classes.loader());
+        thread.setContextClassLoader(classes.classLoader());
         try {
-            Object transformer = classes.make(className, TYPES);
+            Object transformer = classes.newInstance(className, TYPES);
             try {
                 if (transformer instanceof JsonTransformer json) {
                     json.start(settings);
@@ -138,7 +138,7 @@ public final class JavaTransformer implements AutoCloseable {
     /** The endpoint of a JSON transformer in front of a predictor. Requires {@link #ofJson}. */
     public ProtocolCodec json(Predictor predictor) {
         return new JsonTransformerCodec(
-                (JsonTransformer) transformer, new UserCodeErrors(classes.loader(), modelName), pool, predictor);
+                (JsonTransformer) transformer, new UserCodeErrors(classes.classLoader(), modelName), pool, predictor);
     }
 
     /**

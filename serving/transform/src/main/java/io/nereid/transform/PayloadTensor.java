@@ -328,7 +328,7 @@ final class PayloadTensor {
         }
         int size = size();
         MemoryRegion region = MemoryRegion.allocate(size);
-        write(region.nio(0, size).order(ByteOrder.LITTLE_ENDIAN));
+        write(region.buffer(0, size).order(ByteOrder.LITTLE_ENDIAN));
         return Tensor.over(name, type, shape, region, 0, size);
     }
 

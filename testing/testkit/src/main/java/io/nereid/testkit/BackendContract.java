@@ -86,7 +86,7 @@ public abstract class BackendContract {
     }
 
     /**
-     * The inputs of a run of {@link #model}, in the order of {@link ModelConfig#feeds}. Creates new tensors with each
+     * The inputs of a run of {@link #model}, in the order of {@link ModelConfig#modelInputs}. Creates new tensors with each
      * call; the seed varies their values.
      */
     protected abstract List<Tensor> inputs(int seed);
@@ -132,13 +132,13 @@ public abstract class BackendContract {
     }
 
     private static List<String> outputs(BackendModel model) {
-        return model.config().fetches().stream().map(TensorSpec::name).toList();
+        return model.config().modelOutputs().stream().map(TensorSpec::name).toList();
     }
 
     /** Runs one request and returns its outputs. The inputs are closed by then. */
     private static List<Tensor> run(
             BackendModel model, ModelInstance invocation, List<Tensor> inputs, List<String> requested) {
-        if (!model.traits().requests()) {
+        if (!model.traits().takesRequests()) {
             List<Tensor> results = invocation.run(inputs, requested);
             Tensor.closeAll(inputs);
             return results;
@@ -177,7 +177,7 @@ public abstract class BackendContract {
                 .filteredOn(b -> b.name().equals(backend().name()))
                 .hasSize(1);
         assertThat(backend().platforms()).isNotEmpty();
-        assertThat(backend().unavailable()).isNull();
+        assertThat(backend().unavailableReason()).isNull();
     }
 
     /** See {@link BackendModel#config()}. */
@@ -190,10 +190,10 @@ public abstract class BackendContract {
             assertThat(model.config().instances()).isPositive();
             assertThat(model.config().outputs()).isNotEmpty();
             List<Tensor> inputs = inputs(0);
-            assertThat(model.config().feeds().stream().map(TensorSpec::name))
+            assertThat(model.config().modelInputs().stream().map(TensorSpec::name))
                     .containsExactlyElementsOf(inputs.stream().map(Tensor::name).toList());
             Tensor.closeAll(inputs);
-            assertThat(model.traits().alignment()).isPositive();
+            assertThat(model.traits().inputAlignment()).isPositive();
             assertThat(model.memoryBytes()).isGreaterThanOrEqualTo(-1);
         }
     }
@@ -202,7 +202,7 @@ public abstract class BackendContract {
     @Test
     public void wantedOutputsComeInTheWantedOrder() {
         try (BackendModel model = load();
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             List<String> requested = new ArrayList<>(outputs(model));
             java.util.Collections.reverse(requested);
             List<Tensor> results = run(model, invocation, inputs(1), requested);
@@ -223,7 +223,7 @@ public abstract class BackendContract {
         try (BackendModel model = load()) {
             List<String> outputs = outputs(model);
             byte[][] expected = new byte[RUNS][];
-            try (ModelInstance invocation = model.newInvocation()) {
+            try (ModelInstance invocation = model.newInstance()) {
                 for (int i = 0; i < RUNS; i++) {
                     expected[i] = answer(model, invocation, outputs, i);
                 }
@@ -232,7 +232,7 @@ public abstract class BackendContract {
             for (int t = 0; t < THREADS; t++) {
                 equal.add(pool.submit(() -> {
                     int same = 0;
-                    try (ModelInstance invocation = model.newInvocation()) {
+                    try (ModelInstance invocation = model.newInstance()) {
                         for (int i = 0; i < RUNS; i++) {
                             same += Arrays.equals(answer(model, invocation, outputs, i), expected[i]) ? 1 : 0;
                         }
@@ -252,7 +252,7 @@ public abstract class BackendContract {
     @Test
     public void cancellingNothingDoesNothing() {
         try (BackendModel model = load();
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             invocation.cancel();
             byte[] first = answer(model, invocation, outputs(model), 2);
             invocation.cancel();
@@ -352,7 +352,7 @@ public abstract class BackendContract {
 
     private byte[] answer(ModelLocation source) {
         try (BackendModel model = load(source);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             return answer(model, invocation, outputs(model), 1);
         }
     }
@@ -372,9 +372,10 @@ public abstract class BackendContract {
             }
             ModelLocation variant = with(source, file, damaged);
             try (BackendModel model = load(variant);
-                    ModelInstance invocation = model.newInvocation()) {
-                List<String> names =
-                        model.config().feeds().stream().map(TensorSpec::name).toList();
+                    ModelInstance invocation = model.newInstance()) {
+                List<String> names = model.config().modelInputs().stream()
+                        .map(TensorSpec::name)
+                        .toList();
                 List<Tensor> inputs = inputs(i);
                 if (names.equals(inputs.stream().map(Tensor::name).toList())) {
                     Tensor.closeAll(run(model, invocation, inputs, outputs(model)));
@@ -406,7 +407,7 @@ public abstract class BackendContract {
     /** A method of its own, so that no local variable keeps the model reachable. */
     private WeakReference<BackendModel> loadRunAndClose() {
         try (BackendModel model = load();
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(answer(model, invocation, outputs(model), 3)).isNotNull();
             return new WeakReference<>(model);
         }

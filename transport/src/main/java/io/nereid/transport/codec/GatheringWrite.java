@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.codec;
 
-import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.ResponseBody;
 import io.netty.buffer.ByteBuf;
@@ -21,7 +21,7 @@ public final class GatheringWrite {
 
     /** A pooled direct buffer whose capacity is exactly {@code n}, also where the pool has rounded it up. */
     public static ByteBuf exact(int n) {
-        ByteBuf buffer = MemoryRegion.allocator().directBuffer(n, n);
+        ByteBuf buffer = NettyBuffers.allocator().directBuffer(n, n);
         return buffer.capacity() == n ? buffer : buffer.slice(0, n).setIndex(0, 0);
     }
 
@@ -62,7 +62,7 @@ public final class GatheringWrite {
             if (out.isReadable()) {
                 parts.add(out.readRetainedSlice(out.readableBytes()));
             }
-            parts.add(tensor.region().toByteBuf(tensor.offset(), tensor.byteLength()));
+            parts.add(NettyBuffers.buffer(tensor.region(), tensor.offset(), tensor.byteLength()));
         }
         out.writeBytes(text, written, content.textLength() - written);
         content.discard();

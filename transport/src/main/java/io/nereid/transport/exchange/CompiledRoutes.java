@@ -5,6 +5,7 @@ package io.nereid.transport.exchange;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.GrpcMethod;
@@ -139,11 +140,11 @@ public final class CompiledRoutes implements VirtualHosts.VirtualHost {
             refusal = HttpReply.error(
                     413, "the request body of " + bytesIn + " bytes is larger than the limit of " + most + " bytes");
         } else if (encoding != ContentEncoding.IDENTITY) {
-            ByteBuf bytes = body.toByteBuf(0, bytesIn);
+            ByteBuf bytes = NettyBuffers.buffer(body, 0, bytesIn);
             try {
                 ByteBuf inflated = encoding.inflate(bytes, most, server.options.budget());
                 reserved = inflated.capacity();
-                plain = MemoryRegion.ofByteBuf(inflated);
+                plain = NettyBuffers.region(inflated);
                 body.release();
             } catch (ServingException e) {
                 int status = e.remedy() != null ? 429 : e.code() == ErrorCode.RESOURCE_EXHAUSTED ? 413 : 400;

@@ -5,6 +5,7 @@ package io.nereid.transport.exchange;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
@@ -86,7 +87,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
             content.discard();
         } else {
             int copied = GatheringWrite.copied(content);
-            body = joined(GatheringWrite.into(MemoryRegion.allocator().directBuffer(Math.max(16, copied)), content));
+            body = joined(GatheringWrite.into(NettyBuffers.allocator().directBuffer(Math.max(16, copied)), content));
         }
         complete(new UpstreamResponse(reply.status(), headersOf(reply), body));
     }
@@ -94,18 +95,18 @@ public final class InProcessExchange extends AbstractHttpExchange {
     /** Joins buffers into one region; takes them over. */
     public static MemoryRegion joined(ByteBuf[] parts) {
         if (parts.length == 1 && parts[0].isDirect()) {
-            return MemoryRegion.ofByteBuf(parts[0]);
+            return NettyBuffers.region(parts[0]);
         }
         long length = 0;
         for (ByteBuf part : parts) {
             length += part.readableBytes();
         }
-        ByteBuf all = MemoryRegion.allocator().directBuffer(Math.max(16, Math.toIntExact(length)));
+        ByteBuf all = NettyBuffers.allocator().directBuffer(Math.max(16, Math.toIntExact(length)));
         for (ByteBuf part : parts) {
             all.writeBytes(part);
         }
         GatheringWrite.release(parts);
-        return MemoryRegion.ofByteBuf(all);
+        return NettyBuffers.region(all);
     }
 
     private void complete(UpstreamResponse whole) {
@@ -175,7 +176,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
         @Override
         public ByteBuf[] render(ResponseBody piece) {
             return GatheringWrite.into(
-                    MemoryRegion.allocator().directBuffer(Math.max(16, GatheringWrite.copied(piece))), piece);
+                    NettyBuffers.allocator().directBuffer(Math.max(16, GatheringWrite.copied(piece))), piece);
         }
 
         @Override

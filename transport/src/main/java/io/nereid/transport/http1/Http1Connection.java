@@ -5,6 +5,7 @@ package io.nereid.transport.http1;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpReply;
@@ -514,7 +515,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
                 this,
                 head,
                 java.util.Objects.requireNonNull(routed),
-                MemoryRegion.ofByteBuf(plain),
+                NettyBuffers.region(plain),
                 bytesIn,
                 taken,
                 arrivedNanos);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http1;
 
-import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.codec.ContentEncoding;
@@ -119,7 +119,7 @@ public final class Http1ResponseEncoder {
         for (String h : headers) {
             size += h.length() + 4;
         }
-        ByteBuf out = MemoryRegion.allocator().directBuffer(size);
+        ByteBuf out = NettyBuffers.allocator().directBuffer(size);
         out.writeBytes(head);
         for (int i = 0; i < headers.length; i += 2) {
             write(out, clean(headers[i]));

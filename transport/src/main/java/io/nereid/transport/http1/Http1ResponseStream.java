@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http1;
 
-import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.codec.GatheringWrite;
@@ -45,7 +45,7 @@ final class Http1ResponseStream extends AbstractResponseStream {
 
     @Override
     public ByteBuf[] render(ResponseBody piece) {
-        ByteBuf out = MemoryRegion.allocator().directBuffer(CHUNK_HEAD + 2 + GatheringWrite.copied(piece));
+        ByteBuf out = NettyBuffers.allocator().directBuffer(CHUNK_HEAD + 2 + GatheringWrite.copied(piece));
         if (!chunked) {
             return GatheringWrite.into(out, piece);
         }

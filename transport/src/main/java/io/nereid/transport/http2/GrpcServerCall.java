@@ -6,6 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.GrpcCall;
@@ -352,17 +353,17 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
         if (single) {
             reserved += charge;
             charge = 0;
-            region = MemoryRegion.ofByteBuf(plain);
+            region = NettyBuffers.region(plain);
         } else if (charge >= TRACKED) {
             ByteBuf tracked = plain;
             int bytes = charge;
             charge = 0;
-            region = MemoryRegion.ofForeign(tracked.nioBuffer().slice(), () -> {
+            region = MemoryRegion.wrap(tracked.nioBuffer().slice(), () -> {
                 tracked.release();
                 budget.release(bytes);
             });
         } else {
-            region = MemoryRegion.ofByteBuf(plain);
+            region = NettyBuffers.region(plain);
         }
         if (readingOn && !delivering && (held == null || held.isEmpty())) {
             deliver(region, charge);
@@ -449,7 +450,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
             content = AbstractHttpExchange.compressed(message, ContentEncoding.GZIP);
         }
         long length = content.length();
-        ByteBuf out = MemoryRegion.allocator().directBuffer(PREFIX + GatheringWrite.copied(content));
+        ByteBuf out = NettyBuffers.allocator().directBuffer(PREFIX + GatheringWrite.copied(content));
         out.writeByte(deflated ? 1 : 0);
         out.writeInt((int) length);
         return GatheringWrite.into(out, content);

@@ -3,6 +3,7 @@
 package io.nereid.transport.http2;
 
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.codec.ContentEncoding;
@@ -79,7 +80,7 @@ final class Http2Exchange extends AbstractHttpExchange {
             content.discard();
         } else {
             int copied = GatheringWrite.copied(content);
-            parts = GatheringWrite.into(MemoryRegion.allocator().directBuffer(Math.max(16, copied)), content);
+            parts = GatheringWrite.into(NettyBuffers.allocator().directBuffer(Math.max(16, copied)), content);
         }
         EventLoop loop = loop();
         if (loop.inEventLoop()) {

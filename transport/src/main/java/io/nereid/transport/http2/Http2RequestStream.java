@@ -5,6 +5,7 @@ package io.nereid.transport.http2;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.codec.ContentEncoding;
@@ -146,7 +147,7 @@ final class Http2RequestStream extends Http2ServerStream {
             }
         }
         Http2Exchange ready = new Http2Exchange(
-                connection, stream, headers, line, MemoryRegion.ofByteBuf(plain), bytesIn, taken, arrivedNanos);
+                connection, stream, headers, line, NettyBuffers.region(plain), bytesIn, taken, arrivedNanos);
         exchange = ready;
         if (failure != null) {
             server.stats.requestRejected();

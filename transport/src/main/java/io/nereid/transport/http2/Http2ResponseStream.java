@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http2;
 
-import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.codec.GatheringWrite;
 import io.nereid.transport.exchange.AbstractResponseStream;
@@ -33,7 +33,7 @@ final class Http2ResponseStream extends AbstractResponseStream {
     @Override
     public ByteBuf[] render(ResponseBody piece) {
         return GatheringWrite.into(
-                MemoryRegion.allocator().directBuffer(Math.max(16, GatheringWrite.copied(piece))), piece);
+                NettyBuffers.allocator().directBuffer(Math.max(16, GatheringWrite.copied(piece))), piece);
     }
 
     @Override

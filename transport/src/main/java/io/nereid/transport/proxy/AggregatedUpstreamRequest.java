@@ -49,10 +49,10 @@ final class AggregatedUpstreamRequest extends UpstreamRequest {
     @Override
     void onData(ByteBuf bytes) {
         length += bytes.readableBytes();
-        if (length > Math.min(terms.mostBytes(), Integer.MAX_VALUE - 64)) {
+        if (length > Math.min(terms.maxBytes(), Integer.MAX_VALUE - 64)) {
             fail(ServingException.of(
                     ErrorCode.RESOURCE_EXHAUSTED,
-                    "the response of " + key + " is larger than the limit of " + terms.mostBytes() + " bytes"));
+                    "the response of " + key + " is larger than the limit of " + terms.maxBytes() + " bytes"));
             return;
         }
         pieces.add(bytes.retainedSlice());

@@ -6,6 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.codec.ContentEncoding;
@@ -85,7 +86,7 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
             Http2Headers headers,
             long deadlineNanos,
             Duration timeout,
-            long mostBytes) {
+            long maxBytes) {
         this.client = client;
         this.key = key;
         this.call = call;
@@ -94,7 +95,7 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
         this.deadlineNanos = deadlineNanos;
         this.timeout = timeout;
         this.reader = new GrpcMessageDeframer(
-                this, new ByteBudget(Long.MAX_VALUE), (int) Math.min(mostBytes, Integer.MAX_VALUE - 64));
+                this, new ByteBudget(Long.MAX_VALUE), (int) Math.min(maxBytes, Integer.MAX_VALUE - 64));
     }
 
     void start() {
@@ -180,8 +181,8 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
     public void onMessage(MemoryRegion message) {
         int size = message.size();
         ByteBuf prefix =
-                MemoryRegion.allocator().directBuffer(PREFIX).writeByte(0).writeInt(size);
-        ByteBuf framed = size == 0 ? prefix : Unpooled.wrappedBuffer(prefix, message.toByteBuf(0, size));
+                NettyBuffers.allocator().directBuffer(PREFIX).writeByte(0).writeInt(size);
+        ByteBuf framed = size == 0 ? prefix : Unpooled.wrappedBuffer(prefix, NettyBuffers.buffer(message, 0, size));
         run(() -> {
             Http2StreamChannel open = stream;
             if (over) {

@@ -7,6 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.GrpcCall;
@@ -110,10 +111,10 @@ public final class PooledUpstreamClient implements UpstreamClient {
         AbstractHttpExchange known = exchange.origin() instanceof AbstractHttpExchange e ? e : null;
         EventLoopHttpClient client = client(known == null ? null : known.loop());
         HttpHeaders headers = requestHeaders(exchange, known, address);
-        for (Header added : terms.added()) {
+        for (Header added : terms.headers()) {
             headers.remove(added.name());
         }
-        terms.added()
+        terms.headers()
                 .forEach(h -> headers.add(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
         MemoryRegion body = exchange.body();
         ProxyExchange outgoing = new ProxyExchange(
@@ -122,7 +123,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
                 exchange,
                 target(path),
                 headers,
-                body.size() == 0 ? Unpooled.EMPTY_BUFFER : body.toByteBuf(0, body.size()),
+                body.size() == 0 ? Unpooled.EMPTY_BUFFER : NettyBuffers.buffer(body, 0, body.size()),
                 terms.timeout());
         exchange.onCancel(() ->
                 run(client, () -> outgoing.left(ServingException.of(ErrorCode.CANCELLED, "the client has gone"))));
@@ -210,10 +211,10 @@ public final class PooledUpstreamClient implements UpstreamClient {
             headers.authority(authority(address));
         }
         headers.set("content-type", "application/grpc").set("te", TRAILERS);
-        for (Header added : terms.added()) {
+        for (Header added : terms.headers()) {
             headers.remove(added.name().toLowerCase(Locale.ROOT));
         }
-        terms.added()
+        terms.headers()
                 .forEach(h -> headers.add(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
         long deadline = call.deadlineNanos();
         if (!terms.timeout().isZero()) {
@@ -221,7 +222,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
             deadline = deadline == Long.MAX_VALUE || own - deadline < 0 ? own : deadline;
         }
         GrpcProxyCall forward = new GrpcProxyCall(
-                client, key(address), call, caller, headers, deadline, terms.timeout(), terms.mostBytes());
+                client, key(address), call, caller, headers, deadline, terms.timeout(), terms.maxBytes());
         run(client, forward::start);
         return forward;
     }
@@ -257,8 +258,8 @@ public final class PooledUpstreamClient implements UpstreamClient {
         String path = uri.getRawPath() == null || uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
         HttpHeaders all = UpstreamRequest.newHeaders();
         headers.forEach(h -> all.add(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
-        terms.added().forEach(h -> all.remove(h.name()));
-        terms.added().forEach(h -> all.add(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
+        terms.headers().forEach(h -> all.remove(h.name()));
+        terms.headers().forEach(h -> all.add(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
         all.remove("content-length");
         all.remove("transfer-encoding");
         if (!all.contains("host")) {

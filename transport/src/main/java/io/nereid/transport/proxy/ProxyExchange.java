@@ -5,6 +5,7 @@ package io.nereid.transport.proxy;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.HttpExchange;
@@ -60,8 +61,8 @@ final class ProxyExchange extends UpstreamRequest {
         int length = bytes.readableBytes();
         if (length > 0) {
             MemoryRegion region = bytes.hasMemoryAddress() || bytes.isDirect()
-                    ? MemoryRegion.ofByteBuf(bytes.retainedSlice())
-                    : MemoryRegion.ofByteBuf(MemoryRegion.allocator()
+                    ? NettyBuffers.region(bytes.retainedSlice())
+                    : NettyBuffers.region(NettyBuffers.allocator()
                             .directBuffer(length)
                             .writeBytes(bytes, bytes.readerIndex(), length));
             content.splice(Tensor.over("", DataType.UINT8, Shape.of(length), region, 0, length), 0);

@@ -4,7 +4,7 @@ package io.nereid.transport.server;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.ServerOptions;
@@ -210,7 +210,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
                 .group(loops.group)
                 .channel(channel(listen.path() != null))
                 .option(ChannelOption.SO_BACKLOG, 1024)
-                .childOption(ChannelOption.ALLOCATOR, MemoryRegion.allocator())
+                .childOption(ChannelOption.ALLOCATOR, NettyBuffers.allocator())
                 .childOption(ChannelOption.WRITE_BUFFER_WATER_MARK, new WriteBufferWaterMark(512 << 10, 1 << 20))
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
@@ -247,7 +247,8 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     }
 
     @Override
-    public VirtualHosts.VirtualHost site(List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
+    public VirtualHosts.VirtualHost virtualHost(
+            List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
         return new CompiledRoutes(context, loops, siteRoutes, siteMethods, prefix);
     }
 

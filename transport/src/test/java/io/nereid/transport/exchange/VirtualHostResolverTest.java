@@ -47,7 +47,7 @@ class VirtualHostResolverTest {
     private final Rig rig =
             new Rig(o -> o.virtualHosts(this::find).budget(budget).maxBodyBytes(100_000));
     private final BlockingQueue<HttpExchange> parked = new LinkedBlockingQueue<>();
-    private final VirtualHosts.VirtualHost iris = rig.server.site(
+    private final VirtualHosts.VirtualHost iris = rig.server.virtualHost(
             List.of(
                     HttpRoute.get("/who", x -> x.reply(HttpReply.text(200, "text/plain", "iris " + x.path()))),
                     HttpRoute.post("/echo", VirtualHostResolverTest::echo),
@@ -71,7 +71,7 @@ class VirtualHostResolverTest {
                 }
             })),
             "");
-    private final VirtualHosts.VirtualHost prefixed = rig.server.site(
+    private final VirtualHosts.VirtualHost prefixed = rig.server.virtualHost(
             List.of(HttpRoute.get("/who", x -> x.reply(HttpReply.text(200, "text/plain", "prefixed " + x.path())))),
             List.of(),
             "/serving/default/iris");

@@ -139,7 +139,8 @@ public final class ControlPlane implements AutoCloseable {
         infrastructure.start();
         plane.start();
         gather();
-        listener = server.listen(flags.address, flags.port, server.site(api.httpRoutes(), api.grpcMethods(), ""));
+        listener =
+                server.listen(flags.address, flags.port, server.virtualHost(api.httpRoutes(), api.grpcMethods(), ""));
     }
 
     /** Waits, up to a limit, until the stored services have their routes. */

@@ -43,7 +43,7 @@ public final class MissingPluginBackend implements Backend {
 
     /** Returns null, so that {@link #load} is called: its exception carries the remedy. */
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 

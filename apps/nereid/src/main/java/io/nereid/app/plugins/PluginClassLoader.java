@@ -20,8 +20,6 @@ final class PluginClassLoader extends URLClassLoader {
             "io.nereid.spi.config",
             "io.nereid.spi.management",
             "io.nereid.backend",
-            "io.netty.buffer.",
-            "io.netty.util.",
             "org.slf4j.",
             "org.jspecify.");
 

@@ -174,7 +174,7 @@ public final class PluginsCommand implements Runnable {
         try {
             for (Backend backend : BackendLoader.load(places, name, directory)) {
                 String reason = ProgressPrinter.during(
-                        "unpacking and testing " + name, err, () -> String.valueOf(backend.unavailable()));
+                        "unpacking and testing " + name, err, () -> String.valueOf(backend.unavailableReason()));
                 if (!reason.equals("null")) {
                     throw ServingException.of(
                             ErrorCode.FAILED_PRECONDITION,

@@ -199,7 +199,7 @@ class PluginsTest {
         Backend backend = BackendLoader.load(places, "sample", own).get(0);
         assertThat(backend.getClass()).isNotEqualTo(Sample.class);
         assertThat(backend.name()).isEqualTo("sample");
-        assertThat(backend.unavailable())
+        assertThat(backend.unavailableReason())
                 .isEqualTo("io.nereid.app.Main: no, io.nereid.protobuf.ProtobufReader: no, picocli.CommandLine: no, "
                         + "io.netty.channel.Channel: no, io.nereid.tensor.Tensor: yes, io.netty.buffer.ByteBuf: yes, "
                         + "org.slf4j.Logger: yes, java.sql.Driver: yes");
@@ -220,7 +220,7 @@ class PluginsTest {
     }
 
     /**
-     * Reports through {@link #unavailable} which classes it sees. Loaded by a plugin's class loader, never by the
+     * Reports through {@link #unavailableReason} which classes it sees. Loaded by a plugin's class loader, never by the
      * test's.
      */
     public static final class Sample implements Backend {
@@ -240,7 +240,7 @@ class PluginsTest {
         }
 
         @Override
-        public String unavailable() {
+        public String unavailableReason() {
             StringBuilder seen = new StringBuilder();
             for (String name : List.of(
                     "io.nereid.app.Main",

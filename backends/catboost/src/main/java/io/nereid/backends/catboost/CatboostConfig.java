@@ -62,7 +62,7 @@ final class CatboostConfig {
             complete = complete.toBuilder().parameters(Map.copyOf(parameters)).build();
         }
         checkInputs(model, complete);
-        for (TensorSpec spec : complete.fetches()) {
+        for (TensorSpec spec : complete.modelOutputs()) {
             checkOutput(model, spec, complete);
         }
         return complete;
@@ -152,7 +152,7 @@ final class CatboostConfig {
     }
 
     private static void checkInputs(ParsedModel model, ModelConfig config) {
-        List<TensorSpec> feeds = config.feeds();
+        List<TensorSpec> feeds = config.modelInputs();
         int outer = config.batched() ? 0 : 1;
         if (!model.hasCategories() && feeds.size() == 1 && model.features().size() != 1) {
             TensorSpec spec = feeds.get(0);

@@ -41,8 +41,11 @@ final class CatboostModel implements BackendModel {
         this.signatures = Collections.unmodifiableMap(each);
         long steps =
                 parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
-        this.traits = new ModelTraits(
-                1, true, config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY, false, true);
+        this.traits = ModelTraits.builder()
+                .cancellable(true)
+                .inline(config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY)
+                .takesTables(true)
+                .build();
     }
 
     ParsedModel parsed() {
@@ -60,8 +63,8 @@ final class CatboostModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
-        return new CatboostModelInstance(this, config.fetches());
+    public ModelInstance newInstance() {
+        return new CatboostModelInstance(this, config.modelOutputs());
     }
 
     /** One signature for each prediction type, with the name of its output. */
@@ -80,7 +83,7 @@ final class CatboostModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
+    public ModelInstance newInstance(String signature) {
         Signature found = signatures.get(signature);
         if (found == null) {
             throw ServingException.invalidArgument("model '" + config.name() + "' has no signature '" + signature

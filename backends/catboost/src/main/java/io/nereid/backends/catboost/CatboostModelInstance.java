@@ -7,9 +7,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -93,11 +93,12 @@ final class CatboostModelInstance implements ModelInstance {
                 writer.put();
             }
         }
-        List<Tensor> results = new ArrayList<>(writers.size());
-        for (Writer writer : writers) {
-            results.add(writer.tensor((int) rows));
+        try (TensorScope results = new TensorScope()) {
+            for (Writer writer : writers) {
+                results.add(writer.tensor((int) rows));
+            }
+            return results.release();
         }
-        return results;
     }
 
     private void read(Column column, int row) {
@@ -167,38 +168,22 @@ final class CatboostModelInstance implements ModelInstance {
             if (spec.dataType() == DataType.BYTES) {
                 return texts(shape);
             }
-            Tensor tensor = Tensor.allocate(spec.name(), spec.dataType(), shape);
-            ByteBuffer to = tensor.buffer();
-            for (double v : values) {
-                double value = labels && parsed.labels().get((int) v) instanceof Double d ? d : v;
-                switch (spec.dataType()) {
-                    case FP32 -> to.putFloat((float) value);
-                    case FP64 -> to.putDouble(value);
-                    case INT64 -> to.putLong((long) value);
-                    default -> to.put((byte) (value != 0 ? 1 : 0));
-                }
+            for (int i = 0; labels && i < values.length; i++) {
+                values[i] = parsed.labels().get((int) values[i]) instanceof Double d ? d : values[i];
             }
-            return tensor;
+            return Tensor.ofDoubles(spec.name(), spec.dataType(), shape, values);
         }
 
         private Tensor texts(Shape shape) {
-            byte[][] texts = new byte[parsed.labels().size()][];
+            byte[][] names = new byte[parsed.labels().size()][];
+            for (int i = 0; i < names.length; i++) {
+                names[i] = String.valueOf(parsed.labels().get(i)).getBytes(StandardCharsets.UTF_8);
+            }
+            byte[][] texts = new byte[values.length][];
             for (int i = 0; i < texts.length; i++) {
-                texts[i] = String.valueOf(parsed.labels().get(i)).getBytes(StandardCharsets.UTF_8);
+                texts[i] = names[(int) values[i]];
             }
-            int size = 0;
-            for (double v : values) {
-                size = Math.addExact(size, 4 + texts[(int) v].length);
-            }
-            MemoryRegion region = MemoryRegion.allocate(size);
-            int place = 0;
-            for (double v : values) {
-                byte[] text = texts[(int) v];
-                region.setInt(place, text.length);
-                region.setBytes(place + 4, text, 0, text.length);
-                place += 4 + text.length;
-            }
-            return Tensor.over(spec.name(), DataType.BYTES, shape, region, 0, size);
+            return Tensor.ofBytes(spec.name(), shape, texts);
         }
     }
 

@@ -53,7 +53,7 @@ class CatboostBackendTest {
             assertThat(model.config().inputs()).containsExactly(new TensorSpec("input-0", DataType.FP32, Shape.of(4)));
             assertThat(model.config().outputs())
                     .containsExactly(new TensorSpec("predict", DataType.BYTES, Shape.SCALAR));
-            assertThat(model.traits().tabular()).isTrue();
+            assertThat(model.traits().takesTables()).isTrue();
         }
     }
 
@@ -104,7 +104,7 @@ class CatboostBackendTest {
             assertThatThrownBy(() -> model.signature(Map.of("prediction_type", "Probability")))
                     .hasMessage("parameter 'prediction_type' is 'Probability' (expected for model 'm': RawFormulaVal or"
                             + " none)");
-            assertThatThrownBy(() -> model.newInvocation("other").close())
+            assertThatThrownBy(() -> model.newInstance("other").close())
                     .hasMessageContaining("has no signature 'other' (expected: margin, predict)");
         }
     }

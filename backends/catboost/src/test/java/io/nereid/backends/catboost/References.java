@@ -131,7 +131,7 @@ final class References {
 
     static List<Object> run(BackendModel model, String signature, List<Tensor> inputs, String output) {
         List<Object> values = new ArrayList<>();
-        try (ModelInstance invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
+        try (ModelInstance invocation = signature.isEmpty() ? model.newInstance() : model.newInstance(signature);
                 Tensor t = invocation.run(inputs, List.of(output)).get(0)) {
             ByteBuffer b = t.buffer();
             for (long i = t.shape().elementCount(); i > 0; i--) {

@@ -56,12 +56,11 @@ public abstract class BuiltInModel implements JavaModel {
 
     /** Returns the tensor with a name; fails with INVALID_ARGUMENT if it is missing. */
     public static Tensor named(List<Tensor> tensors, String name) {
-        for (Tensor t : tensors) {
-            if (t.name().equals(name)) {
-                return t;
-            }
+        Tensor tensor = Tensor.find(tensors, name);
+        if (tensor == null) {
+            throw ServingException.invalidArgument("input '" + name + "' is missing");
         }
-        throw ServingException.invalidArgument("input '" + name + "' is missing");
+        return tensor;
     }
 
     public static ModelConfig with(ModelConfig c, List<TensorSpec> inputs, List<TensorSpec> outputs) {

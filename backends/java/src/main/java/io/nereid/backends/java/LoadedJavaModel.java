@@ -12,6 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** Adapts a {@link JavaModel} to the backend API. Thread-safe. Closes the model and then its class loader. */
 public final class LoadedJavaModel implements BackendModel {
     private final ModelConfig config;
+    private final ModelTraits traits;
     private final JavaModel model;
     private final SimulatedDelays delays;
     private final Runnable afterClose;
@@ -35,6 +36,11 @@ public final class LoadedJavaModel implements BackendModel {
                 given.outputs(),
                 given.batching(),
                 Math.max(1, given.instances()));
+        this.traits = ModelTraits.builder()
+                .cancellable(!delays.none())
+                .inline(model instanceof BuiltInModel own && own.inline() && delays.none())
+                .takesRequests(model instanceof JavaRequestModel)
+                .build();
     }
 
     @Override
@@ -44,12 +50,11 @@ public final class LoadedJavaModel implements BackendModel {
 
     @Override
     public ModelTraits traits() {
-        boolean inline = model instanceof BuiltInModel own && own.inline() && delays.none();
-        return new ModelTraits(1, !delays.none(), inline, model instanceof JavaRequestModel);
+        return traits;
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         JavaModel own = model instanceof BuiltInModel b ? b.forInstance() : model;
         return new JavaModelInstance(config.name(), own, delays.of(instances.getAndIncrement()));
     }

@@ -116,7 +116,7 @@ class DocumentedModelsTest {
                                 at,
                                 ModelConfig.unspecified("doubler"),
                                 new BackendContext(1, directory.resolve("scratch"), Map.of()));
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(3))) {
             x.buffer().putFloat(0, 1).putFloat(4, -2.5f).putFloat(8, 4);
             try (Tensor y = invocation.run(List.of(x), List.of("y")).get(0)) {

@@ -93,10 +93,10 @@ class TestModelsTest {
     @Test
     void identityRespondsWithFourParametersAndTheClientsOwnMemory() {
         try (BackendModel model = load(new IdentityBackend(), OPEN);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest request =
                         new RecordingModelRequest(List.of(floats("INPUT0", Shape.of(2), 1, 2)), List.of("OUTPUT0"))) {
-            assertThat(model.traits().requests()).isTrue();
+            assertThat(model.traits().takesRequests()).isTrue();
             assertThat(model.traits().inline()).isTrue();
             invocation.execute(List.of(request));
             assertThat(request.ends()).containsExactly("complete");
@@ -122,7 +122,7 @@ class TestModelsTest {
         ModelConfig config =
                 OPEN.toBuilder().parameters(Map.of("model", "identity")).build();
         try (BackendModel model = load(new JavaBackend(), config)) {
-            assertThat(model.traits().requests()).isFalse();
+            assertThat(model.traits().takesRequests()).isFalse();
             assertThat(model.traits().inline()).isTrue();
         }
     }
@@ -138,7 +138,7 @@ class TestModelsTest {
                         new TensorSpec("OUTPUT1", DataType.FP32, Shape.of(1))))
                 .build();
         try (BackendModel model = load(new IdentityBackend(), config);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest request = new RecordingModelRequest(
                         List.of(floats("INPUT1", Shape.of(1), 11), floats("INPUT0", Shape.of(1), 10)),
                         List.of("OUTPUT0", "OUTPUT1"))) {
@@ -171,7 +171,7 @@ class TestModelsTest {
     @Test
     void squareGivesAsManyResponsesAsItsInputSays() {
         try (BackendModel model = load(new SquareBackend(), OPEN);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest three = new RecordingModelRequest(List.of(ints("IN", 3)), List.of("OUT"));
                 RecordingModelRequest none = new RecordingModelRequest(List.of(ints("IN", 0)), List.of("OUT"));
                 RecordingModelRequest gone = new RecordingModelRequest(List.of(ints("IN", 5)), List.of("OUT"))) {
@@ -200,7 +200,7 @@ class TestModelsTest {
     @Test
     void repeatRespondsElementByElementAfterTheInstanceIsFree() throws Exception {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest request = repeat(0, new int[] {7, 8, 9}, 60, 40, 0);
                 RecordingModelRequest empty = repeat(0, new int[0])) {
             long before = Clock.system().nanos();
@@ -221,7 +221,7 @@ class TestModelsTest {
     @Test
     void repeatKeepsItsInstanceBusyAsLongAsRequested() {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest request = repeat(50, new int[] {1}, 0)) {
             long before = Clock.system().nanos();
             invocation.execute(List.of(request));
@@ -233,7 +233,7 @@ class TestModelsTest {
     @Test
     void repeatRejectsDelaysThatDoNotFit() {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest request = repeat(0, new int[] {1, 2}, 0)) {
             invocation.execute(List.of(request));
             assertThat(request.failure())
@@ -246,7 +246,7 @@ class TestModelsTest {
     void whatRepeatOwesIsEndedWhenItIsClosed() {
         try (RecordingModelRequest request = repeat(0, new int[] {1}, 3_600_000)) {
             BackendModel model = load(new RepeatBackend(), OPEN);
-            try (ModelInstance invocation = model.newInvocation()) {
+            try (ModelInstance invocation = model.newInstance()) {
                 invocation.execute(List.of(request));
             }
             model.close();
@@ -305,9 +305,11 @@ class TestModelsTest {
     @Test
     void sequenceAddsUpSlotBySlotAndInstanceByInstance() {
         try (BackendModel model = load(new SequenceBackend(), sequence(DataType.UINT64, "START", "READY"));
-                ModelInstance first = model.newInvocation();
-                ModelInstance second = model.newInvocation()) {
-            assertThat(model.config().feeds()).extracting(TensorSpec::name).containsExactly("INPUT", "START", "READY");
+                ModelInstance first = model.newInstance();
+                ModelInstance second = model.newInstance()) {
+            assertThat(model.config().modelInputs())
+                    .extracting(TensorSpec::name)
+                    .containsExactly("INPUT", "START", "READY");
             assertThat(run(first, column("INPUT", 1, 10), column("START", 1, 1), column("READY", 1, 1)))
                     .containsExactly(1, 10);
             // The slot of the second row has no request this time.
@@ -325,7 +327,7 @@ class TestModelsTest {
     void dynaSequenceAddsUpByIdAndAddsTheIdAtTheEnd() {
         ModelConfig config = sequence(DataType.UINT64, "START", "END", "READY", "CORRID");
         try (BackendModel model = load(new DynaSequenceBackend(), config);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(step(invocation, 1, 1, 0, ids(1001))).isEqualTo(1);
             assertThat(step(invocation, 100, 1, 0, ids(7))).isEqualTo(100);
             assertThat(step(invocation, 2, 0, 0, ids(1001))).isEqualTo(3);
@@ -339,7 +341,7 @@ class TestModelsTest {
     void dynaSequenceReadsIdsThatAreText() {
         ModelConfig config = sequence(DataType.BYTES, "START", "END", "READY", "CORRID");
         try (BackendModel model = load(new DynaSequenceBackend(), config);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(step(invocation, 4, 1, 1, text("12"))).isEqualTo(16);
             assertThatThrownBy(() -> step(invocation, 4, 1, 1, text("twelve")))
                     .hasMessage("correlation id 'twelve' is not a number (expected: digits)");
@@ -389,10 +391,12 @@ class TestModelsTest {
                         new SequenceBatching.Direct(Duration.ZERO, 0), Duration.ZERO, List.of(), List.of(state), false))
                 .build();
         try (BackendModel model = load(new ImplicitStateBackend(), config);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor in = floats("INPUT", Shape.of(1, 2), 1, 2);
                 Tensor before = floats("INPUT_STATE", Shape.of(1, 2), 10, 20)) {
-            assertThat(model.config().fetches()).extracting(TensorSpec::name).containsExactly("OUTPUT", "OUTPUT_STATE");
+            assertThat(model.config().modelOutputs())
+                    .extracting(TensorSpec::name)
+                    .containsExactly("OUTPUT", "OUTPUT_STATE");
             List<Tensor> out = invocation.run(List.of(in, before), List.of("OUTPUT_STATE", "OUTPUT"));
             assertThat(out).extracting(Tensor::name).containsExactly("OUTPUT_STATE", "OUTPUT");
             assertThat(out.get(0).buffer().getFloat(4)).isEqualTo(22);
@@ -406,7 +410,7 @@ class TestModelsTest {
         InferenceRequest.Options options =
                 new InferenceRequest.Options(0, 0, new InferenceRequest.SequenceFlags(5L, true, true), null);
         try (BackendModel model = load(new IterativeSequenceBackend(), OPEN);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (int expected = 2; expected >= 0; expected--) {
                 try (RecordingModelRequest request =
                         new RecordingModelRequest(List.of(ints("INPUT", 3)), List.of("OUTPUT"), options)) {
@@ -428,7 +432,7 @@ class TestModelsTest {
         marks.buffer().asLongBuffer().put(mask);
         try (vectors;
                 marks;
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor out = invocation
                         .run(List.of(vectors, marks), List.of("embedding"))
                         .get(0)) {
@@ -474,7 +478,7 @@ class TestModelsTest {
     @Test
     void poolingRejectsMasksThatDoNotFit() {
         try (BackendModel model = load(new PoolingBackend(), OPEN);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor vectors = floats("last_hidden_state", Shape.of(1, 2, 1), 1, 2);
                 Tensor marks = Tensor.allocate("attention_mask", DataType.INT64, Shape.of(1, 3))) {
             assertThatThrownBy(() -> invocation.run(List.of(vectors, marks), List.of("embedding")))

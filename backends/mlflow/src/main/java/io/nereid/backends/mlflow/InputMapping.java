@@ -20,7 +20,7 @@ import java.util.List;
 record InputMapping(TensorSpec inside, DataType type, List<String> columns, boolean batched) {
     /** Passes all inputs through unchanged. */
     static List<InputMapping> same(ModelConfig config) {
-        return config.feeds().stream()
+        return config.modelInputs().stream()
                 .map(s -> new InputMapping(s, s.dataType(), List.of(), config.batched()))
                 .toList();
     }
@@ -28,10 +28,11 @@ record InputMapping(TensorSpec inside, DataType type, List<String> columns, bool
     /** Passes all inputs through, with the signature's types where these can be converted to the model's. */
     static List<InputMapping> tensors(ModelConfig config, MlModel.Schema schema) {
         List<InputMapping> ports = new ArrayList<>();
-        for (TensorSpec spec : config.feeds()) {
+        for (TensorSpec spec : config.modelInputs()) {
             MlModel.Item item = null;
             for (MlModel.Item i : schema.items()) {
-                boolean only = schema.items().size() == 1 && config.feeds().size() == 1 && !schema.columns();
+                boolean only =
+                        schema.items().size() == 1 && config.modelInputs().size() == 1 && !schema.columns();
                 if (only || (i.name().equals(spec.name()) && !schema.columns())) {
                     item = i;
                 }
@@ -50,7 +51,7 @@ record InputMapping(TensorSpec inside, DataType type, List<String> columns, bool
      * @throws ServingException INVALID_ARGUMENT when the model does not take the columns of its signature
      */
     static List<InputMapping> columns(ModelConfig config, MlModel.Schema schema, String model) {
-        List<TensorSpec> feeds = config.feeds();
+        List<TensorSpec> feeds = config.modelInputs();
         List<String> names = schema.items().stream().map(MlModel.Item::name).toList();
         if (feeds.size() == 1 && !names.contains(feeds.get(0).name())) {
             TensorSpec matrix = feeds.get(0);

@@ -73,7 +73,7 @@ public final class MlflowBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 
@@ -98,7 +98,7 @@ public final class MlflowBackend implements Backend {
     private Backend backend(Flavor flavor, ModelConfig config, BackendContext context) {
         for (Backend backend : context.backends().isEmpty() ? others : context.backends()) {
             if (backend.name().equals(flavor.backend())) {
-                String unavailable = backend.unavailable();
+                String unavailable = backend.unavailableReason();
                 if (unavailable != null) {
                     throw ServingException.of(
                             ErrorCode.FAILED_PRECONDITION,

@@ -27,6 +27,7 @@ final class MlflowModel extends ForwardingModel {
     private final List<InputMapping> ports;
     private final boolean same;
     private final boolean labels;
+    private final ModelTraits traits;
 
     MlflowModel(BackendModel inside, ModelConfig config, List<InputMapping> ports, boolean labels) {
         super(inside, config);
@@ -34,14 +35,15 @@ final class MlflowModel extends ForwardingModel {
         this.same = ports.stream()
                 .allMatch(p -> p.columns().isEmpty() && p.type() == p.inside().dataType());
         this.labels = labels;
+        ModelTraits wrapped = super.traits();
+        this.traits = same
+                ? wrapped
+                : wrapped.toBuilder().inline(false).takesTables(true).build();
     }
 
     @Override
     public ModelTraits traits() {
-        ModelTraits traits = super.traits();
-        return same
-                ? traits
-                : new ModelTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true, traits.waits());
+        return traits;
     }
 
     @Override
@@ -62,8 +64,8 @@ final class MlflowModel extends ForwardingModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
-        ModelInstance invocation = super.newInvocation();
+    public ModelInstance newInstance() {
+        ModelInstance invocation = super.newInstance();
         return same && !labels ? invocation : new Adapted(invocation);
     }
 
@@ -120,7 +122,7 @@ final class MlflowModel extends ForwardingModel {
             long rows = -1;
             for (InputMapping port : ports) {
                 if (port.columns().isEmpty()) {
-                    Tensor given = find(inputs, port.inside().name());
+                    Tensor given = Tensor.find(inputs, port.inside().name());
                     if (given != null) {
                         fed.add(TensorConversion.to(port.inside().dataType(), given, given.name(), given.shape()));
                     }
@@ -159,7 +161,7 @@ final class MlflowModel extends ForwardingModel {
         int rank = spec.rank() + (port.batched() ? 1 : 0);
         Shape shape = rank <= 1 ? Shape.of(rows) : Shape.of(rows, names.size());
         if (names.size() == 1) {
-            Tensor only = find(inputs, names.get(0));
+            Tensor only = Tensor.find(inputs, names.get(0));
             if (only == null) {
                 throw TensorConversion.absent(names.get(0));
             }
@@ -168,18 +170,9 @@ final class MlflowModel extends ForwardingModel {
         }
         List<@Nullable Tensor> columns = new ArrayList<>(names.size());
         for (String name : names) {
-            columns.add(find(inputs, name));
+            columns.add(Tensor.find(inputs, name));
         }
         return TensorConversion.sideBySide(
                 columns, names, port.inside().dataType(), port.inside().name(), shape);
-    }
-
-    private static @Nullable Tensor find(List<Tensor> inputs, String name) {
-        for (Tensor input : inputs) {
-            if (input.name().equals(name)) {
-                return input;
-            }
-        }
-        return null;
     }
 }

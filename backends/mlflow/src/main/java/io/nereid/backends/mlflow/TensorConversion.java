@@ -103,7 +103,7 @@ final class TensorConversion {
             size = Math.addExact(size, column.byteLength());
         }
         MemoryRegion region = MemoryRegion.allocate(size);
-        ByteBuffer to = region.nio(0, size);
+        ByteBuffer to = region.buffer(0, size);
         for (int row = 0; row < rows; row++) {
             for (ByteBuffer column : from) {
                 int length = column.getInt(column.position()) + 4;

@@ -27,7 +27,7 @@ class MlflowPackageTest {
     @MethodSource("models")
     void answersAreThoseOfThePackage(String name) {
         try (BackendModel model = Models.load(name, ModelConfig.unspecified("m"));
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             List<String> outputs =
                     model.config().outputs().stream().map(TensorSpec::name).toList();
             for (Map<String, Object> one : Models.cases(name)) {

@@ -85,7 +85,7 @@ class SignatureTest {
         ModelConfig config =
                 ModelConfig.builder("m").parameters(Map.of("inputs", "matrix")).build();
         try (BackendModel model = Models.load("sklearn-cloudpickle", config);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(model.config().inputs()).extracting(TensorSpec::name).containsExactly("input-0");
             assertThat(model.config().parameters())
                     .containsEntry("feature_names", "sepal length,sepal width,petal length,petal width");
@@ -101,7 +101,7 @@ class SignatureTest {
     void tensorsOfTheSignatureSayTheirTypes() throws Exception {
         Path wide = changed("onnx", "\"float32\"", "\"float64\"");
         try (BackendModel model = Models.load(wide, OPEN);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(model.config().inputs().get(0).dataType()).isEqualTo(DataType.FP64);
             Tensor rows = Models.tensor(
                     model.config().inputs().get(0).name(), DataType.FP64, Shape.of(1, 4), List.of(5.1, 3.5, 6.4, 2.2));
@@ -123,7 +123,7 @@ class SignatureTest {
     @Test
     void columnsOfDifferentLengthsAreRefused() {
         try (BackendModel model = Models.load("xgboost-regressor", OPEN);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             List<Tensor> inputs = new java.util.ArrayList<>();
             for (TensorSpec spec : model.config().inputs()) {
                 List<Object> values = inputs.isEmpty() ? List.of(1, 2) : List.of(1);
@@ -143,7 +143,7 @@ class SignatureTest {
                 "\"petal width\", \"required\":\n    true",
                 "\"petal width\", \"required\":\n    false");
         try (BackendModel model = Models.load(optional, OPEN);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(model.config().inputs().get(3).optional()).isTrue();
             List<Tensor> some = new java.util.ArrayList<>();
             for (TensorSpec spec : model.config().inputs().subList(0, 3)) {

@@ -136,7 +136,7 @@ public record NetCase(String name, boolean auto, List<Known> inputs, List<Known>
     public void check(BackendModel model) {
         List<Tensor> tensors = this.inputs.stream().map(Known::tensor).toList();
         List<String> names = outputs.stream().map(Known::name).toList();
-        try (ModelInstance invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInstance()) {
             List<Tensor> answers = invocation.run(tensors, names);
             for (int i = 0; i < names.size(); i++) {
                 Known expected = outputs.get(i);

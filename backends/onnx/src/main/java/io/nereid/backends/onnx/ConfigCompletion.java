@@ -106,7 +106,7 @@ final class ConfigCompletion {
             return inGraphOrder(config.inputs(), inputs);
         }
         Set<String> fed = new HashSet<>();
-        config.feeds().forEach(spec -> fed.add(spec.name()));
+        config.modelInputs().forEach(spec -> fed.add(spec.name()));
         return taken(inputs, fed, batched);
     }
 
@@ -208,7 +208,7 @@ final class ConfigCompletion {
      * Checks everything that a run feeds (inputs, controls, states) and fetches (outputs, states) against the graph.
      */
     private void check(ModelConfig complete) {
-        List<TensorSpec> feeds = complete.feeds();
+        List<TensorSpec> feeds = complete.modelInputs();
         known(feeds, inputs, "input");
         if (feeds.size() != inputs.size()) {
             List<String> absent = new ArrayList<>(TensorBinding.names(inputs));
@@ -225,7 +225,7 @@ final class ConfigCompletion {
                     "add " + String.join(", ", TensorBinding.names(outputs))
                             + ", or let the server complete configurations");
         }
-        known(complete.fetches(), outputs, "output");
+        known(complete.modelOutputs(), outputs, "output");
         Set<String> states = new HashSet<>();
         SequenceBatching sequence = complete.sequence();
         if (sequence != null) {
@@ -234,7 +234,7 @@ final class ConfigCompletion {
         for (TensorSpec spec : feeds) {
             check(spec, "input", inputs, true, complete.batched());
         }
-        for (TensorSpec spec : complete.fetches()) {
+        for (TensorSpec spec : complete.modelOutputs()) {
             check(spec, "output", outputs, states.contains(spec.name()), complete.batched());
         }
     }

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * Backend backend = new OnnxBackend();
- * if (backend.unavailable() == null) {
+ * if (backend.unavailableReason() == null) {
  *     BackendModel model = backend.load(location, config, context);
  * }
  * }</pre>
@@ -70,7 +70,7 @@ public final class OnnxBackend implements Backend {
     }
 
     @Override
-    public synchronized @Nullable String unavailable() {
+    public synchronized @Nullable String unavailableReason() {
         if (runtime == null && failure == null) {
             try {
                 runtime = OrtRuntime.start(library);
@@ -87,7 +87,7 @@ public final class OnnxBackend implements Backend {
     }
 
     private synchronized OrtRuntime started() {
-        String reason = unavailable();
+        String reason = unavailableReason();
         OrtRuntime started = runtime;
         if (started == null) {
             throw ServingException.of(

@@ -26,7 +26,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class OnnxModel implements BackendModel {
     private static final Logger LOG = System.getLogger(OnnxModel.class.getName());
-    private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().cancellable(true).build();
 
     private final OrtRuntime runtime;
     private final OnnxSession graph;
@@ -62,7 +63,7 @@ final class OnnxModel implements BackendModel {
             inputIndex.put(inputs.get(i).name(), i);
         }
         for (TensorBinding port : outputs) {
-            boolean vector = config.fetches().stream()
+            boolean vector = config.modelOutputs().stream()
                     .filter(spec -> spec.name().equals(port.name()))
                     .map(TensorSpec::modelShape)
                     .anyMatch(shape ->
@@ -82,7 +83,7 @@ final class OnnxModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         try {
             return new OnnxModelInstance(this);
         } catch (OrtException e) {

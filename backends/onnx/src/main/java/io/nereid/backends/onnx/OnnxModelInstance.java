@@ -284,11 +284,11 @@ final class OnnxModelInstance implements ModelInstance {
             if (memory == null) {
                 ByteBuffer copy = tensor.getByteBuffer();
                 region = MemoryRegion.allocate((int) bytes);
-                region.nio(0, (int) bytes).put(copy);
+                region.buffer(0, (int) bytes).put(copy);
                 tensor.close();
             } else {
                 model.hold();
-                region = MemoryRegion.ofForeign(memory, () -> {
+                region = MemoryRegion.wrap(memory, () -> {
                     tensor.close();
                     model.drop();
                 });

@@ -4,8 +4,6 @@ package io.nereid.backends.onnx;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.tensor.DataType;
-import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
@@ -87,14 +85,7 @@ final class StringTensors {
             throw ServingException.of(
                     ErrorCode.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
         }
-        MemoryRegion region = MemoryRegion.allocate((int) size);
-        int at = 0;
-        for (byte[] bytes : encoded) {
-            region.setInt(at, bytes.length);
-            region.setBytes(at + 4, bytes, 0, bytes.length);
-            at += 4 + bytes.length;
-        }
-        return Tensor.over(name, DataType.BYTES, shape, region, 0, (int) size);
+        return Tensor.ofBytes(name, shape, encoded);
     }
 
     /**

@@ -126,7 +126,7 @@ final class Fixtures {
     static List<Answer> run(BackendModel model, List<Tensor> inputs) {
         List<String> outputs =
                 model.config().outputs().stream().map(TensorSpec::name).toList();
-        try (ModelInstance invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInstance()) {
             return run(invocation, inputs, outputs);
         }
     }

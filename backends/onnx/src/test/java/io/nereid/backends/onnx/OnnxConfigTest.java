@@ -120,7 +120,7 @@ class OnnxConfigTest {
         ModelConfig.Builder open =
                 ModelConfig.builder("controls").sequence(controls("START", "END", "READY", "CORRID"));
         try (BackendModel model = load("controls", open);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(model.config().inputs()).containsExactly(spec("INPUT", DataType.INT32, 1));
             assertThat(model.config().outputs()).containsExactly(spec("OUTPUT", DataType.INT32, 1));
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
@@ -166,7 +166,7 @@ class OnnxConfigTest {
                 new SequenceStateConfig("INPUT_STATE", "OUTPUT_STATE", DataType.INT32, Shape.of(1), null, false);
         try (BackendModel model =
                         load("state_sum", ModelConfig.builder("state_sum").sequence(states(state)));
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(model.config().inputs()).extracting(TensorSpec::name).containsExactly("INPUT");
             assertThat(model.config().outputs()).extracting(TensorSpec::name).containsExactly("OUTPUT");
             List<Answer> answers = Fixtures.run(
@@ -195,7 +195,7 @@ class OnnxConfigTest {
     @Test
     void aStateMayNarrowWhatTheGraphLeavesOpen() {
         try (BackendModel model = load("state_inside", inside("state_inside", 4, 2, 1, 3));
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             List<Answer> answers = Fixtures.run(
                     invocation,
                     List.of(
@@ -220,7 +220,7 @@ class OnnxConfigTest {
         ModelLocation source = fixtures().source("vad", Files.readAllBytes(file));
         try (BackendModel model = Fixtures.BACKEND.load(
                         source, inside("vad", -1, 2, 1, 128).build(), fixtures().context(Map.of()));
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             float[] state = new float[256];
             float first = 0;
             for (int round = 0; round < 3; round++) {
@@ -260,7 +260,7 @@ class OnnxConfigTest {
     @Test
     void aRaggedInputIsOneFlatTensorWithItsBounds() {
         try (BackendModel model = load("ragged_sum", ragged(true));
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             List<Answer> answers = Fixtures.run(
                     invocation,
                     List.of(floats("VALUES", Shape.of(5), 1, 2, 3, 4, 5), ints("BOUNDS", Shape.of(4), 0, 2, 2, 5)),
@@ -285,7 +285,7 @@ class OnnxConfigTest {
                 .inputs(List.of(new TensorSpec("X", DataType.FP32, Shape.of(2, 2), false, false, Shape.of(4))))
                 .outputs(List.of(new TensorSpec("Y", DataType.FP32, Shape.of(2, 2), false, false, Shape.of(4))));
         try (BackendModel model = load("relu", config);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(model.config().inputs().get(0).shape()).isEqualTo(Shape.of(2, 2));
             assertThat(Fixtures.run(invocation, List.of(floats("X", Shape.of(1, 4), -1, 2, -3, 4)), List.of("Y"))
                             .get(0)

@@ -71,7 +71,7 @@ class OnnxLoadTest {
                     assertThat(b.name()).isEqualTo("onnxruntime");
                     assertThat(b.platforms()).containsExactly("onnxruntime_onnx");
                     assertThat(b.defaultFiles()).containsExactly("model.onnx");
-                    assertThat(b.unavailable()).isNull();
+                    assertThat(b.unavailableReason()).isNull();
                 });
     }
 
@@ -122,7 +122,7 @@ class OnnxLoadTest {
             assertThat(c.inputs()).containsExactly(fp32("INPUT0", 16), fp32("INPUT1", 16));
             assertThat(c.outputs()).containsExactly(fp32("OUTPUT0", 16), fp32("OUTPUT1", 16));
             assertThat(model.memoryBytes()).isPositive();
-            assertThat(model.traits().cancel()).isTrue();
+            assertThat(model.traits().cancellable()).isTrue();
         }
     }
 

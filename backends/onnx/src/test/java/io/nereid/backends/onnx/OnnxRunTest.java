@@ -121,7 +121,7 @@ class OnnxRunTest {
     @Test
     void onlyWantedOutputsAreGivenInTheWantedOrder() {
         try (BackendModel model = fixtures().load("graph_order");
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(model.config().inputs()).extracting("name").containsExactly("Z", "A");
             assertThat(model.config().outputs()).extracting("name").containsExactly("SECOND", "FIRST");
             List<Tensor> inputs = List.of(floats("Z", Shape.of(1, 2), 1, 2), floats("A", Shape.of(1, 3), 3, 4, 5));
@@ -219,7 +219,7 @@ class OnnxRunTest {
         List<Tensor> outputs;
         BackendModel model = fixtures().load("no_inputs");
         ((OnnxModel) model).stopPinning();
-        try (ModelInstance invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInstance()) {
             outputs = invocation.run(List.of(), List.of("Y"));
         }
         model.close();
@@ -286,7 +286,7 @@ class OnnxRunTest {
     void aLongRunIsCancelledWithinASecondAndTheNextOneWorks() throws Exception {
         ExecutorService pool = Threads.single("cancel");
         try (BackendModel model = fixtures().load("loop");
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             invocation.cancel(); // no run in progress: nothing happens
             Future<List<Answer>> run = pool.submit(
                     () -> run(invocation, List.of(longs("ITERATIONS", Shape.of(1), 1L << 40)), List.of("COUNT")));
@@ -330,7 +330,7 @@ class OnnxRunTest {
 
     private static int wrongAnswers(BackendModel model, int thread) {
         int wrong = 0;
-        try (ModelInstance invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInstance()) {
             for (int i = 0; i < 500; i++) {
                 int rows = 1 + i % 3;
                 try (Tensor a = Tensor.allocate("INPUT0", DataType.INT32, Shape.of(rows, 16));

@@ -55,7 +55,7 @@ public final class PmmlBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 

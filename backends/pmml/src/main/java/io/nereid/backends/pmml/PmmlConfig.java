@@ -45,7 +45,7 @@ final class PmmlConfig {
         }
         ModelConfig complete = builder.build();
         String matrix = null;
-        for (TensorSpec spec : complete.feeds()) {
+        for (TensorSpec spec : complete.modelInputs()) {
             if (!names.contains(spec.name())) {
                 matrix = matrix(complete, spec, names, matrix);
             } else if (spec.modelShape().rank() > (batched ? 1 : 2)) {
@@ -53,7 +53,7 @@ final class PmmlConfig {
             }
         }
         List<PmmlModel.Answer> answers = new ArrayList<>();
-        for (TensorSpec spec : complete.fetches()) {
+        for (TensorSpec spec : complete.modelOutputs()) {
             answers.add(answer(complete, spec, document, batched));
         }
         return new PmmlModel(complete, document, matrix, answers);

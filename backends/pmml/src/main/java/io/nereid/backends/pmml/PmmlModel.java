@@ -9,7 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
-import java.util.ArrayList;
+import io.nereid.tensor.TensorScope;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.pmml4s.PmmlException;
@@ -18,6 +18,9 @@ import org.pmml4s.PmmlException;
  * A loaded model, which is also its only instance. Thread-safe: immutable, except for state that the library guards.
  */
 final class PmmlModel implements BackendModel, ModelInstance {
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().takesTables(true).build();
+
     private final ModelConfig config;
     private final PmmlDocument document;
     private final RowConversion cells;
@@ -47,12 +50,12 @@ final class PmmlModel implements BackendModel, ModelInstance {
 
     @Override
     public ModelTraits traits() {
-        return new ModelTraits(1, false, false, false, true);
+        return TRAITS;
     }
 
     /** Returns this: a run has no state of its own, so all callers can share one instance. */
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return this;
     }
 
@@ -69,18 +72,11 @@ final class PmmlModel implements BackendModel, ModelInstance {
         for (int row = 0; row < rows.length; row++) {
             results[row] = evaluate(rows[row], row);
         }
-        List<Tensor> tensors = new ArrayList<>(outputs.size());
-        boolean done = false;
-        try {
+        try (TensorScope tensors = new TensorScope()) {
             for (String output : outputs) {
-                tensors.add(RowConversion.write(answer(output), results));
+                RowConversion.write(answer(output), results, tensors);
             }
-            done = true;
-            return tensors;
-        } finally {
-            if (!done) {
-                Tensor.closeAll(tensors);
-            }
+            return tensors.release();
         }
     }
 

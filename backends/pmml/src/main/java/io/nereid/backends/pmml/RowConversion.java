@@ -5,9 +5,9 @@ package io.nereid.backends.pmml;
 import io.nereid.backends.pmml.PmmlModel.Answer;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -119,25 +119,16 @@ final class RowConversion {
         }
     }
 
-    /** The tensor of one output for all rows, which the caller owns. */
-    static Tensor write(Answer answer, Object[][] results) {
+    /** Adds the tensor of one output for all rows. */
+    static void write(Answer answer, Object[][] results, TensorScope tensors) {
         Shape shape = Shape.of(results.length);
         if (answer.type() == DataType.BYTES) {
-            return texts(answer, results, shape);
+            tensors.add(texts(answer, results, shape));
+            return;
         }
-        Tensor tensor = Tensor.allocate(answer.name(), answer.type(), shape);
-        boolean done = false;
-        try {
-            ByteBuffer to = tensor.buffer();
-            for (int row = 0; row < results.length; row++) {
-                put(to, answer, results[row][answer.place()], row);
-            }
-            done = true;
-            return tensor;
-        } finally {
-            if (!done) {
-                tensor.close();
-            }
+        ByteBuffer to = tensors.allocate(answer.name(), answer.type(), shape).buffer();
+        for (int row = 0; row < results.length; row++) {
+            put(to, answer, results[row][answer.place()], row);
         }
     }
 
@@ -184,19 +175,10 @@ final class RowConversion {
 
     private static Tensor texts(Answer answer, Object[][] results, Shape shape) {
         byte[][] texts = new byte[results.length][];
-        int size = 0;
         for (int row = 0; row < texts.length; row++) {
             Object value = results[row][answer.place()];
             texts[row] = (value == null ? "" : value.toString()).getBytes(StandardCharsets.UTF_8);
-            size = Math.addExact(size, 4 + texts[row].length);
         }
-        MemoryRegion region = MemoryRegion.allocate(size);
-        int at = 0;
-        for (byte[] text : texts) {
-            region.setInt(at, text.length);
-            region.setBytes(at + 4, text, 0, text.length);
-            at += 4 + text.length;
-        }
-        return Tensor.over(answer.name(), DataType.BYTES, shape, region, 0, size);
+        return Tensor.ofBytes(answer.name(), shape, texts);
     }
 }

@@ -32,7 +32,7 @@ class AnswersTest {
     Path directory;
 
     private static List<Tensor> run(BackendModel model, List<Tensor> inputs) {
-        try (ModelInstance invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInstance()) {
             return invocation.run(
                     inputs,
                     model.config().outputs().stream().map(TensorSpec::name).toList());

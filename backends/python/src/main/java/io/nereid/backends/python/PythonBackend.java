@@ -58,7 +58,7 @@ public final class PythonBackend implements Backend {
 
     /** Null: a missing interpreter is reported when a model is loaded, because each model may use another one. */
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 

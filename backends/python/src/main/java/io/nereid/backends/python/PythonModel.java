@@ -36,6 +36,9 @@ import org.jspecify.annotations.Nullable;
  * instances for them. Thread-safe, by its lock.
  */
 final class PythonModel implements BackendModel {
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().takesRequests(true).blocking(true).build();
+
     /**
      * The parameters with which every worker of the model is started. Immutable.
      *
@@ -235,7 +238,7 @@ final class PythonModel implements BackendModel {
         args.put("model_version", String.valueOf(plan.id().version()));
         args.put("model_name", config.name());
         Map<String, Object> types = new LinkedHashMap<>();
-        for (TensorSpec spec : config.fetches()) {
+        for (TensorSpec spec : config.modelOutputs()) {
             types.put(spec.name(), spec.dataType().name());
         }
         worker.initialised(worker.command(
@@ -251,12 +254,12 @@ final class PythonModel implements BackendModel {
 
     @Override
     public ModelTraits traits() {
-        return new ModelTraits(1, false, false, true, false, true);
+        return TRAITS;
     }
 
     /** Uses a worker that was started at load time, or starts one. */
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         int index;
         Worker worker;
         synchronized (this) {

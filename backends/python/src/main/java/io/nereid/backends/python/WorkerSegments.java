@@ -128,7 +128,7 @@ final class WorkerSegments {
                 throw ServingException.of(ErrorCode.INTERNAL, "a response uses the memory of a request that has ended");
             }
             try {
-                return MemoryRegion.ofForeign(chunk.slice(skip, length), chunk::release);
+                return MemoryRegion.wrap(chunk.slice(skip, length), chunk::release);
             } catch (RuntimeException e) {
                 chunk.release();
                 throw e;
@@ -140,7 +140,7 @@ final class WorkerSegments {
         }
         ByteBuffer memory = segment.slice(at, length);
         segment.retain();
-        return MemoryRegion.ofForeign(memory, () -> {
+        return MemoryRegion.wrap(memory, () -> {
             free(number, at, length);
             segment.release();
         });

@@ -46,8 +46,8 @@ class MetricsAndReadinessTest {
                         Fixtures.copied("counting", directory),
                         ModelConfig.builder("counting").instances(2).build(),
                         new BackendContext(2, directory, Map.of("python", Interpreter.path())));
-        first = model.newInvocation();
-        second = model.newInvocation();
+        first = model.newInstance();
+        second = model.newInstance();
     }
 
     @AfterEach

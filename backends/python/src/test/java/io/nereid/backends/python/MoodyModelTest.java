@@ -54,7 +54,7 @@ class MoodyModelTest {
     @BeforeEach
     void load() {
         model = load(Fixtures.copied("moody", directory), ModelConfig.unspecified("moody"), Map.of());
-        invocation = model.newInvocation();
+        invocation = model.newInstance();
     }
 
     @AfterEach
@@ -288,7 +288,7 @@ class MoodyModelTest {
                         Fixtures.copied("moody", directory),
                         ModelConfig.unspecified("moody"),
                         Map.of("shm-region-prefix-name", prefix));
-                ModelInstance run = own.newInvocation();
+                ModelInstance run = own.newInstance();
                 RecordingModelRequest request = mood("pid")) {
             run.execute(List.of(request));
             assertThat(request.ends()).containsExactly("complete");
@@ -304,7 +304,7 @@ class MoodyModelTest {
         int before = Thread.activeCount();
         for (int i = 0; i < 10; i++) {
             BackendModel again = load(Fixtures.copied("moody", directory), ModelConfig.unspecified("moody"), Map.of());
-            ModelInstance one = again.newInvocation();
+            ModelInstance one = again.newInstance();
             try (RecordingModelRequest request = mood("pid")) {
                 one.execute(List.of(request));
                 assertThat(request.ends()).containsExactly("complete");
@@ -319,8 +319,8 @@ class MoodyModelTest {
     void everyConfiguredInstanceRunsFromTheStart() {
         ModelConfig two = ModelConfig.builder("moody").instances(2).build();
         try (BackendModel pair = load(Fixtures.copied("moody", directory), two, Map.of());
-                ModelInstance first = pair.newInvocation();
-                ModelInstance second = pair.newInvocation();
+                ModelInstance first = pair.newInstance();
+                ModelInstance second = pair.newInstance();
                 RecordingModelRequest a = mood("pid");
                 RecordingModelRequest b = mood("pid")) {
             first.execute(List.of(a));

@@ -148,7 +148,7 @@ class NumpyModelTest {
             }
             byte[] values = type == DataType.BOOL ? new byte[] {1, 0, 1, 1} : random(4 * type.size());
             try (BackendModel model = load("echo", echo(type), null);
-                    ModelInstance invocation = model.newInvocation()) {
+                    ModelInstance invocation = model.newInstance()) {
                 for (String how : List.of("same", "copy", "raw")) {
                     assertThat(answered(invocation, tensor(type, values, 4), Map.of("how", how)))
                             .as(type + " " + how)
@@ -162,7 +162,7 @@ class NumpyModelTest {
     void textsComeBackAsTheyWent() {
         byte[] texts = {2, 0, 0, 0, 'a', 0, 0, 0, 0, 0, 3, 0, 0, 0, (byte) 0xff, 'b', 'c'};
         try (BackendModel model = load("echo", echo(DataType.BYTES), null);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of()))
                     .isEqualTo(texts);
             assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of("how", "copy")))
@@ -174,7 +174,7 @@ class NumpyModelTest {
     void bf16PassesWhereNobodyLooksIntoIt() {
         byte[] values = random(8);
         try (BackendModel model = load("echo", echo(DataType.BF16), null);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             assertThat(answered(invocation, tensor(DataType.BF16, values, 4), Map.of("how", "raw")))
                     .isEqualTo(values);
         }
@@ -186,7 +186,7 @@ class NumpyModelTest {
         byte[] turned = {0, 0, (byte) 0x80, 0x3f, 0, 0, 0x40, 0x40, 0, 0, 0, 0x40, 0, 0, (byte) 0x80, 0x40};
         byte[] view = {0, 0, 0x40, 0x40, 0, 0, (byte) 0x80, 0x40};
         try (BackendModel model = load("echo", echo(DataType.FP32), null);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (String how : List.of("same", "copy", "big-endian", "dlpack", "wide")) {
                 assertThat(answered(invocation, tensor(DataType.FP32, values, 2, 2), Map.of("how", how)))
                         .as(how)
@@ -206,7 +206,7 @@ class NumpyModelTest {
         byte[] large = random(5 << 20);
         byte[] larger = random(40 << 20);
         try (BackendModel model = load("echo", echo(DataType.UINT8), null);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (int i = 0; i < 3; i++) {
                 assertThat(answered(invocation, tensor(DataType.UINT8, large, large.length), Map.of("how", "copy")))
                         .isEqualTo(large);
@@ -220,7 +220,7 @@ class NumpyModelTest {
     void answersStayWholeWhileLaterRequestsComeAndAfterTheModelHasGone() {
         List<RecordingModelRequest> kept = new ArrayList<>();
         try (BackendModel model = load("echo", echo(DataType.UINT8), null);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (int i = 0; i < 200; i++) {
                 String how = i % 2 == 0 ? "same" : "copy";
                 kept.add(ask(invocation, tensor(DataType.UINT8, random(1000 + i), 1000 + i), Map.of("how", how)));
@@ -239,7 +239,7 @@ class NumpyModelTest {
         byte[] large = random(20 << 20);
         for (int i = 0; i < 20; i++) {
             try (BackendModel model = load("echo", echo(DataType.UINT8), null);
-                    ModelInstance invocation = model.newInvocation()) {
+                    ModelInstance invocation = model.newInstance()) {
                 assertThat(answered(invocation, tensor(DataType.UINT8, large, large.length), Map.of("how", "copy")))
                         .hasSameSizeAs(large);
             }
@@ -254,7 +254,7 @@ class NumpyModelTest {
     @Test
     void aTensorOfAnAnsweredRequestIsNotGivenToAnother() {
         try (BackendModel model = load("echo", echo(DataType.FP32), null);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))
                     .close();
             try (RecordingModelRequest r =
@@ -275,7 +275,7 @@ class NumpyModelTest {
                 .build();
         List<RecordingModelRequest> requests = new ArrayList<>();
         try (BackendModel model = load("square", config, null);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (int n : new int[] {3, 0, 2000, 1}) {
                 Tensor in = Tensor.allocate("IN", DataType.INT32, Shape.of(1));
                 in.buffer().putInt(n);
@@ -315,7 +315,7 @@ class NumpyModelTest {
         Tensor wait = Tensor.allocate("WAIT", DataType.UINT32, Shape.of(1));
         wait.region().zero();
         try (BackendModel model = load("repeat", config, null);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest r = new RecordingModelRequest(List.of(in, delay, wait), List.of("OUT", "IDX"))) {
             invocation.execute(List.of(r));
             r.cancel();
@@ -374,7 +374,7 @@ class NumpyModelTest {
         Other other = new Other(1);
         byte[] values = random(400);
         try (BackendModel model = load("echo", echo(DataType.FP32), other);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (int i = 0; i < 300; i++) {
                 assertThat(answered(invocation, tensor(DataType.FP32, values, 100), asking("ask", "other")))
                         .isEqualTo(values);
@@ -397,7 +397,7 @@ class NumpyModelTest {
         byte[] values = random(40);
         Other other = new Other(50);
         try (BackendModel model = load("echo", echo(DataType.FP32), other);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             byte[] all = answered(invocation, tensor(DataType.FP32, values, 10), asking("ask-many", "other"));
             assertThat(all).hasSize(50 * 40).startsWith(values).endsWith(values);
             try (RecordingModelRequest r = ask(invocation, tensor(DataType.FP32, values, 10), asking("ask", "other"))) {

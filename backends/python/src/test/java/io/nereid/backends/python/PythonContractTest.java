@@ -45,8 +45,8 @@ class PythonContractTest extends BackendContract {
         }
 
         @Override
-        public @Nullable String unavailable() {
-            return backend.unavailable();
+        public @Nullable String unavailableReason() {
+            return backend.unavailableReason();
         }
 
         @Override

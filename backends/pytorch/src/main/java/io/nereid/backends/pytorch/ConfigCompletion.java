@@ -79,7 +79,7 @@ final class ConfigCompletion {
 
     private List<TensorSpec> inputs() {
         Set<String> others = new HashSet<>();
-        config.feeds().forEach(spec -> others.add(spec.name()));
+        config.modelInputs().forEach(spec -> others.add(spec.name()));
         if (style != Style.ARGUMENTS) {
             throw rejected(
                     "its method 'forward' takes a " + (style == Style.DICT ? "dict" : "list")
@@ -159,9 +159,9 @@ final class ConfigCompletion {
      * @throws ServingException INVALID_ARGUMENT when they do not match
      */
     ArgumentBinding wiring(ModelConfig complete) {
-        List<TensorSpec> feeds = complete.feeds();
+        List<TensorSpec> feeds = complete.modelInputs();
         unique(feeds.stream().map(TensorSpec::name).toList(), "input");
-        unique(complete.fetches().stream().map(TensorSpec::name).toList(), "output");
+        unique(complete.modelOutputs().stream().map(TensorSpec::name).toList(), "output");
         for (TensorSpec spec : feeds) {
             if (spec.dataType() == DataType.BYTES && style != Style.ARGUMENTS) {
                 throw rejected(
@@ -355,7 +355,7 @@ final class ConfigCompletion {
     }
 
     private Map<String, Answer> answers(ModelConfig complete) {
-        List<TensorSpec> fetches = complete.fetches();
+        List<TensorSpec> fetches = complete.modelOutputs();
         if (fetches.isEmpty()) {
             throw rejected("its configuration has no outputs", "add them, or let the server complete configurations");
         }

@@ -18,7 +18,8 @@ import java.util.Map;
  */
 final class PtModel implements BackendModel {
     /** Inputs are aligned to 16 bytes, because kernels read whole vectors. */
-    private static final ModelTraits TRAITS = new ModelTraits(16, false, false);
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().inputAlignment(16).build();
 
     private final ModelConfig config;
     private final ArgumentBinding wiring;
@@ -41,7 +42,7 @@ final class PtModel implements BackendModel {
         this.block = block;
         this.optimize = optimize;
         this.memoryBytes = memoryBytes;
-        for (TensorSpec spec : config.fetches()) {
+        for (TensorSpec spec : config.modelOutputs()) {
             // The type of an unchecked output is a guess, because the archive does not declare it.
             if (!spec.unchecked()) {
                 promised.put(spec.name(), spec.dataType());
@@ -60,7 +61,7 @@ final class PtModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new PtModelInstance(this);
     }
 

@@ -92,12 +92,7 @@ final class PtModelInstance implements ModelInstance {
 
         @Nullable
         Tensor input(@Nullable String name) {
-            for (Tensor input : inputs) {
-                if (input.name().equals(name)) {
-                    return input;
-                }
-            }
-            return null;
+            return name == null ? null : Tensor.find(inputs, name);
         }
 
         /** Whether an address lies in the memory of an input, which is lent only until the run ends. */
@@ -280,7 +275,7 @@ final class PtModelInstance implements ModelInstance {
     private static ByteBuffer fresh(Request request, int size) {
         MemoryRegion region = MemoryRegion.allocate(size);
         request.regions.add(region);
-        return region.nio(0, size).slice().order(ByteOrder.nativeOrder());
+        return region.buffer(0, size).slice().order(ByteOrder.nativeOrder());
     }
 
     private List<Tensor> collect(Request request, IValue answer, List<String> outputs) {
@@ -404,7 +399,7 @@ final class PtModelInstance implements ModelInstance {
         ByteBuffer seen = JniUtils.getByteBuffer(plain, true).order(ByteOrder.LITTLE_ENDIAN);
         if (type.wider()) {
             MemoryRegion region = MemoryRegion.allocate(size);
-            type.narrow(seen, region.nio(0, size));
+            type.narrow(seen, region.buffer(0, size));
             return Tensor.over(name, type.dataType(), shape, region, 0, size);
         }
         if (size >= VIEWED_FROM && !model.wiring().mutates()) {
@@ -414,7 +409,7 @@ final class PtModelInstance implements ModelInstance {
             }
         }
         MemoryRegion region = MemoryRegion.allocate(size);
-        region.nio(0, size).put(seen);
+        region.buffer(0, size).put(seen);
         return Tensor.over(name, type.dataType(), shape, region, 0, size);
     }
 
@@ -425,7 +420,7 @@ final class PtModelInstance implements ModelInstance {
     private static @Nullable Tensor viewed(
             Request request, String name, DataType type, Shape shape, PtNDArray array, ByteBuffer seen) {
         boolean[] kept = {false};
-        MemoryRegion region = MemoryRegion.ofForeign(seen, () -> {
+        MemoryRegion region = MemoryRegion.wrap(seen, () -> {
             if (kept[0]) {
                 array.close();
             }

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * Backend backend = new PytorchBackend();
- * if (backend.unavailable() == null) {
+ * if (backend.unavailableReason() == null) {
  *     BackendModel model = backend.load(location, config, context);
  * }
  * }</pre>
@@ -66,7 +66,7 @@ public final class PytorchBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return unavailable(PtSettings.read(Map.of(), Map.of()), Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
     }
 

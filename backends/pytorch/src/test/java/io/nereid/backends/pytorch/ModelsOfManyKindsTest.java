@@ -56,7 +56,7 @@ class ModelsOfManyKindsTest {
     @Test
     void halfPlusTwoTakesAnyShape() {
         try (BackendModel model = load("half_plus_two");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2, 5)).values()).containsExactly(2.5f, 3f, 4.5f);
             assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(2, 2), 1, 2, 3, 4))
                             .shape())
@@ -71,7 +71,7 @@ class ModelsOfManyKindsTest {
     @Test
     void aTracedNetGivesWhatPythonGave() {
         try (BackendModel model = load("net");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             // h = relu(W1 x + b1), W1 = 0..11 / 4 in rows of 4, b1 = 0 1 2; out = W2 h + b2, W2 = 0..5 / 4, b2 = 0 1.
             assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
                             .values())
@@ -82,7 +82,7 @@ class ModelsOfManyKindsTest {
     @Test
     void aDictIsFoundByItsKeysInTheWantedOrder() {
         try (BackendModel model = load("scores");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().outputs()).extracting(TensorSpec::name).containsExactly("probabilities", "label");
             List<Tensor> all = answers(run, List.of("label", "probabilities"), floats("logits", Shape.of(1, 2), 0, 0));
             assertThat(all).extracting(Tensor::dataType).containsExactly(DataType.INT64, DataType.FP32);
@@ -94,13 +94,13 @@ class ModelsOfManyKindsTest {
     @Test
     void tuplesNamedTuplesAndListsAreFoundByTheirPlaces() {
         try (BackendModel model = load("extremes");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "greatest", floats("values", Shape.of(1, 3), 1, 7, 3))
                             .values())
                     .containsExactly(7f);
         }
         try (BackendModel model = load("many");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "OUTPUT__2", floats("x", 1)).values()).containsExactly(4f);
         }
     }
@@ -108,7 +108,7 @@ class ModelsOfManyKindsTest {
     @Test
     void argumentsWithDefaultsMayBeLeftOut() {
         try (BackendModel model = load("options");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2)).values()).containsExactly(1f, 2f);
             assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2), floats("mask", 0, 1))
                             .values())
@@ -143,7 +143,7 @@ class ModelsOfManyKindsTest {
                 List.of(spec("a", DataType.FP32), spec("b", DataType.FP32)),
                 List.of(spec("OUTPUT__0", DataType.FP32)));
         try (BackendModel model = load("takes_dict", dict);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "OUTPUT__0", floats("a", 1), floats("b", 2)).values())
                     .containsExactly(12f);
         }
@@ -152,7 +152,7 @@ class ModelsOfManyKindsTest {
                 List.of(spec("PART__1", DataType.FP32), spec("PART__0", DataType.FP32)),
                 List.of(spec("whole", DataType.FP32)));
         try (BackendModel model = load("takes_list", list);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "whole", floats("PART__1", 2), floats("PART__0", 1))
                             .values())
                     .containsExactly(1f, 2f);
@@ -164,7 +164,7 @@ class ModelsOfManyKindsTest {
         ModelConfig texts =
                 config("texts", List.of(spec("texts", DataType.BYTES)), List.of(spec("OUTPUT__0", DataType.BYTES)));
         try (BackendModel model = load("texts", texts);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             List<Tensor> all =
                     answers(run, List.of("OUTPUT__0"), Models.texts("texts", Models.utf8("é"), Models.utf8("")));
             assertThat(Models.texts(all.get(0))).containsExactly(Models.utf8("é!"), Models.utf8("!"));
@@ -174,7 +174,7 @@ class ModelsOfManyKindsTest {
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
         }
         try (BackendModel model = load("numbers");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             List<Tensor> all = answers(
                     run,
                     List.of("OUTPUT__0", "OUTPUT__1", "OUTPUT__2", "OUTPUT__3", "OUTPUT__4"),
@@ -194,7 +194,7 @@ class ModelsOfManyKindsTest {
     void everyTypeGoesThroughUnharmed(DataType type) {
         ModelConfig config = config("identity", List.of(spec("x", type)), List.of(spec("OUTPUT__0", type)));
         try (BackendModel model = load("identity", config);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             byte[] bytes = new byte[6 * type.size()];
             for (int i = 0; i < bytes.length; i++) {
                 bytes[i] = (byte) (type == DataType.BOOL ? i % 2 : type.isFloatingPoint() ? 0x3c + i % 3 : 0xf0 + i);
@@ -214,7 +214,7 @@ class ModelsOfManyKindsTest {
     @Test
     void halvesOfBothKindsComeOut() {
         try (BackendModel model = load("half");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             List<Tensor> all = answers(run, List.of("OUTPUT__0", "OUTPUT__1"), floats("x", 1, -2));
             assertThat(all).extracting(Tensor::dataType).containsExactly(DataType.FP16, DataType.BF16);
             assertThat(all.get(0).buffer().getShort(2)).isEqualTo((short) 0xc000);
@@ -227,7 +227,7 @@ class ModelsOfManyKindsTest {
     @Test
     void elementsComeInOrderWhateverTheStrides() {
         try (BackendModel model = load("transposed");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             Models.Answer answer = ask(run, "OUTPUT__0", floats("x", Shape.of(2, 3), 1, 2, 3, 4, 5, 6));
             assertThat(answer.shape()).isEqualTo(Shape.of(3, 2));
             assertThat(answer.values()).containsExactly(1f, 4f, 2f, 5f, 3f, 6f);
@@ -237,7 +237,7 @@ class ModelsOfManyKindsTest {
     @Test
     void anInputInTheMiddleOfItsMemoryIsReadFromThere() {
         try (BackendModel model = load("half_plus_two");
-                ModelInstance run = model.newInvocation();
+                ModelInstance run = model.newInstance();
                 Tensor rows = floats("x", Shape.of(4, 4), 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 6, 8, 0, 0, 0, 0)) {
             Tensor third = rows.retainSlice(Shape.of(1, 4), 32, 16);
             assertThat(ask(run, "OUTPUT__0", third).values()).containsExactly(3f, 4f, 5f, 6f);
@@ -247,7 +247,7 @@ class ModelsOfManyKindsTest {
     @Test
     void whatTheCodeChangesIsNotTheClientsMemory() {
         try (BackendModel model = load("in_place");
-                ModelInstance run = model.newInvocation();
+                ModelInstance run = model.newInstance();
                 Tensor x = floats("x", 1, 2)) {
             List<Tensor> all = run.run(List.of(x), List.of("OUTPUT__0"));
             assertThat(Models.floats(all.get(0))).containsExactly(2f, 3f);
@@ -261,9 +261,9 @@ class ModelsOfManyKindsTest {
         Tensor result;
         Tensor same;
         try (BackendModel model = load("grown");
-                ModelInstance run = model.newInvocation();
+                ModelInstance run = model.newInstance();
                 BackendModel identity = load("identity");
-                ModelInstance through = identity.newInvocation()) {
+                ModelInstance through = identity.newInstance()) {
             result = answers(run, List.of("OUTPUT__0"), longs("size", Shape.SCALAR, 100_000))
                     .get(0);
             Tensor x = longs("x", Shape.of(1000), new long[1000]);
@@ -282,7 +282,7 @@ class ModelsOfManyKindsTest {
     @Test
     void whatTheModelRefusesIsTheClientsFaultInOneLine() {
         try (BackendModel model = load("net");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThatThrownBy(() -> ask(run, "OUTPUT__0", floats("x", Shape.of(1, 3), 1, 2, 3)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -302,7 +302,7 @@ class ModelsOfManyKindsTest {
         ModelConfig config =
                 config("scores", List.of(spec("logits", DataType.FP32)), List.of(spec("label", DataType.INT32)));
         try (BackendModel model = load("scores", config);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThatThrownBy(() -> ask(run, "label", floats("logits", 1, 2)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
@@ -318,7 +318,7 @@ class ModelsOfManyKindsTest {
                 .maxBatchSize(8)
                 .build();
         try (BackendModel model = load("half_plus_two", config);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().maxBatchSize()).isEqualTo(8);
             for (int i = 0; i < 5; i++) {
                 assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 1), i)).values())
@@ -334,7 +334,7 @@ class ModelsOfManyKindsTest {
         var source = Models.lay("rewritten", directory, "model.pt", written);
         try (BackendModel model = Models.BACKEND.load(
                         source, ModelConfig.unspecified("rewritten"), new BackendContext(2, directory, Map.of()));
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
                             .values())
                     .containsExactly(17.5f, 54.5f);
@@ -357,7 +357,7 @@ class ModelsOfManyKindsTest {
 
     private static void loadAndRun() {
         try (BackendModel model = load("weights");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             for (int i = 0; i < 3; i++) {
                 assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(512, 8), new float[4096]))
                                 .values())

@@ -72,7 +72,7 @@ public final class SklearnBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 

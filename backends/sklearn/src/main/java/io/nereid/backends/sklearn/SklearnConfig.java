@@ -64,9 +64,10 @@ final class SklearnConfig {
                         : config.batching(),
                 config.instances() > 0 ? config.instances() : Math.max(1, context.cores()));
         complete = named(complete, columns);
-        InputReader reading = new InputReader(config.name(), complete.feeds(), columns, features, complete.batched());
+        InputReader reading =
+                new InputReader(config.name(), complete.modelInputs(), columns, features, complete.batched());
         List<OutputWriter> writings = new ArrayList<>();
-        for (TensorSpec spec : complete.fetches()) {
+        for (TensorSpec spec : complete.modelOutputs()) {
             writings.add(writing(estimator, spec, methods, complete));
         }
         return new SklearnModel(complete, estimator, reading, writings, text);

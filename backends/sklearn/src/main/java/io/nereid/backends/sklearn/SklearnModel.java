@@ -11,7 +11,7 @@ import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
-import java.util.ArrayList;
+import io.nereid.tensor.TensorScope;
 import java.util.List;
 
 /** A loaded estimator, which is also its only instance: runs share no state. Thread-safe: immutable. */
@@ -24,6 +24,7 @@ final class SklearnModel implements BackendModel, ModelInstance {
     private final InputReader reading;
     private final List<OutputWriter> writings;
     private final boolean[] texts;
+    private final ModelTraits traits;
 
     SklearnModel(
             ModelConfig config,
@@ -36,6 +37,10 @@ final class SklearnModel implements BackendModel, ModelInstance {
         this.reading = reading;
         this.writings = List.copyOf(writings);
         this.texts = texts;
+        this.traits = ModelTraits.builder()
+                .inline(estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS)
+                .takesTables(true)
+                .build();
     }
 
     @Override
@@ -45,13 +50,12 @@ final class SklearnModel implements BackendModel, ModelInstance {
 
     @Override
     public ModelTraits traits() {
-        return new ModelTraits(
-                1, false, estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS, false, true);
+        return traits;
     }
 
     /** Returns this: a run has no state of its own, so all callers can share one instance. */
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return this;
     }
 
@@ -90,19 +94,16 @@ final class SklearnModel implements BackendModel, ModelInstance {
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
         DataTable table = reading.table(inputs);
-        List<Tensor> results = new ArrayList<>(outputs.size());
-        try {
+        try (TensorScope results = new TensorScope()) {
             for (String output : outputs) {
                 results.add(answer(output, table));
             }
+            return results.release();
         } catch (ServingException e) {
-            Tensor.closeAll(results);
             throw e;
         } catch (RuntimeException | StackOverflowError e) {
-            Tensor.closeAll(results);
             throw ServingException.internal("model '" + config.name() + "' failed: " + e, e);
         }
-        return results;
     }
 
     private Tensor answer(String output, DataTable table) {

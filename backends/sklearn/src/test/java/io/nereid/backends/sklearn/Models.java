@@ -96,7 +96,7 @@ public final class Models {
     /** The values of the only output, of any type. */
     static List<Object> run(BackendModel model, String output, Tensor... inputs) {
         List<Object> values = new ArrayList<>();
-        try (var invocation = model.newInvocation()) {
+        try (var invocation = model.newInstance()) {
             List<Tensor> results = invocation.run(List.of(inputs), List.of(output));
             for (Tensor result : results) {
                 ByteBuffer b = result.buffer();

@@ -229,7 +229,7 @@ class SklearnBackendTest {
         try (BackendModel matrix = Models.load(Models.of(directory, "frame_numbers"))) {
             assertThat(matrix.config().inputs()).hasSize(1);
             assertThat(matrix.config().parameters()).containsEntry("feature_names", "a,b,c,d");
-            assertThat(matrix.traits().tabular()).isTrue();
+            assertThat(matrix.traits().takesTables()).isTrue();
         }
         ModelConfig config = Models.with("m", Map.of("inputs", "columns", "input_type", "FP32"));
         try (BackendModel columns = Models.load(Models.of(directory, "frame_numbers"), config)) {

@@ -100,7 +100,7 @@ final class ConfigCompletion {
     /** The inputs that are fed already: those that the configuration lists, and the sequence batcher's. */
     private Set<String> fed() {
         Set<String> fed = new HashSet<>();
-        config.feeds().forEach(spec -> fed.add(spec.name()));
+        config.modelInputs().forEach(spec -> fed.add(spec.name()));
         return fed;
     }
 
@@ -158,7 +158,7 @@ final class ConfigCompletion {
     }
 
     private void check(ModelConfig complete) {
-        List<TensorSpec> feeds = complete.feeds();
+        List<TensorSpec> feeds = complete.modelInputs();
         known(feeds, signature.inputs(), "input");
         List<String> absent = new ArrayList<>();
         for (TensorBinding port : signature.inputs()) {
@@ -180,9 +180,9 @@ final class ConfigCompletion {
                     "add " + String.join(", ", TensorBinding.names(signature.outputs()))
                             + ", or let the server complete configurations");
         }
-        known(complete.fetches(), signature.outputs(), "output");
+        known(complete.modelOutputs(), signature.outputs(), "output");
         feeds.forEach(spec -> check(spec, "input", signature.inputs(), complete.batched()));
-        complete.fetches().forEach(spec -> check(spec, "output", signature.outputs(), complete.batched()));
+        complete.modelOutputs().forEach(spec -> check(spec, "output", signature.outputs(), complete.batched()));
     }
 
     private void known(List<TensorSpec> specs, List<TensorBinding> ports, String side) {

@@ -96,12 +96,12 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
      */
     static SignatureBinding ofGraph(ModelConfig config, TfGraph graph, boolean checkShapes) {
         List<TensorBinding> inputs = new ArrayList<>();
-        for (String name : named(config.feeds(), graph.ends(true))) {
+        for (String name : named(config.modelInputs(), graph.ends(true))) {
             inputs.add(end(config.name(), "input", name, graph, checkShapes));
         }
         boolean binding = inputs.stream().allMatch(TensorBinding::binding);
         List<TensorBinding> outputs = new ArrayList<>();
-        for (String name : named(config.fetches(), graph.ends(false))) {
+        for (String name : named(config.modelOutputs(), graph.ends(false))) {
             outputs.add(end(config.name(), "output", name, graph, binding));
         }
         return new SignatureBinding("serving_default", Signature.PREDICT, List.copyOf(inputs), List.copyOf(outputs));

@@ -56,7 +56,7 @@ final class StringTensors {
         MemoryRegion region = MemoryRegion.allocate((int) count * ELEMENT).zero();
         boolean done = false;
         try {
-            ByteBuffer elements = region.nio(0, region.size());
+            ByteBuffer elements = region.buffer(0, region.size());
             for (int i = 0; i < count; i++) {
                 int length = bytes.remaining() < 4 ? -1 : bytes.getInt();
                 if (length < 0 || length > bytes.remaining()) {
@@ -123,7 +123,7 @@ final class StringTensors {
                     ErrorCode.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
-        ByteBuffer target = region.nio(0, (int) size);
+        ByteBuffer target = region.buffer(0, (int) size);
         NativePointer to = new NativePointer(0);
         NativePointer from = new NativePointer(0);
         for (int i = 0; i < count; i++) {

@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * Backend backend = new TensorflowBackend();
- * if (backend.unavailable() == null) {
+ * if (backend.unavailableReason() == null) {
  *     BackendModel model = backend.load(location, config, context);
  * }
  * }</pre>
@@ -99,7 +99,7 @@ public final class TensorflowBackend implements Backend {
     }
 
     @Override
-    public synchronized @Nullable String unavailable() {
+    public synchronized @Nullable String unavailableReason() {
         if (runtime == null && failure == null) {
             try {
                 runtime = TfRuntime.start();
@@ -116,7 +116,7 @@ public final class TensorflowBackend implements Backend {
     }
 
     private synchronized TfRuntime started() {
-        String reason = unavailable();
+        String reason = unavailableReason();
         TfRuntime started = runtime;
         if (started == null) {
             throw ServingException.of(

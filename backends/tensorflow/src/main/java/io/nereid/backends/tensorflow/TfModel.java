@@ -4,7 +4,6 @@ package io.nereid.backends.tensorflow;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
-import io.nereid.backend.ModelTraits;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
@@ -22,9 +21,8 @@ import java.util.Map;
  */
 final class TfModel implements BackendModel {
     /** Inputs need no alignment: small or unaligned ones are copied, as TensorFlow itself would do. */
-    private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
-
     private final ModelConfig config;
+
     private final TfGraph graph;
     private final Map<String, SignatureBinding> ports = new LinkedHashMap<>();
     private final SignatureBinding byDefault;
@@ -77,22 +75,17 @@ final class TfModel implements BackendModel {
     }
 
     @Override
-    public ModelTraits traits() {
-        return TRAITS;
-    }
-
-    @Override
     public Map<String, Signature> signatures() {
         return signatures;
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new TfModelInstance(this, byDefault);
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
+    public ModelInstance newInstance(String signature) {
         SignatureBinding wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(

@@ -287,8 +287,7 @@ final class TfModelInstance implements ModelInstance {
                 region = MemoryRegion.allocate((int) size);
                 Pointer.memcpy(new NativePointer(region.address()), data, size);
             } else {
-                region =
-                        MemoryRegion.ofForeign(StringTensors.view(data.address(), size), () -> TF_DeleteTensor(tensor));
+                region = MemoryRegion.wrap(StringTensors.view(data.address(), size), () -> TF_DeleteTensor(tensor));
                 owned = true;
             }
             return Tensor.over(port.name(), port.dataType(), shape, region, 0, (int) size);

@@ -27,7 +27,7 @@ class GoldenAnswersTest {
     @Test
     void halfPlusTwoTakesAVectorWhereItsSignatureSaysAColumn() {
         try (BackendModel model = load("half_plus_two");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             TensorSpec x = model.config().inputs().get(0);
             assertThat(x.name()).isEqualTo("x");
             assertThat(x.shape()).isEqualTo(Shape.of(-1, 1));
@@ -47,7 +47,7 @@ class GoldenAnswersTest {
     @Test
     void halfPlusThreeAddsThree() {
         try (BackendModel model = load("half_plus_three");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "y", floats("x", 1, 2, 5)).values()).containsExactly(3.5f, 4.0f, 5.5f);
         }
     }
@@ -69,28 +69,28 @@ class GoldenAnswersTest {
                     .containsEntry("inputs", "tf_example:0")
                     .containsEntry("outputs", "y:0");
             assertThat(model.signatures().get("classify_x_to_y").method()).isEqualTo(Signature.CLASSIFY);
-            try (ModelInstance run = model.newInvocation("regress_x_to_y")) {
+            try (ModelInstance run = model.newInstance("regress_x_to_y")) {
                 Answer answer = ask(run, "outputs", texts("inputs", example(Map.of("x", 80f))));
                 assertThat(answer.values()).containsExactly(42.0f);
                 assertThat(answer.shape()).isEqualTo(Shape.of(1, 1));
             }
-            try (ModelInstance run = model.newInvocation("regress_x_to_y2")) {
+            try (ModelInstance run = model.newInstance("regress_x_to_y2")) {
                 assertThat(ask(run, "outputs", texts("inputs", example(Map.of("x", 60f))))
                                 .values())
                         .containsExactly(33.0f);
             }
-            try (ModelInstance run = model.newInvocation("regress_x2_to_y3")) {
+            try (ModelInstance run = model.newInstance("regress_x2_to_y3")) {
                 assertThat(ask(run, "outputs", floats("inputs", Shape.of(1, 1), 4))
                                 .values())
                         .containsExactly(5.0f);
             }
-            try (ModelInstance run = model.newInvocation("classify_x_to_y")) {
+            try (ModelInstance run = model.newInstance("classify_x_to_y")) {
                 Answer answer =
                         ask(run, "scores", texts("inputs", example(Map.of("x", 20f)), example(Map.of("x", 10f))));
                 assertThat(answer.values()).containsExactly(12.0f, 7.0f);
                 assertThat(answer.shape()).isEqualTo(Shape.of(2, 1));
             }
-            try (ModelInstance run = model.newInvocation("classify_x2_to_y3")) {
+            try (ModelInstance run = model.newInstance("classify_x2_to_y3")) {
                 assertThat(ask(run, "scores", floats("inputs", Shape.of(1, 1), 4))
                                 .values())
                         .containsExactly(5.0f);
@@ -101,7 +101,7 @@ class GoldenAnswersTest {
     @Test
     void aMissingFeatureIsTheClientsFault() {
         try (BackendModel model = load("half_plus_two");
-                ModelInstance run = model.newInvocation("regress_x_to_y")) {
+                ModelInstance run = model.newInstance("regress_x_to_y")) {
             assertThatThrownBy(() -> ask(run, "outputs", texts("inputs", example(Map.of("z", 1f)))))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -118,11 +118,11 @@ class GoldenAnswersTest {
     void theCounterCountsInEachLoadedVersionByItself() {
         try (BackendModel model = load("counter");
                 BackendModel other = load("counter");
-                ModelInstance get = model.newInvocation("get_counter");
-                ModelInstance increment = model.newInvocation("incr_counter");
-                ModelInstance add = model.newInvocation("incr_counter_by");
-                ModelInstance reset = model.newInvocation("reset_counter");
-                ModelInstance elsewhere = other.newInvocation("get_counter")) {
+                ModelInstance get = model.newInstance("get_counter");
+                ModelInstance increment = model.newInstance("incr_counter");
+                ModelInstance add = model.newInstance("incr_counter_by");
+                ModelInstance reset = model.newInstance("reset_counter");
+                ModelInstance elsewhere = other.newInstance("get_counter")) {
             assertThat(model.signatures())
                     .containsOnlyKeys("get_counter", "incr_counter", "incr_counter_by", "reset_counter");
             assertThat(model.config().maxBatchSize()).isZero();

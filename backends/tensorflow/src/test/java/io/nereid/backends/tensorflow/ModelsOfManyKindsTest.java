@@ -39,7 +39,7 @@ class ModelsOfManyKindsTest {
     @Test
     void functionsAreBatchedAndTheirShapesBind() {
         try (BackendModel model = load("functions");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
             assertThat(model.config().batching()).isNotNull();
             TensorSpec x = model.config().inputs().get(0);
@@ -63,7 +63,7 @@ class ModelsOfManyKindsTest {
     void shapesNeedNotBind() {
         try (BackendModel model =
                         load("two_tags", ModelConfig.unspecified("two_tags"), Map.of("check-shapes", "false"));
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().maxBatchSize()).isZero();
             assertThat(model.config().inputs()).allMatch(TensorSpec::unchecked);
             assertThat(ask(run, "y", floats("x", Shape.of(1, 2), 4, 9)).shape()).isEqualTo(Shape.of(1, 2));
@@ -73,8 +73,8 @@ class ModelsOfManyKindsTest {
     @Test
     void loopsAndAssertionsRunOnTheThreadThatCalls() {
         try (BackendModel model = load("functions");
-                ModelInstance loop = model.newInvocation("collatz");
-                ModelInstance positive = model.newInvocation("positive")) {
+                ModelInstance loop = model.newInstance("collatz");
+                ModelInstance positive = model.newInstance("positive")) {
             Tensor n = Tensor.allocate("n", DataType.INT64, Shape.of(3));
             n.buffer().putLong(0, 1).putLong(8, 6).putLong(16, 27);
             List<Tensor> steps = loop.run(List.of(n), List.of("steps"));
@@ -105,7 +105,7 @@ class ModelsOfManyKindsTest {
             given.add(bytes);
         }
         try (BackendModel model = load("echo");
-                ModelInstance run = model.newInvocation();
+                ModelInstance run = model.newInstance();
                 Tensor input = texts("text", given.toArray(byte[][]::new))) {
             for (int i = 0; i < 3; i++) {
                 List<Tensor> results = run.run(List.of(input), List.of("text", "length"));
@@ -123,7 +123,7 @@ class ModelsOfManyKindsTest {
     @Test
     void stringsThatDoNotMatchTheirShapeAreRefused() {
         try (BackendModel model = load("echo");
-                ModelInstance run = model.newInvocation();
+                ModelInstance run = model.newInstance();
                 Tensor tooFew = texts("text", Shape.of(3), utf8("a long text that is not held in place"), utf8("b"));
                 Tensor tooMany = texts("text", Shape.of(1), utf8("a"), utf8("b"));
                 Tensor none = texts("text", Shape.of(0))) {
@@ -156,7 +156,7 @@ class ModelsOfManyKindsTest {
                 Map.entry("float64", DataType.FP64),
                 Map.entry("string", DataType.BYTES));
         try (BackendModel model = load("echo");
-                ModelInstance run = model.newInvocation("types")) {
+                ModelInstance run = model.newInstance("types")) {
             Signature signature = model.signatures().get("types");
             assertThat(signature.inputs()).hasSize(types.size()).allMatch(TensorSpec::unchecked);
             for (int elements : new int[] {0, 2, 40_000}) {
@@ -202,8 +202,8 @@ class ModelsOfManyKindsTest {
     void whatAVariableKeepsStaysWhatItWas() {
         int large = 100_000;
         try (BackendModel model = load("keeper");
-                ModelInstance keep = model.newInvocation("keep");
-                ModelInstance kept = model.newInvocation("kept")) {
+                ModelInstance keep = model.newInstance("keep");
+                ModelInstance kept = model.newInstance("kept")) {
             Tensor numbers = Tensor.allocate("numbers", DataType.FP32, Shape.of(large));
             for (int i = 0; i < large; i++) {
                 numbers.buffer().putFloat(4 * i, i);
@@ -235,7 +235,7 @@ class ModelsOfManyKindsTest {
     @Test
     void aGraphIsServedByItsEnds() {
         try (BackendModel model = load("graph");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().platform()).isEqualTo("tensorflow_graphdef");
             assertThat(model.config().inputs()).extracting(TensorSpec::name).containsExactly("INPUT0", "INPUT1");
             assertThat(model.config().outputs()).extracting(TensorSpec::name).containsExactly("OUTPUT0", "OUTPUT1");
@@ -252,14 +252,14 @@ class ModelsOfManyKindsTest {
     @Test
     void theTagsChooseTheGraph() {
         try (BackendModel model = load("two_tags");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "y", floats("x", 1)).values()).containsExactly(2);
         }
         ModelConfig other = ModelConfig.builder("two_tags")
                 .parameters(Map.of("TF_GRAPH_TAG", "other, serve"))
                 .build();
         try (BackendModel model = load("two_tags", other);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(ask(run, "y", floats("x", 1)).values()).containsExactly(3);
         }
         ModelConfig wrong = ModelConfig.builder("two_tags")
@@ -273,7 +273,7 @@ class ModelsOfManyKindsTest {
     @Test
     void anInputWithADefaultMayBeLeftOutAndASparseSignatureIs() {
         try (BackendModel model = load("defaults");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.signatures()).containsOnlyKeys("serving_default");
             assertThat(model.config().inputs())
                     .extracting(TensorSpec::name, TensorSpec::optional)
@@ -369,7 +369,7 @@ class ModelsOfManyKindsTest {
 
     private static void use() {
         try (BackendModel model = load("functions");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             int rows = 20_000;
             Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(rows, 3));
             x.region().zero();
@@ -377,7 +377,7 @@ class ModelsOfManyKindsTest {
             x.close();
         }
         try (BackendModel model = load("echo");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             byte[][] texts = new byte[1000][];
             java.util.Arrays.fill(texts, new byte[1000]);
             Tensor text = texts("text", texts);

@@ -60,7 +60,7 @@ final class ConfigCompletion {
             batching = DynamicBatching.EAGER;
         }
         Set<String> others = new HashSet<>();
-        config.feeds().forEach(spec -> others.add(spec.name()));
+        config.modelInputs().forEach(spec -> others.add(spec.name()));
         ModelConfig complete = config.completed(
                 TfliteBackend.PLATFORM,
                 TfliteBackend.NAME,
@@ -69,8 +69,8 @@ final class ConfigCompletion {
                 tensors(config.outputs(), signature.outputs(), Set.of(), fill, batched),
                 batching,
                 config.instances() > 0 ? config.instances() : instances);
-        check(complete.feeds(), signature.inputs(), "input", batched, true);
-        check(complete.fetches(), signature.outputs(), "output", batched, false);
+        check(complete.modelInputs(), signature.inputs(), "input", batched, true);
+        check(complete.modelOutputs(), signature.outputs(), "output", batched, false);
         return complete;
     }
 

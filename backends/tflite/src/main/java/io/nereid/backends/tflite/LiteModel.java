@@ -21,7 +21,8 @@ import java.util.Map;
  */
 final class LiteModel implements BackendModel {
     /** Inputs are copied into the interpreter's memory. */
-    private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().cancellable(true).build();
 
     private final ModelConfig config;
     private final LiteRuntime runtime;
@@ -83,12 +84,12 @@ final class LiteModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return instance(byDefault);
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
+    public ModelInstance newInstance(String signature) {
         SignatureBinding wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(

@@ -15,6 +15,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.util.ArrayList;
 import java.util.List;
 import org.bytedeco.javacpp.Pointer;
@@ -83,15 +84,11 @@ final class LiteModelInstance implements ModelInstance {
         if (status != kTfLiteOk) {
             throw failed(status);
         }
-        List<Tensor> results = new ArrayList<>(outputs.size());
-        try {
+        try (TensorScope results = new TensorScope()) {
             for (String output : outputs) {
                 results.add(result(output));
             }
-            return results;
-        } catch (RuntimeException e) {
-            Tensor.closeAll(results);
-            throw e;
+            return results.release();
         }
     }
 

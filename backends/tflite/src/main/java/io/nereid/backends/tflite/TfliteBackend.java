@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * Backend backend = new TfliteBackend();
- * if (backend.unavailable() == null) {
+ * if (backend.unavailableReason() == null) {
  *     BackendModel model = backend.load(location, config, context);
  * }
  * }</pre>
@@ -64,7 +64,7 @@ public final class TfliteBackend implements Backend {
     }
 
     @Override
-    public synchronized @Nullable String unavailable() {
+    public synchronized @Nullable String unavailableReason() {
         if (runtime == null && failure == null) {
             try {
                 runtime = LiteRuntime.start();
@@ -81,7 +81,7 @@ public final class TfliteBackend implements Backend {
     }
 
     private synchronized LiteRuntime started() {
-        String reason = unavailable();
+        String reason = unavailableReason();
         LiteRuntime started = runtime;
         if (started == null) {
             throw ServingException.of(

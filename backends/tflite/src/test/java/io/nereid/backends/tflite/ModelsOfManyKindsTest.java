@@ -49,7 +49,7 @@ class ModelsOfManyKindsTest {
     @Test
     void halfPlusTwoHasTheNamesOfItsSignatureAndTakesBatches() {
         try (BackendModel model = load("half_plus_two");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().inputs()).containsExactly(new TensorSpec("x", DataType.FP32, Shape.SCALAR));
             assertThat(model.config().outputs()).extracting(TensorSpec::name).containsExactly("y");
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
@@ -62,7 +62,7 @@ class ModelsOfManyKindsTest {
     @Test
     void aModelOfOneRowRunsRowByRowWhereBatchesAreConfigured() {
         try (BackendModel model = load("fixed");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().maxBatchSize()).isZero();
             assertThat(model.config().inputs()).containsExactly(new TensorSpec("x", DataType.FP32, Shape.of(1, 4)));
             assertThat(ask(run, "square", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
@@ -71,7 +71,7 @@ class ModelsOfManyKindsTest {
         }
         ModelConfig batched = ModelConfig.builder("fixed").maxBatchSize(8).build();
         try (BackendModel model = load("fixed", batched);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().inputs()).containsExactly(new TensorSpec("x", DataType.FP32, Shape.of(4)));
             Models.Answer one = ask(run, "sum", floats("x", Shape.of(1, 4), 1, 2, 3, 4));
             assertThat(one.values()).containsExactly(10f);
@@ -92,7 +92,7 @@ class ModelsOfManyKindsTest {
             assertThat(model.config().outputs())
                     .extracting(TensorSpec::name)
                     .containsExactlyInAnyOrder("scores", "label");
-            try (ModelInstance run = model.newInvocation()) {
+            try (ModelInstance run = model.newInstance()) {
                 List<Tensor> all = answers(
                         run, List.of("label", "scores"), floats("rows", Shape.of(2, 4), 1, 0, 0, 0, 0, 0, 0, -4));
                 assertThat(all.get(0).buffer().getLong(0)).isEqualTo(2);
@@ -100,19 +100,19 @@ class ModelsOfManyKindsTest {
                 assertThat(Models.floats(all.get(1))).containsExactly(0f, 0.25f, 0.5f, -9f, -10f, -11f);
                 Tensor.closeAll(all);
             }
-            try (ModelInstance run = model.newInvocation("embed")) {
+            try (ModelInstance run = model.newInstance("embed")) {
                 assertThat(ask(run, "embedding", floats("rows", Shape.of(1, 4), -1, 2, -3, 4))
                                 .values())
                         .containsExactly(0f, 2f, 0f, 4f);
             }
-            assertThatThrownBy(() -> model.newInvocation("other")).hasMessageContaining("\"other\" not found");
+            assertThatThrownBy(() -> model.newInstance("other")).hasMessageContaining("\"other\" not found");
         }
     }
 
     @Test
     void aModelOfFixedShapeIsServedAsItIs() {
         try (BackendModel model = load("add_sub");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().maxBatchSize()).isZero();
             assertThat(model.config().inputs()).extracting(TensorSpec::shape).containsOnly(Shape.of(1, 4));
             List<String> inputs =
@@ -140,7 +140,7 @@ class ModelsOfManyKindsTest {
     void typesComeAsTheyAre() {
         try (BackendModel model = load(
                         "typed", ModelConfig.builder("typed").maxBatchSize(0).build());
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             List<Tensor> all =
                     answers(run, List.of("doubled", "long", "positive"), ints("x", Shape.of(2, 2), 1, -2, 0, 4));
             assertThat(all).extracting(Tensor::dataType).containsExactly(DataType.INT32, DataType.INT64, DataType.BOOL);
@@ -160,7 +160,7 @@ class ModelsOfManyKindsTest {
     @ValueSource(strings = {"int8", "uint8"})
     void modelsOfEightBitsTakeAndGiveThem(String type) {
         try (BackendModel model = load("quantized_" + type);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             TensorSpec input = model.config().inputs().get(0);
             assertThat(input.dataType().name()).isEqualToIgnoringCase(type);
             boolean signed = type.equals("int8");
@@ -185,7 +185,7 @@ class ModelsOfManyKindsTest {
     void textsGoThroughUnharmed() {
         try (BackendModel model = load(
                         "texts", ModelConfig.builder("texts").maxBatchSize(0).build());
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             byte[] odd = {(byte) 0xff, 0, 1};
             List<Tensor> all = answers(
                     run,
@@ -200,7 +200,7 @@ class ModelsOfManyKindsTest {
     @Test
     void whatTheModelRefusesIsTheClientsFaultAndHarmsNoLaterRun() {
         try (BackendModel model = load("several");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThatThrownBy(() -> ask(run, "scores", floats("rows", Shape.of(1, 3), 1, 2, 3)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -215,7 +215,7 @@ class ModelsOfManyKindsTest {
         }
         try (BackendModel model = load(
                         "texts", ModelConfig.builder("texts").maxBatchSize(0).build());
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThatThrownBy(() -> answers(
                             run,
                             List.of("chosen"),
@@ -231,7 +231,7 @@ class ModelsOfManyKindsTest {
     void aRunUnderWayCanBeStopped() throws Exception {
         var pool = Threads.pool("stopped", 1);
         try (BackendModel model = load("loop");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             Future<?> long1 = pool.submit(() -> ask(run, "sum", ints("times", Shape.SCALAR, 400_000)));
             // A cancellation before the run begins does nothing, so it is repeated until the run has ended.
             while (!long1.isDone()) {
@@ -255,7 +255,7 @@ class ModelsOfManyKindsTest {
                 .parameters(Map.of("num_threads", "2"))
                 .build();
         try (BackendModel model = load("several", config);
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             assertThat(model.config().instances()).isEqualTo(1);
             assertThat(ask(run, "scores", floats("rows", Shape.of(1, 4), 1, 0, 0, 0))
                             .values())
@@ -279,7 +279,7 @@ class ModelsOfManyKindsTest {
 
     private static void loadAndRun() {
         try (BackendModel model = load("several");
-                ModelInstance run = model.newInvocation()) {
+                ModelInstance run = model.newInstance()) {
             for (int rows = 64; rows <= 4096; rows *= 4) {
                 assertThat(ask(run, "scores", floats("rows", Shape.of(rows, 4), new float[4 * rows]))
                                 .values())

@@ -72,7 +72,7 @@ public final class TokenizerBackend implements Backend {
     }
 
     @Override
-    public synchronized @Nullable String unavailable() {
+    public synchronized @Nullable String unavailableReason() {
         if (!tried) {
             tried = true;
             failure = NativeTokenizer.start();
@@ -85,7 +85,7 @@ public final class TokenizerBackend implements Backend {
         TokenizerSettings settings = TokenizerSettings.read(config);
         ModelConfig complete = TokenizerConfig.complete(config, context);
         String json = read(source, config);
-        String reason = unavailable();
+        String reason = unavailableReason();
         if (reason != null) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,

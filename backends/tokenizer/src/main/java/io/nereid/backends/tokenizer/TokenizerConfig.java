@@ -41,10 +41,10 @@ final class TokenizerConfig {
                 outputs,
                 config.batching(),
                 config.instances() > 0 ? config.instances() : Math.max(1, context.cores()));
-        if (complete.feeds().size() > 2) {
-            throw wrong(config, "has " + complete.feeds().size() + " inputs", "one, or two for pairs of texts");
+        if (complete.modelInputs().size() > 2) {
+            throw wrong(config, "has " + complete.modelInputs().size() + " inputs", "one, or two for pairs of texts");
         }
-        for (TensorSpec spec : complete.feeds()) {
+        for (TensorSpec spec : complete.modelInputs()) {
             Shape shape = spec.modelShape();
             if (spec.dataType() != DataType.BYTES || shape.rank() != 1 || spec.optional()) {
                 throw wrong(
@@ -53,7 +53,7 @@ final class TokenizerConfig {
                         "TYPE_STRING with dims [ 1 ], not optional");
             }
         }
-        for (TensorSpec spec : complete.fetches()) {
+        for (TensorSpec spec : complete.modelOutputs()) {
             int rank = spec.modelShape().rank();
             boolean integer = spec.dataType() == DataType.INT64 || spec.dataType() == DataType.INT32;
             if (!OUTPUTS.contains(spec.name()) || !integer || rank < 1 || rank > (rows > 0 ? 1 : 2)) {

@@ -4,13 +4,10 @@ package io.nereid.backends.tokenizer;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
-import io.nereid.backend.ModelTraits;
 import io.nereid.spi.config.ModelConfig;
 
 /** A loaded tokenizer, which all its instances share. Thread-safe. */
 final class TokenizerModel implements BackendModel {
-    private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
-
     private final ModelConfig config;
     private final NativeTokenizer tokenizer;
     private final PaddingStrategy padding;
@@ -38,12 +35,7 @@ final class TokenizerModel implements BackendModel {
     }
 
     @Override
-    public ModelTraits traits() {
-        return TRAITS;
-    }
-
-    @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new TokenizerModelInstance(this);
     }
 

@@ -9,6 +9,7 @@ import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -24,8 +25,8 @@ final class TokenizerModelInstance implements ModelInstance {
 
     TokenizerModelInstance(TokenizerModel model) {
         this.model = model;
-        this.feeds = model.config().feeds();
-        this.fetches = model.config().fetches();
+        this.feeds = model.config().modelInputs();
+        this.fetches = model.config().modelOutputs();
     }
 
     @Override
@@ -49,16 +50,12 @@ final class TokenizerModelInstance implements ModelInstance {
             longest = Math.max(longest, length);
         }
         int length = model.padding().of(longest);
-        List<Tensor> results = new ArrayList<>(outputs.size());
-        try {
+        try (TensorScope results = new TensorScope()) {
             for (String output : outputs) {
                 results.add(tensor(output, rows, length));
             }
-        } catch (RuntimeException e) {
-            Tensor.closeAll(results);
-            throw e;
+            return results.release();
         }
-        return results;
     }
 
     private Tokens encode(String text, @Nullable String pair) {
@@ -71,12 +68,11 @@ final class TokenizerModelInstance implements ModelInstance {
     }
 
     private static List<String> texts(List<Tensor> inputs, String name) {
-        for (Tensor input : inputs) {
-            if (input.name().equals(name)) {
-                return texts(input);
-            }
+        Tensor input = Tensor.find(inputs, name);
+        if (input == null) {
+            throw ServingException.invalidArgument("input '" + name + "' is missing");
         }
-        throw ServingException.invalidArgument("input '" + name + "' is missing");
+        return texts(input);
     }
 
     private static List<String> texts(Tensor input) {

@@ -45,7 +45,7 @@ class TokenizerTest {
     private static List<List<List<Long>>> run(BackendModel model, Tensor... inputs) {
         List<String> wanted =
                 model.config().outputs().stream().map(TensorSpec::name).toList();
-        try (ModelInstance invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInstance()) {
             List<Tensor> outputs = invocation.run(List.of(inputs), wanted);
             List<List<List<Long>>> result = new ArrayList<>();
             outputs.forEach(t -> result.add(Texts.rows(t)));

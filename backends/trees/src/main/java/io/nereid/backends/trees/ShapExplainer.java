@@ -139,7 +139,7 @@ final class ShapExplainer {
     }
 
     /** @throws ServingException UNIMPLEMENTED for a model that cannot be explained */
-    ModelInstance newInvocation(TreeModel model) {
+    ModelInstance newInstance(TreeModel model) {
         if (unsupportedReason != null) {
             throw unavailable(unsupportedReason);
         }

@@ -11,8 +11,8 @@ import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -52,21 +52,14 @@ final class ShapModelInstance implements ModelInstance {
                     "the contributions of " + rows + " rows are " + bytes + " bytes (expected: < 2 GiB)",
                     "ask for fewer rows at once");
         }
-        Tensor tensor =
-                Tensor.allocate(ShapExplainer.OUTPUT, type, model.settings().rowVector() ? shape : shape.prepend(rows));
-        List<Tensor> results = new ArrayList<>(List.of(tensor));
-        boolean whole = false;
-        try {
+        try (TensorScope results = new TensorScope()) {
+            Tensor tensor = results.allocate(
+                    ShapExplainer.OUTPUT, type, model.settings().rowVector() ? shape : shape.prepend(rows));
             explain(new RowReader(inputs.get(0), facts.features()), rows, tensor.buffer(), type, shap, scratch);
             for (int i = 1; i < outputs.size(); i++) {
                 results.add(tensor.retain());
             }
-            whole = true;
-            return results;
-        } finally {
-            if (!whole) {
-                Tensor.closeAll(results);
-            }
+            return results.release();
         }
     }
 

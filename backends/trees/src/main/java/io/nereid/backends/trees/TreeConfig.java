@@ -119,7 +119,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         }
         ModelConfig complete = builder.build();
         boolean rowVector = input(complete, model, batched);
-        for (TensorSpec spec : complete.fetches()) {
+        for (TensorSpec spec : complete.modelOutputs()) {
             output(complete, spec, model, margin, batched, rowVector);
         }
         return new TreeConfig(complete, rowVector, margin);
@@ -241,7 +241,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
 
     private static boolean input(ModelConfig config, ParsedModel model, boolean batched) {
         List<DataType> types = List.of(DataType.FP32, DataType.FP64, DataType.INT32, DataType.INT64);
-        List<TensorSpec> feeds = config.feeds();
+        List<TensorSpec> feeds = config.modelInputs();
         if (feeds.size() == 1) {
             TensorSpec spec = feeds.get(0);
             Shape shape = spec.modelShape();

@@ -54,7 +54,7 @@ final class TreeModel implements BackendModel {
     TreeModel(ParsedModel parsed, TreeConfig config, ShapExplainer explanations) {
         this.config = config;
         this.explanations = explanations;
-        DataType input = config.config().feeds().get(0).dataType();
+        DataType input = config.config().modelInputs().get(0).dataType();
         Flavor flavor = parsed.format().equals(ParsedModel.XGBOOST)
                 ? Flavor.LESS
                 : input == DataType.FP32 ? Flavor.LESS_OR_EQUAL : Flavor.LESS_OR_EQUAL_DOUBLE;
@@ -66,7 +66,7 @@ final class TreeModel implements BackendModel {
                 : forest.steps() + forest.slots().size();
         int rows = Math.max(1, config.config().maxBatchSize());
         boolean bounded = config.config().batched() || config.rowVector();
-        this.ports = ports(config.config().fetches(), config.margin());
+        this.ports = ports(config.config().modelOutputs(), config.margin());
         List<TensorSpec> others = config.turned(parsed);
         this.turned = others.isEmpty()
                 ? null
@@ -74,7 +74,11 @@ final class TreeModel implements BackendModel {
                         config.margin() ? TreeConfig.ANSWER : TreeConfig.MARGIN,
                         new Signature(Signature.PREDICT, config.config().inputs(), others, Map.of()),
                         ports(others, !config.margin()));
-        this.traits = new ModelTraits(1, true, bounded && steps * rows <= TINY && explanations.atHand(), false, true);
+        this.traits = ModelTraits.builder()
+                .cancellable(true)
+                .inline(bounded && steps * rows <= TINY && explanations.atHand())
+                .takesTables(true)
+                .build();
     }
 
     private List<Port> ports(List<TensorSpec> specs, boolean margin) {
@@ -113,7 +117,7 @@ final class TreeModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new TreeModelInstance(this, ports);
     }
 
@@ -144,7 +148,7 @@ final class TreeModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation(String signature) {
+    public ModelInstance newInstance(String signature) {
         if (turned != null && signature.equals(turned.name())) {
             return new TreeModelInstance(this, turned.ports());
         }
@@ -153,7 +157,7 @@ final class TreeModel implements BackendModel {
                     "model '" + config.config().name() + "' has no signature '" + signature + "' (expected: "
                             + String.join(", ", signatures().keySet()) + ")");
         }
-        return explanations.newInvocation(this);
+        return explanations.newInstance(this);
     }
 
     /** Returns 0: all memory is on the heap. */

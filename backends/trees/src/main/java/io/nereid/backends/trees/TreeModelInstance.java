@@ -16,8 +16,8 @@ import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -60,20 +60,13 @@ final class TreeModelInstance implements ModelInstance {
         cancelled = false;
         Tensor input = inputs.get(0);
         int rows = rows(input, model);
-        List<Tensor> results = new ArrayList<>(outputs.size());
-        boolean whole = false;
-        try {
+        try (TensorScope results = new TensorScope()) {
             Writer[] writers = new Writer[outputs.size()];
             for (int i = 0; i < writers.length; i++) {
                 writers[i] = writer(outputs.get(i), rows, results);
             }
             score(new RowReader(input, facts.features()), rows, writers);
-            whole = true;
-            return results;
-        } finally {
-            if (!whole) {
-                Tensor.closeAll(results);
-            }
+            return results.release();
         }
     }
 
@@ -102,7 +95,7 @@ final class TreeModelInstance implements ModelInstance {
                 "unexpected output '" + name + "' for model '" + model.config().name() + "'");
     }
 
-    private Writer writer(String name, int rows, List<Tensor> results) {
+    private Writer writer(String name, int rows, TensorScope results) {
         Port port = port(name);
         int width = port.width();
         Shape shape;
@@ -111,9 +104,8 @@ final class TreeModelInstance implements ModelInstance {
         } else {
             shape = port.wide() ? Shape.of(rows, width) : Shape.of(rows);
         }
-        Tensor tensor = Tensor.allocate(name, port.type(), shape);
-        results.add(tensor);
-        return new Writer(port.output(), port.type(), tensor.buffer(), width);
+        ByteBuffer to = results.allocate(name, port.type(), shape).buffer();
+        return new Writer(port.output(), port.type(), to, width);
     }
 
     /** Writes the values of an output to its tensor. Confined to one run. */

@@ -44,7 +44,7 @@ abstract class TreesBackend implements Backend {
     }
 
     @Override
-    public final @Nullable String unavailable() {
+    public final @Nullable String unavailableReason() {
         return null;
     }
 

@@ -64,7 +64,7 @@ class MarginTest {
     private static void same(BackendModel model, String signature, Expected e, double[][] reference, double tolerance) {
         Signature metadata = model.signatures().get(signature);
         DataType type = model.config().inputs().get(0).dataType();
-        try (ModelInstance invocation = model.newInvocation(signature);
+        try (ModelInstance invocation = model.newInstance(signature);
                 Tensor in = References.rows(metadata.inputs().get(0).name(), type, e.x(), 0, e.rows(), e.features());
                 Tensor out = invocation.run(List.of(in), List.of("predict")).get(0)) {
             TensorSpec spec = metadata.outputs().get(0);
@@ -104,7 +104,7 @@ class MarginTest {
                     .containsExactly(
                             new TensorSpec("label", DataType.INT64, Shape.SCALAR),
                             new TensorSpec("predict", DataType.FP64, Shape.of(3)));
-            try (ModelInstance invocation = model.newInvocation("margin");
+            try (ModelInstance invocation = model.newInstance("margin");
                     Tensor in = References.rows("input-0", DataType.FP32, e.x(), 0, 1, e.features())) {
                 List<Tensor> out = invocation.run(List.of(in), List.of("label", "predict"));
                 assertThat(out.get(0).buffer().getLong()).isEqualTo((long) e.answers()[0][0]);
@@ -125,7 +125,7 @@ class MarginTest {
             rejected(
                     () -> model.signature(Map.of("output_margin", true, "raw_score", false)),
                     "(expected: true or false, equal to output_margin)");
-            rejected(() -> model.newInvocation("answer").close(), "no signature 'answer' (expected: margin, shap)");
+            rejected(() -> model.newInstance("answer").close(), "no signature 'answer' (expected: margin, shap)");
         }
         ModelConfig other = References.config(BINARY)
                 .outputs(List.of(new TensorSpec("label", DataType.INT64, Shape.SCALAR)))

@@ -50,7 +50,7 @@ class OutputsTest {
             assertThat(model.config().inputs()).containsExactly(spec("input-0", DataType.FP32, 6));
             assertThat(model.config().outputs()).containsExactly(spec("predict", DataType.FP32));
             assertThat(model.config().platform()).isEqualTo("xgboost");
-            assertThat(model.traits().cancel()).isTrue();
+            assertThat(model.traits().cancellable()).isTrue();
             // A batch of a million rows takes too long for inline execution.
             assertThat(model.traits().inline()).isFalse();
         }
@@ -137,7 +137,7 @@ class OutputsTest {
                 .outputs(List.of(spec("predict", DataType.FP32, 1)))
                 .build();
         try (BackendModel model = References.load(REGRESSION, vector);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor row = References.rows("x", DataType.FP32, expected.x(), 7, 1, 6);
                 Tensor flat = row.retainAs("x", Shape.of(6));
                 Tensor answer =
@@ -157,7 +157,7 @@ class OutputsTest {
             }
             Expected floats = new Expected(1, 6, new double[] {-3, -2, -1, 0, 1, 2}, new double[0][], new double[0][]);
             try (numbers;
-                    ModelInstance invocation = model.newInvocation();
+                    ModelInstance invocation = model.newInstance();
                     Tensor answer =
                             invocation.run(List.of(numbers), List.of("predict")).get(0)) {
                 assertThat((double) answer.buffer().getFloat())
@@ -172,7 +172,7 @@ class OutputsTest {
                 .inputs(List.of(spec("x", DataType.FP32, -1)))
                 .build();
         try (BackendModel model = References.load(REGRESSION, config);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor input = References.rows("x", DataType.FP32, new double[10], 0, 2, 5)) {
             assertThatThrownBy(() -> invocation.run(List.of(input), List.of("predict")))
                     .isInstanceOfSatisfying(
@@ -186,7 +186,7 @@ class OutputsTest {
     void noRowsGiveNoAnswers() {
         try (BackendModel model = References.load(
                         MULTICLASS, References.config(MULTICLASS).build());
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor input = References.rows("input-0", DataType.FP32, new double[0], 0, 0, 6);
                 Tensor answer =
                         invocation.run(List.of(input), List.of("predict")).get(0)) {
@@ -234,7 +234,7 @@ class OutputsTest {
         com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (BackendModel model = References.load(
                         MULTICLASS, References.config(MULTICLASS).build());
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor few = References.random("input-0", 1, 8);
                 Tensor many = References.random("input-0", 1, 4000)) {
             long fewer = 0;

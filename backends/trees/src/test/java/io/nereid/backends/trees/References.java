@@ -115,7 +115,7 @@ public final class References {
     /** One output for some rows. */
     static double[][] run(BackendModel model, Expected e, int from, int rows, String output) {
         DataType type = model.config().inputs().get(0).dataType();
-        try (ModelInstance invocation = model.newInvocation();
+        try (ModelInstance invocation = model.newInstance();
                 Tensor input = rows(model.config().inputs().get(0).name(), type, e.x(), from, rows, e.features());
                 Tensor result = invocation.run(List.of(input), List.of(output)).get(0)) {
             int width = (int) (result.shape().elementCount() / rows);

@@ -50,7 +50,7 @@ abstract class UnsupportedBackend implements Backend {
 
     /** Null, so that the server calls {@link #load}, whose message depends on the model's files. */
     @Override
-    public final @Nullable String unavailable() {
+    public final @Nullable String unavailableReason() {
         return null;
     }
 

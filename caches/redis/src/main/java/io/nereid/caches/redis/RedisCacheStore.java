@@ -251,7 +251,7 @@ final class RedisCacheStore implements CacheStore {
     }
 
     @Override
-    public Map<String, Long> figures() {
+    public Map<String, Long> statistics() {
         Map<String, Long> metrics = new TreeMap<>();
         metrics.put("errors", errors.sum());
         metrics.put("skipped", skipped.sum());

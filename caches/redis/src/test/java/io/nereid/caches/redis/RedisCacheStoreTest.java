@@ -62,7 +62,7 @@ class RedisCacheStoreTest {
             store.put(key("nereid:m[1]*:1:a"), large);
             store.put(key("nereid:m[1]*:1:b"), new byte[] {0, 1, 2});
             store.put(key("nereid:m1x:1:c"), new byte[0]);
-            await(() -> store.figures().get("pending_bytes") == 0);
+            await(() -> store.statistics().get("pending_bytes") == 0);
             assertThat(get(store, "nereid:m[1]*:1:a")).isEqualTo(large);
             assertThat(get(store, "nereid:m[1]*:1:b")).containsExactly(0, 1, 2);
             assertThat(get(store, "nereid:m[1]*:1:x")).isNull();
@@ -72,7 +72,7 @@ class RedisCacheStoreTest {
             store.purge(key("nereid:m[1]*:1:"));
             await(() -> get(store, "nereid:m[1]*:1:a") == null && get(store, "nereid:m[1]*:1:b") == null);
             assertThat(get(store, "nereid:m1x:1:c")).isEmpty();
-            assertThat(store.figures()).containsEntry("errors", 0L);
+            assertThat(store.statistics()).containsEntry("errors", 0L);
         }
     }
 
@@ -114,12 +114,12 @@ class RedisCacheStoreTest {
             assertThat(get(store, "none")).isNull();
             stopServer();
             assertThat(get(store, "k")).isNull();
-            assertThat(store.figures().get("errors")).isPositive();
-            long before = store.figures().get("skipped");
+            assertThat(store.statistics().get("errors")).isPositive();
+            long before = store.statistics().get("skipped");
             assertThat(store.get(key("k")).toCompletableFuture())
                     .as("paused: completes at once")
                     .isCompletedWithValue(null);
-            assertThat(store.figures().get("skipped")).isGreaterThan(before);
+            assertThat(store.statistics().get("skipped")).isGreaterThan(before);
         }
     }
 

@@ -145,7 +145,7 @@ public final class RevisionActivator {
         this.meter = new ConcurrencyMeter(context.clock.nanos());
         this.terms = new ForwardOptions(
                 settings.timeout,
-                ForwardOptions.DEFAULT.mostBytes(),
+                ForwardOptions.DEFAULT.maxBytes(),
                 List.of(
                         new Header("KServe-Isvc-Name", settings.service),
                         new Header("KServe-Isvc-Namespace", namespace)));

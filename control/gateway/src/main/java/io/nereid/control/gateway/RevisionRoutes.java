@@ -90,7 +90,7 @@ final class RevisionRoutes {
         VirtualHost site = sites.get(prefix);
         if (site == null) {
             Built now = built();
-            site = context.factory().site(now.routes, now.methods, prefix);
+            site = context.factory().virtualHost(now.routes, now.methods, prefix);
             Map<String, VirtualHost> more = new HashMap<>(sites);
             more.put(prefix, site);
             sites = Map.copyOf(more);
@@ -151,7 +151,7 @@ final class RevisionRoutes {
             if (changing) {
                 List<HttpRoute> bare =
                         codecs.stream().flatMap(c -> c.httpRoutes().stream()).toList();
-                VirtualHost rest = context.factory().site(bare, List.of(), "");
+                VirtualHost rest = context.factory().virtualHost(bare, List.of(), "");
                 inside = rest;
                 if (methods.isEmpty()) {
                     GrpcMethod bridged = new GrpcMethod(

@@ -43,7 +43,7 @@ public final class Fakes {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         ByteBuffer memory = ByteBuffer.allocateDirect(bytes.length);
         memory.put(bytes);
-        return MemoryRegion.ofForeign(memory, () -> {});
+        return MemoryRegion.wrap(memory, () -> {});
     }
 
     public static String text(MemoryRegion region) {
@@ -276,7 +276,7 @@ public final class Fakes {
         VirtualHosts doors;
 
         @Override
-        public synchronized VirtualHosts.VirtualHost site(
+        public synchronized VirtualHosts.VirtualHost virtualHost(
                 List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
             TestSite site = new TestSite(routes, methods, prefix);
             made.add(site);

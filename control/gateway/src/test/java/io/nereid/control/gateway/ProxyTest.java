@@ -62,7 +62,7 @@ class ProxyTest {
         assertThat(sent(0).path()).isEqualTo("/v1/models/iris:predict?a=b%20c");
         assertThat(sent(0).address().port()).isEqualTo(9001);
         assertThat(sent(0).terms().timeout()).isEqualTo(Duration.ofSeconds(30));
-        assertThat(sent(0).terms().added())
+        assertThat(sent(0).terms().headers())
                 .containsExactly(
                         new Header("KServe-Isvc-Name", "iris"), new Header("KServe-Isvc-Namespace", "default"));
         sent(0).exchange().reply(HttpReply.json(418, "teapot"));

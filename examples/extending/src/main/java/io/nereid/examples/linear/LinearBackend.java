@@ -44,7 +44,7 @@ public final class LinearBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 

@@ -9,7 +9,7 @@ import io.nereid.spi.config.ModelConfig;
 
 /** A loaded linear model. Immutable: all instances share the weights. */
 final class LinearModel implements BackendModel {
-    private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
+    private static final ModelTraits TRAITS = ModelTraits.DEFAULT;
 
     private final Weights weights;
     private final ModelConfig config;
@@ -30,7 +30,7 @@ final class LinearModel implements BackendModel {
     }
 
     @Override
-    public ModelInstance newInvocation() {
+    public ModelInstance newInstance() {
         return new LinearModelInstance(weights);
     }
 

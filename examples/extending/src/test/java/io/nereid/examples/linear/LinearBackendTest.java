@@ -35,7 +35,7 @@ class LinearBackendTest {
     @Test
     void addsTheWeightedFeaturesToTheBias() {
         try (BackendModel model = load(ModelConfig.unspecified("price"));
-                ModelInstance instance = model.newInvocation();
+                ModelInstance instance = model.newInstance();
                 Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(2, 2))) {
             x.buffer().putFloat(1).putFloat(3).putFloat(10).putFloat(0);
             Tensor y = instance.run(List.of(x), List.of("y")).get(0);

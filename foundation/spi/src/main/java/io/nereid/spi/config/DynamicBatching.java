@@ -15,7 +15,7 @@ import java.util.Map;
  * @param priorityLevels number of priority levels, where 1 is served first; 0 for one queue without levels
  * @param defaultPriority the level of a request that has none, or one that does not exist
  * @param levelQueues limits of single levels; the other levels use {@link ModelConfig#queue}
- * @param fit padding and splitting of batches
+ * @param batchSizePolicy padding and splitting of batches
  */
 public record DynamicBatching(
         List<Integer> preferredSizes,
@@ -24,7 +24,7 @@ public record DynamicBatching(
         long priorityLevels,
         long defaultPriority,
         Map<Long, QueuePolicy> levelQueues,
-        BatchSizePolicy fit) {
+        BatchSizePolicy batchSizePolicy) {
     /** Batches the requests that are waiting, without any delay. */
     public static final DynamicBatching EAGER = new DynamicBatching(List.of(), Duration.ZERO, false);
 
@@ -52,8 +52,14 @@ public record DynamicBatching(
     }
 
     /** Returns these settings with other padding and splitting. */
-    public DynamicBatching withFit(BatchSizePolicy newFit) {
+    public DynamicBatching withBatchSizePolicy(BatchSizePolicy newPolicy) {
         return new DynamicBatching(
-                preferredSizes, maxQueueDelay, preserveOrdering, priorityLevels, defaultPriority, levelQueues, newFit);
+                preferredSizes,
+                maxQueueDelay,
+                preserveOrdering,
+                priorityLevels,
+                defaultPriority,
+                levelQueues,
+                newPolicy);
     }
 }

@@ -8,7 +8,7 @@ import io.nereid.tensor.Shape;
  * The state for the first request of a sequence. Immutable.
  *
  * @param name a name for error messages
- * @param shape concrete, without -1
+ * @param shape concrete (without -1), and without the batch dimension
  * @param file a file in the directory {@code initial_state} of the model, with the bytes of one row; empty for
  *     zeros
  */

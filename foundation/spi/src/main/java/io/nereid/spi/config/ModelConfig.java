@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *         .maxBatchSize(8)
  *         .inputs(List.of(new TensorSpec("INPUT0", DataType.FP32, Shape.of(4))))     // without the batch dimension
  *         .outputs(List.of(new TensorSpec("OUTPUT0", DataType.FP32, Shape.of(3))))
- *         .batching(ModelConfig.Batching.EAGER)
+ *         .batching(DynamicBatching.EAGER)
  *         .instances(2)
  *         .build();
  * }</pre>
@@ -127,14 +127,14 @@ public record ModelConfig(
      * The effective batch padding and splitting settings. They are {@link BatchSizePolicy#NONE} without dynamic batching and for
      * sequences, whose rows cannot be copied or moved. Requests of decoupled models are never split.
      */
-    public BatchSizePolicy fit() {
+    public BatchSizePolicy batchSizePolicy() {
         if (batching == null || sequence != null) {
             return BatchSizePolicy.NONE;
         }
-        BatchSizePolicy fit = batching.fit();
-        return decoupled && fit.maxRequestRows() > 0
-                ? new BatchSizePolicy(fit.allowedSizes(), fit.padVariableLength(), 0, fit.maxEnqueuedBatches())
-                : fit;
+        BatchSizePolicy policy = batching.batchSizePolicy();
+        return decoupled && policy.maxRequestRows() > 0
+                ? new BatchSizePolicy(policy.allowedSizes(), policy.padVariableLength(), 0, policy.maxEnqueuedBatches())
+                : policy;
     }
 
     /** The number of runs that may execute at once; 0 when not set. Passive instances are not counted. */
@@ -151,7 +151,7 @@ public record ModelConfig(
      * controls and states of sequences. A ragged input is one flat tensor, whose only dimension takes the place of the
      * batch dimension.
      */
-    public List<TensorSpec> feeds() {
+    public List<TensorSpec> modelInputs() {
         if (batchInputs.isEmpty() && sequence == null && inputs.stream().allMatch(ModelConfig::plain)) {
             return inputs;
         }
@@ -177,7 +177,7 @@ public record ModelConfig(
     }
 
     /** All outputs of a run with the shapes that the model sees, without the batch dimension. */
-    public List<TensorSpec> fetches() {
+    public List<TensorSpec> modelOutputs() {
         boolean states = sequence != null && !sequence.states().isEmpty();
         if (!states && outputs.stream().allMatch(ModelConfig::plain)) {
             return outputs;

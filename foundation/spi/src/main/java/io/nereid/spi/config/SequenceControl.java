@@ -10,10 +10,11 @@ import io.nereid.tensor.DataType;
  * @param name the model's input
  * @param kind the meaning of the control
  * @param dataType INT32, FP32 or BOOL; for the correlation id also UINT64, INT64, UINT32 or BYTES
- * @param no the value for false; unused for the correlation id
- * @param yes the value for true; unused for the correlation id
+ * @param falseValue the value for false; unused for the correlation id
+ * @param trueValue the value for true; unused for the correlation id
  */
-public record SequenceControl(String name, SequenceControl.Kind kind, DataType dataType, double no, double yes) {
+public record SequenceControl(
+        String name, SequenceControl.Kind kind, DataType dataType, double falseValue, double trueValue) {
     /** The meaning of a control. */
     public enum Kind {
         /** The request is the first of its sequence. */

@@ -9,10 +9,10 @@ import java.util.List;
  * Options of a forwarded request. Immutable.
  *
  * @param timeout the longest time until the response is complete; zero for no limit
- * @param mostBytes the largest response that is collected
- * @param added headers to set; they replace the client's headers of the same name
+ * @param maxBytes the largest response that is collected
+ * @param headers headers to set; they replace the client's headers of the same name
  */
-public record ForwardOptions(Duration timeout, long mostBytes, List<UpstreamClient.Header> added) {
+public record ForwardOptions(Duration timeout, long maxBytes, List<UpstreamClient.Header> headers) {
     /** One minute, 64 MiB, no headers. */
     public static final ForwardOptions DEFAULT = new ForwardOptions(Duration.ofMinutes(1), 64L << 20, List.of());
 }

@@ -28,7 +28,7 @@ public interface UpstreamClient extends AutoCloseable {
     GrpcMethod.GrpcListener forward(GrpcCall call, Address address, ForwardOptions terms);
 
     /**
-     * Sends a request and collects the whole response, up to {@link ForwardOptions#mostBytes}.
+     * Sends a request and collects the whole response, up to {@link ForwardOptions#maxBytes}.
      *
      * @param url {@code http://host:port/path?query}, or {@code https://…}
      * @return the response, whose body the caller closes

@@ -47,7 +47,7 @@ public interface VirtualHosts {
          * @param prefix path prefix of the site's requests, which its routes omit, such as
          *     {@code /serving/default/iris}; empty for none. {@link HttpExchange#path} omits it as well
          */
-        VirtualHost site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix);
+        VirtualHost virtualHost(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix);
 
         /**
          * Opens a port on which one site serves all requests, whatever their host.

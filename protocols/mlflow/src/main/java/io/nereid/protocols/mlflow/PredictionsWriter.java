@@ -23,7 +23,7 @@ final class PredictionsWriter {
     /** Encodes a response; the caller still owns the outputs. */
     static HttpReply encode(List<Tensor> outputs, boolean frame) {
         JsonWriter writer = new JsonWriter(1024);
-        writer.floatStyle(FloatStyle.WIDENED).bytesStyle(BytesStyle.REFUSE_MALFORMED);
+        writer.floatStyle(FloatStyle.WIDENED).bytesStyle(BytesStyle.REJECT_MALFORMED);
         writer.beginObject().name("predictions");
         if (outputs.size() == 1) {
             array(writer, outputs.get(0));

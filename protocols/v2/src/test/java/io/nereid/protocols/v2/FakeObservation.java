@@ -45,7 +45,7 @@ public final class FakeObservation implements Observability {
         }
 
         @Override
-        public boolean wantsTensors() {
+        public boolean includesTensors() {
             return false;
         }
 

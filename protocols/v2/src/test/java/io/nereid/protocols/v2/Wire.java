@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.NettyBuffers;
 import io.nereid.testkit.InMemoryExchange;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ResponseBody;
@@ -77,7 +77,7 @@ public final class Wire {
 
     /** Pooled buffers in use, once this thread has given its cached ones back. */
     public static long pooledBuffers() {
-        var allocator = MemoryRegion.allocator();
+        var allocator = NettyBuffers.allocator();
         // The first trim keeps what was used since the last one.
         allocator.trimCurrentThreadCache();
         allocator.trimCurrentThreadCache();

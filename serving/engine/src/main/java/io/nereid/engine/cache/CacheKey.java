@@ -102,12 +102,12 @@ final class CacheKey {
 
     /** Whether {@code region} contains exactly this key. */
     boolean matches(MemoryRegion region) {
-        if (region.size() != size || region.nio(0, head.length).mismatch(ByteBuffer.wrap(head)) >= 0) {
+        if (region.size() != size || region.buffer(0, head.length).mismatch(ByteBuffer.wrap(head)) >= 0) {
             return false;
         }
         int at = head.length;
         for (Tensor t : inputs) {
-            if (region.nio(at, t.byteLength()).mismatch(t.buffer()) >= 0) {
+            if (region.buffer(at, t.byteLength()).mismatch(t.buffer()) >= 0) {
                 return false;
             }
             at += t.byteLength();

@@ -128,7 +128,7 @@ public final class ResponseCache implements AutoCloseable {
 
     /** Statistics for the metrics endpoint: value by name. */
     public Map<String, Long> figures() {
-        return local != null ? local.figures() : store != null ? store.figures() : Map.of();
+        return local != null ? local.figures() : store != null ? store.statistics() : Map.of();
     }
 
     @Override

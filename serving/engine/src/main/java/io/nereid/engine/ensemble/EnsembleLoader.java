@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Loads an ensemble after its composing models have become available or have failed. Called by one thread at a time,
- * except {@link #again}, which any thread may call.
+ * except {@link #newLoader}, which any thread may call.
  */
 public final class EnsembleLoader implements Loader {
     private final ServableId id;
@@ -72,7 +72,7 @@ public final class EnsembleLoader implements Loader {
     }
 
     @Override
-    public Loader again() {
+    public Loader newLoader() {
         return new EnsembleLoader(id, config, fingerprint, members, servables);
     }
 

@@ -89,8 +89,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.statistics = statistics;
         this.clock = clock;
         // a model that takes requests forms its own batch tensors, so there is nothing to pad
-        this.plan = new IoMapping(config, model.traits().requests() ? BatchSizePolicy.NONE : config.fit());
-        this.gather = new InputGatherer(config, plan, model.traits().alignment());
+        this.plan =
+                new IoMapping(config, model.traits().takesRequests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
+        this.gather = new InputGatherer(config, plan, model.traits().inputAlignment());
         this.split = new OutputSplitter(id.model(), plan);
         this.decoupled = config.decoupled();
         this.maxRows = config.maxBatchSize();
@@ -123,7 +124,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         ServingException failure;
         try {
             ModelInstance invocation = invocation(instance);
-            if (model.traits().requests()) {
+            if (model.traits().takesRequests()) {
                 runRequests(invocation, jobs, counts);
             } else if (jobs.size() == 1 && plan.missing(jobs.get(0).batchSize()) == 0) {
                 runOne(invocation, jobs.get(0), counts);
@@ -171,7 +172,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             if (instance >= invocations.length) {
                 invocations = Arrays.copyOf(invocations, instance + 1);
             }
-            invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
+            invocation = signature.isEmpty() ? model.newInstance() : model.newInstance(signature);
             invocations[instance] = invocation;
             return invocation;
         }
@@ -325,7 +326,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     private @Nullable RunGuard guard(ModelInstance invocation, InferenceJob job) {
-        if (!model.traits().cancel()) {
+        if (!model.traits().cancellable()) {
             return null;
         }
         RunGuard guard = new RunGuard(invocation, 1);
@@ -334,7 +335,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     private @Nullable RunGuard guard(ModelInstance invocation, List<InferenceJob> jobs) {
-        if (!model.traits().cancel()) {
+        if (!model.traits().cancellable()) {
             return null;
         }
         RunGuard guard = new RunGuard(invocation, jobs.size());

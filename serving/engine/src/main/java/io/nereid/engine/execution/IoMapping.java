@@ -70,7 +70,7 @@ public final class IoMapping {
     private final List<String> allOutputs;
 
     public IoMapping(ModelConfig config) {
-        this(config, config.fit());
+        this(config, config.batchSizePolicy());
     }
 
     /** Creates a mapping with other padding settings than the configuration's. */
@@ -92,7 +92,7 @@ public final class IoMapping {
             all.add(new Output(s, onWire(s.modelShape()), source(config, s.name())));
         }
         this.allOutputs = config.outputs().stream().map(TensorSpec::name).toList();
-        for (TensorSpec s : config.fetches()) {
+        for (TensorSpec s : config.modelOutputs()) {
             if (!allOutputs.contains(s.name())) {
                 all.add(new Output(s, onWire(s.shape()), null));
             }

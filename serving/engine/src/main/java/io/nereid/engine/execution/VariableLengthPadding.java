@@ -117,7 +117,7 @@ final class VariableLengthPadding {
         }
         int length = (int) (elements * filling);
         if (from.byteLength() == 0) {
-            ByteBuffer zeros = to.nio(write, length);
+            ByteBuffer zeros = to.buffer(write, length);
             while (zeros.hasRemaining()) {
                 zeros.put((byte) 0);
             }

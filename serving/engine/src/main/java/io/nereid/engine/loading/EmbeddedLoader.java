@@ -63,13 +63,13 @@ public final class EmbeddedLoader implements Loader {
     }
 
     @Override
-    public boolean adopt(Loader next) {
-        return next instanceof EmbeddedLoader other && loader.adopt(other.loader);
+    public boolean updateInPlace(Loader next) {
+        return next instanceof EmbeddedLoader other && loader.updateInPlace(other.loader);
     }
 
     @Override
-    public Loader again() {
-        return new EmbeddedLoader(loader.again(), servables);
+    public Loader newLoader() {
+        return new EmbeddedLoader(loader.newLoader(), servables);
     }
 
     @Override

@@ -85,7 +85,7 @@ public final class ModelLoader implements Loader {
 
     @Override
     public Servable load() {
-        String unavailable = backend.unavailable();
+        String unavailable = backend.unavailableReason();
         if (unavailable != null) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION, "backend '" + backend.name() + "' cannot work here: " + unavailable);
@@ -123,7 +123,7 @@ public final class ModelLoader implements Loader {
 
     /** A changed number of instances or version policy needs no reload; every other change does. */
     @Override
-    public boolean adopt(Loader next) {
+    public boolean updateInPlace(Loader next) {
         ModelServable serving = servable;
         FileFingerprint loaded = files;
         if (serving == null

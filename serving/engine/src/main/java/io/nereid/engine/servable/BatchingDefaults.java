@@ -90,10 +90,10 @@ public final class BatchingDefaults {
         DynamicBatching batching = null;
         if (parameters != null) {
             batching = parameters.batching(config.maxBatchSize());
-            if (model.traits().requests()) {
+            if (model.traits().takesRequests()) {
                 // the model gets single requests, not rows: they can neither be padded nor split
-                batching = batching.withFit(
-                        new BatchSizePolicy(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
+                batching = batching.withBatchSizePolicy(new BatchSizePolicy(
+                        List.of(), false, 0, batching.batchSizePolicy().maxEnqueuedBatches()));
             }
         }
         return new ForwardingModel(model, config.toBuilder().batching(batching).build());

@@ -59,7 +59,7 @@ public abstract class EngineServable implements Servable {
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
-        this.validator = new RequestValidator(metadata, config.fit());
+        this.validator = new RequestValidator(metadata, config.batchSizePolicy());
         this.statistics = statistics;
         this.scalarShapes = ScalarShapes.of(config);
     }

@@ -64,7 +64,7 @@ public final class ModelServable extends EngineServable {
         });
         this.signatures = Map.copyOf(others);
         this.tabularInputs =
-                model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+                model.traits().takesTables() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** Another signature of a version, with its own inputs, outputs and queue. */
@@ -82,7 +82,7 @@ public final class ModelServable extends EngineServable {
         this.scheduler = SchedulerFactory.create(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
         this.tabularInputs =
-                model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+                model.traits().takesTables() ? new TabularInputs(metadata().inputs(), config) : null;
     }
 
     /** The signatures of the model. A sequence has only the default signature. */

@@ -302,7 +302,7 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     }
 
     private static void tensors(RequestTrace trace, String activity, List<Tensor> tensors) {
-        if (trace.wantsTensors()) {
+        if (trace.includesTensors()) {
             trace.tensors(activity, tensors);
         }
     }

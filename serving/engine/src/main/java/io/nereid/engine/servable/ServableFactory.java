@@ -82,7 +82,7 @@ public final class ServableFactory {
     /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
     public ModelServable make(ModelLocation source, BackendModel model) {
         DeviceExecutor computing = pools.of(model.config());
-        DeviceExecutor own = model.traits().waits() ? waiting : computing;
+        DeviceExecutor own = model.traits().blocking() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(CustomBatchStrategy.find(source, model.config()));
         if (own != pool) {
             scheduler = scheduler.withInline(InlinePolicy.NEVER);

@@ -91,7 +91,7 @@ public final class ModelWarmup {
         List<Tensor> added = new ArrayList<>();
         for (Tensor t : inputs) {
             boolean own = RequestValidator.find(config.inputs(), t.name()) != null
-                    || RequestValidator.find(config.feeds(), t.name()) == null;
+                    || RequestValidator.find(config.modelInputs(), t.name()) == null;
             (own ? given : added).add(t);
         }
         List<Tensor> fed;
@@ -103,7 +103,7 @@ public final class ModelWarmup {
         }
         fed.addAll(added);
         if (config.sequence() != null) {
-            for (TensorSpec feed : config.feeds()) {
+            for (TensorSpec feed : config.modelInputs()) {
                 boolean batchInput =
                         config.batchInputs().stream().anyMatch(b -> b.targets().contains(feed.name()));
                 if (!batchInput

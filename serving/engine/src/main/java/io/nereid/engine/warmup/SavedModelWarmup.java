@@ -191,8 +191,8 @@ public final class SavedModelWarmup {
         if (!config.batched() || batching == null) {
             return List.of();
         }
-        if (!batching.fit().allowedSizes().isEmpty()) {
-            return batching.fit().allowedSizes();
+        if (!batching.batchSizePolicy().allowedSizes().isEmpty()) {
+            return batching.batchSizePolicy().allowedSizes();
         }
         List<Integer> sizes = new ArrayList<>();
         for (long size = 2; size < config.maxBatchSize(); size *= 2) {

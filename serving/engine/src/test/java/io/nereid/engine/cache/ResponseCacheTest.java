@@ -496,7 +496,7 @@ class ResponseCacheTest {
         }
 
         @Override
-        public Map<String, Long> figures() {
+        public Map<String, Long> statistics() {
             return Map.of("entries", (long) kept.size());
         }
 

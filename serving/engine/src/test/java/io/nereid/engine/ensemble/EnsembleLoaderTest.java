@@ -68,7 +68,7 @@ class EnsembleLoaderTest {
         assertThat(servables.shown()).containsExactly(servable);
         loader.unload();
         assertThat(servables.shown()).isEmpty();
-        assertThat(loader.again().load()).isInstanceOf(EnsembleServable.class);
+        assertThat(loader.newLoader().load()).isInstanceOf(EnsembleServable.class);
     }
 
     @Test

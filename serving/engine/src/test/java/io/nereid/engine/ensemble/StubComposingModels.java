@@ -36,8 +36,7 @@ public final class StubComposingModels implements ComposingModels {
             open.incrementAndGet();
             ByteBuffer memory = ByteBuffer.allocateDirect(bytes.length);
             memory.put(bytes).flip();
-            return Tensor.over(
-                    name, type, shape, MemoryRegion.ofForeign(memory, open::decrementAndGet), 0, bytes.length);
+            return Tensor.over(name, type, shape, MemoryRegion.wrap(memory, open::decrementAndGet), 0, bytes.length);
         }
 
         public Tensor int32(String name, Shape shape, int... values) {

@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 
 class BatchExecutionTest {
     private static final ServableId ID = new ServableId("m", 1);
-    private static final ModelTraits PLAIN = new ModelTraits(1, false, false);
+    private static final ModelTraits PLAIN = ModelTraits.DEFAULT;
 
     private final CountedTensors tensors = new CountedTensors();
     private final List<String> fed = new ArrayList<>();

@@ -62,7 +62,7 @@ class BatchPaddingTest {
                 .maxBatchSize(8)
                 .inputs(inputs)
                 .outputs(outputs)
-                .batching(DynamicBatching.EAGER.withFit(fit))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(fit))
                 .instances(1)
                 .build();
     }
@@ -84,8 +84,7 @@ class BatchPaddingTest {
 
     private BatchExecution execution(
             ModelConfig config, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
-        return new BatchExecution(
-                new FakeModel(config, new ModelTraits(1, false, false), function), ID, statistics, Clock.system());
+        return new BatchExecution(new FakeModel(config, ModelTraits.DEFAULT, function), ID, statistics, Clock.system());
     }
 
     private void note(List<Tensor> in) {

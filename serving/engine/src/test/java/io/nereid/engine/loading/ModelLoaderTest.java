@@ -232,7 +232,7 @@ class ModelLoaderTest {
                 .batching(null)
                 .versionPolicy(new VersionPolicy(VersionPolicy.Kind.ALL, 0, List.of()))
                 .build());
-        assertThat(loader.adopt(next)).isTrue();
+        assertThat(loader.updateInPlace(next)).isTrue();
         assertThat(loader.fingerprint()).isEqualTo(next.fingerprint());
         assertThat(models).as("nothing is loaded").hasSize(1);
         assertThat(servable.config().instances()).isEqualTo(3);
@@ -248,7 +248,7 @@ class ModelLoaderTest {
         for (int i = 0; i < 3; i++) {
             assertThat(client.nextText()).startsWith("OUT ");
         }
-        assertThat(loader.adopt(loader(config(1, 4)
+        assertThat(loader.updateInPlace(loader(config(1, 4)
                         .batching(null)
                         .versionPolicy(new VersionPolicy(VersionPolicy.Kind.ALL, 0, List.of()))
                         .build())))
@@ -264,33 +264,35 @@ class ModelLoaderTest {
     @Test
     void whateverElseDiffersTakesAReload() throws Exception {
         ModelLoader loader = loader(config(1, 4).build());
-        assertThat(loader.adopt(loader(config(2, 4).build())))
+        assertThat(loader.updateInPlace(loader(config(2, 4).build())))
                 .as("not loaded yet")
                 .isFalse();
         ModelServable servable = (ModelServable) loader.load();
         loader.warm();
         String before = loader.fingerprint();
-        assertThat(loader.adopt(loader(config(1, 5).build()))).isFalse();
-        assertThat(loader.adopt(loader(config(1, 4).parameters(Map.of("a", "b")).build())))
+        assertThat(loader.updateInPlace(loader(config(1, 5).build()))).isFalse();
+        assertThat(loader.updateInPlace(
+                        loader(config(1, 4).parameters(Map.of("a", "b")).build())))
                 .isFalse();
-        assertThat(loader.adopt(loader(config(1, 4)
+        assertThat(loader.updateInPlace(loader(config(1, 4)
                         .instanceGroups(List.of(new InstanceGroup(
                                 "m", InstanceGroup.Kind.CPU, 2, List.of(), false, "gold", List.of(), 0)))
                         .build())))
                 .as("other processors")
                 .isFalse();
-        assertThat(loader.adopt(loader(config(1, 4).instanceGroups(List.of()).build())))
+        assertThat(loader.updateInPlace(
+                        loader(config(1, 4).instanceGroups(List.of()).build())))
                 .as("the backend's choice")
                 .isFalse();
         Files.writeString(directory.resolve("config.pbtxt"), "name: 'm' # changed");
         Files.createDirectories(directory.resolve("2"));
         Files.writeString(directory.resolve("2/model.fake"), "another version");
-        assertThat(loader.adopt(loader(config(2, 4).build())))
+        assertThat(loader.updateInPlace(loader(config(2, 4).build())))
                 .as("other versions and the configuration are not files of this one")
                 .isTrue();
         assertThat(loader.fingerprint()).isNotEqualTo(before);
         Files.writeString(directory.resolve("1/model.fake"), "other weights");
-        assertThat(loader.adopt(loader(config(3, 4).build()))).isFalse();
+        assertThat(loader.updateInPlace(loader(config(3, 4).build()))).isFalse();
         assertThat(servable.config().instances()).isEqualTo(2);
         loader.unload();
     }
@@ -400,7 +402,7 @@ class ModelLoaderTest {
     }
 
     private ModelLoader loader(ModelConfig config) {
-        return loader(config, new FakeModel(config, new ModelTraits(1, false, false), this::run));
+        return loader(config, new FakeModel(config, ModelTraits.DEFAULT, this::run));
     }
 
     private ModelLoader loader(ModelConfig config, FakeModel model) {
@@ -463,7 +465,7 @@ class ModelLoaderTest {
         }
 
         @Override
-        public @Nullable String unavailable() {
+        public @Nullable String unavailableReason() {
             return null;
         }
 

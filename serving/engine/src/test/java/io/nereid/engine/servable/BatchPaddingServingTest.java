@@ -66,8 +66,8 @@ class BatchPaddingServingTest {
                 .batching(batching)
                 .instances(instances)
                 .build();
-        BatchSizePolicy fit = batching.fit();
-        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
+        BatchSizePolicy fit = batching.batchSizePolicy();
+        FakeModel model = new FakeModel(config, ModelTraits.DEFAULT, (in, out) -> {
             int rows = (int) in.get(0).shape().dim(0);
             runs.add(rows);
             if (rows > maxBatch
@@ -197,7 +197,7 @@ class BatchPaddingServingTest {
                         List.of(),
                         random.nextBoolean() ? Duration.ZERO : Duration.ofNanos(100_000),
                         random.nextBoolean())
-                .withFit(fit);
+                .withBatchSizePolicy(fit);
         ModelStatistics statistics = new ModelStatistics(ID);
         ModelServable servable = servable(maxBatch, 1 + random.nextInt(2), batching, statistics);
         Client client = new Client(servable, Clock.system());
@@ -245,7 +245,8 @@ class BatchPaddingServingTest {
     void aRequestOfSeveralBatchesIsAnsweredOnceAndCountsOnce() throws Exception {
         CountedTensors tensors = new CountedTensors();
         ModelStatistics statistics = new ModelStatistics(ID);
-        DynamicBatching batching = DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(4), false, 11, 10));
+        DynamicBatching batching =
+                DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(4), false, 11, 10));
         ModelServable servable = servable(4, 1, batching, statistics);
         Client client = new Client(servable, Clock.system());
         Sent s = new Sent(3, 10, 2, 1, 2, false);
@@ -285,10 +286,10 @@ class BatchPaddingServingTest {
                 .maxBatchSize(2)
                 .inputs(io)
                 .outputs(List.of(new TensorSpec("o", DataType.INT32, Shape.of(1))))
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 0, 1)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 0, 1)))
                 .instances(1)
                 .build();
-        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
+        FakeModel model = new FakeModel(config, ModelTraits.DEFAULT, (in, out) -> {
             try {
                 go.await();
             } catch (InterruptedException e) {

@@ -51,8 +51,8 @@ class BatchingDefaultsTest {
         assertThat(config.maxBatchSize()).isEqualTo(8);
         DynamicBatching batching = Objects.requireNonNull(config.batching());
         assertThat(batching.maxQueueDelay()).isEqualTo(Duration.ofNanos(2_000_000));
-        assertThat(batching.fit().allowedSizes()).containsExactly(4, 8);
-        assertThat(batching.fit().maxEnqueuedBatches()).isEqualTo(5);
+        assertThat(batching.batchSizePolicy().allowedSizes()).containsExactly(4, 8);
+        assertThat(batching.batchSizePolicy().maxEnqueuedBatches()).isEqualTo(5);
         assertThat(fixture.ask(ModelRef.latest("m"))).isEqualTo(1);
         assertThat(fixture.backend.runs).as("padded to an allowed size").containsExactly("m/1 [0] 4");
     }
@@ -64,7 +64,7 @@ class BatchingDefaultsTest {
         fixture.options.batching(PARAMETERS);
         fixture.start();
         assertThat(config().maxBatchSize()).isEqualTo(6);
-        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+        assertThat(Objects.requireNonNull(config().batching()).batchSizePolicy().allowedSizes())
                 .containsExactly(4, 6);
     }
 
@@ -76,7 +76,7 @@ class BatchingDefaultsTest {
         fixture.start();
         assertThat(config().maxBatchSize()).isEqualTo(2);
         assertThat(Objects.requireNonNull(config().batching()).maxQueueDelay()).isEqualTo(Duration.ofNanos(1000));
-        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+        assertThat(Objects.requireNonNull(config().batching()).batchSizePolicy().allowedSizes())
                 .isEmpty();
     }
 
@@ -97,7 +97,7 @@ class BatchingDefaultsTest {
         fixture.options.batching(PARAMETERS).perModelBatching(true);
         fixture.start();
         assertThat(config().maxBatchSize()).isEqualTo(16);
-        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+        assertThat(Objects.requireNonNull(config().batching()).batchSizePolicy().allowedSizes())
                 .isEmpty();
     }
 

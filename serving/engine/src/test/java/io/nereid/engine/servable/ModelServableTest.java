@@ -49,7 +49,8 @@ class ModelServableTest {
     private static final TensorSpec FLOATS_OUT = new TensorSpec("OUT0", DataType.FP32, Shape.of(-1));
     private static final TensorSpec TEXT = new TensorSpec("IN0", DataType.BYTES, Shape.of(-1));
     private static final TensorSpec TEXT_OUT = new TensorSpec("OUT0", DataType.BYTES, Shape.of(-1));
-    private static final ModelTraits PLAIN = new ModelTraits(1, true, false);
+    private static final ModelTraits PLAIN =
+            ModelTraits.builder().cancellable(true).build();
 
     private final DeviceExecutor pool = new DeviceExecutor("test", 1);
     private final List<AtomicInteger> handles = new ArrayList<>();

@@ -42,8 +42,7 @@ class TraceTest {
 
     @Test
     void aTraceHasTheEventsInOrderAndTheReasonWhyTheBatchWasClosed() throws Exception {
-        ModelServable servable =
-                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
         Notes notes = new Notes(false);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -67,8 +66,7 @@ class TraceTest {
 
     @Test
     void tensorsAreTracedIfRequested() throws Exception {
-        ModelServable servable =
-                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -83,8 +81,7 @@ class TraceTest {
 
     @Test
     void aRejectedRequestIsTracedFromBeginToEnd() throws Exception {
-        ModelServable servable =
-                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.floats("IN", Shape.of(1, 1), 5)));
@@ -135,12 +132,12 @@ class TraceTest {
 
     /** Records everything. */
     private static final class Notes implements RequestTrace {
-        private final boolean wantsTensors;
+        private final boolean includesTensors;
         final List<String> recorded = Collections.synchronizedList(new ArrayList<>());
         final List<Long> times = Collections.synchronizedList(new ArrayList<>());
 
-        Notes(boolean wantsTensors) {
-            this.wantsTensors = wantsTensors;
+        Notes(boolean includesTensors) {
+            this.includesTensors = includesTensors;
         }
 
         @Override
@@ -155,8 +152,8 @@ class TraceTest {
         }
 
         @Override
-        public boolean wantsTensors() {
-            return wantsTensors;
+        public boolean includesTensors() {
+            return includesTensors;
         }
 
         @Override

@@ -224,7 +224,7 @@ class StatisticsTest {
                 Duration.ZERO,
                 List.of(new TensorSpec("IN", DataType.INT32, Shape.of(1))),
                 List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(1))));
-        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), function);
+        FakeModel model = new FakeModel(config, ModelTraits.DEFAULT, function);
         return ModelServable.of(
                 ID,
                 model,

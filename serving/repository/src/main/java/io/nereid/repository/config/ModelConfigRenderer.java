@@ -201,11 +201,11 @@ final class ModelConfigRenderer {
         if (control.kind() == SequenceControl.Kind.CORRID) {
             t.put("data_type", type(control.dataType()));
         } else if (control.dataType() == DataType.BOOL) {
-            t.put("bool_false_true", List.of(control.no() != 0, control.yes() != 0));
+            t.put("bool_false_true", List.of(control.falseValue() != 0, control.trueValue() != 0));
         } else if (control.dataType() == DataType.FP32) {
-            t.put("fp32_false_true", List.of(control.no(), control.yes()));
+            t.put("fp32_false_true", List.of(control.falseValue(), control.trueValue()));
         } else {
-            t.put("int32_false_true", List.of((long) control.no(), (long) control.yes()));
+            t.put("int32_false_true", List.of((long) control.falseValue(), (long) control.trueValue()));
         }
         return message("name", control.name(), "control", List.of(t));
     }

@@ -193,13 +193,13 @@ public final class OverrideDirectory {
         }
 
         @Override
-        public boolean adopt(Loader next) {
-            return loader.adopt(next instanceof Guarded g ? g.loader : next);
+        public boolean updateInPlace(Loader next) {
+            return loader.updateInPlace(next instanceof Guarded g ? g.loader : next);
         }
 
         @Override
-        public Loader again() {
-            return new Guarded(scratch, loader.again());
+        public Loader newLoader() {
+            return new Guarded(scratch, loader.newLoader());
         }
 
         @Override

@@ -24,7 +24,7 @@ public interface LoaderFactory {
 
     /**
      * Creates a loader for one version of an ensemble, which does not have a backend. It must return the models of the
-     * steps as {@link Loader#dependencies} and support {@link Loader#again}.
+     * steps as {@link Loader#dependencies} and support {@link Loader#newLoader}.
      *
      * @param source the version's files: the model's own directory if there is no version directory
      * @param config as for {@link #create}, with {@link ModelConfig#ensemble}

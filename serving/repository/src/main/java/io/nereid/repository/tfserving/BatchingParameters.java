@@ -140,16 +140,16 @@ public record BatchingParameters(
     }
 
     /** The padding and splitting settings for executions of up to {@link #maxExecutionBatchSize} rows. */
-    public BatchSizePolicy fit() {
-        return fit(maxExecutionBatchSize);
+    public BatchSizePolicy batchSizePolicy() {
+        return batchSizePolicy(maxExecutionBatchSize);
     }
 
     /**
-     * As {@link #fit()}, for a model with a smaller maximum, which limits the allowed sizes.
+     * As {@link #batchSizePolicy()}, for a model with a smaller maximum, which limits the allowed sizes.
      *
      * @param maxRows the model's {@code max_batch_size}, at least 1
      */
-    public BatchSizePolicy fit(int maxRows) {
+    public BatchSizePolicy batchSizePolicy(int maxRows) {
         int largest = Math.min(maxRows, maxExecutionBatchSize);
         TreeSet<Integer> sizes = new TreeSet<>();
         for (int size : allowedBatchSizes) {
@@ -170,6 +170,6 @@ public record BatchingParameters(
     /** As {@link #batching()}, for a model with a smaller maximum. */
     public DynamicBatching batching(int maxRows) {
         return new DynamicBatching(List.of(), ConfigReadContext.micros(batchTimeoutMicros), false)
-                .withFit(fit(maxRows));
+                .withBatchSizePolicy(batchSizePolicy(maxRows));
     }
 }

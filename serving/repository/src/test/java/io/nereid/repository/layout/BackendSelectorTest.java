@@ -150,7 +150,7 @@ class BackendSelectorTest {
         }
 
         @Override
-        public String unavailable() {
+        public String unavailableReason() {
             return "a fake";
         }
 

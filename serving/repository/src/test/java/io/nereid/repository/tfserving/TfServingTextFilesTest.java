@@ -75,21 +75,21 @@ class TfServingTextFilesTest {
     @Test
     void batchingParametersBecomeTheBatchersSettings() {
         BatchingParameters p = batching(BATCHING);
-        assertThat(p.fit()).isEqualTo(new BatchSizePolicy(List.of(32, 64, 128), true, 0, 1_000_000));
+        assertThat(p.batchSizePolicy()).isEqualTo(new BatchSizePolicy(List.of(32, 64, 128), true, 0, 1_000_000));
         assertThat(p.batching().maxQueueDelay()).isEqualTo(Duration.ofNanos(1_500_000));
-        assertThat(p.batching().fit()).isEqualTo(p.fit());
-        assertThat(p.fit(50).allowedSizes()).containsExactly(32, 50);
-        assertThat(p.fit(500).allowedSizes()).containsExactly(32, 64, 128);
+        assertThat(p.batching().batchSizePolicy()).isEqualTo(p.batchSizePolicy());
+        assertThat(p.batchSizePolicy(50).allowedSizes()).containsExactly(32, 50);
+        assertThat(p.batchSizePolicy(500).allowedSizes()).containsExactly(32, 64, 128);
     }
 
     @Test
     void splitRequestsMayBeLargerThanARun() {
         BatchingParameters p = batching("max_batch_size { value: 100 } enable_large_batch_splitting { value: true }"
                 + " max_execution_batch_size { value: 40 } allowed_batch_sizes: [ 20, 100 ]");
-        assertThat(p.fit()).isEqualTo(new BatchSizePolicy(List.of(20, 40), false, 100, 10));
+        assertThat(p.batchSizePolicy()).isEqualTo(new BatchSizePolicy(List.of(20, 40), false, 100, 10));
         assertThat(batching("max_batch_size { value: 100 } enable_large_batch_splitting { value: true }"
                                 + " max_execution_batch_size { value: 40 } allowed_batch_sizes: [ 20, 40 ]")
-                        .fit()
+                        .batchSizePolicy()
                         .allowedSizes())
                 .containsExactly(20, 40);
     }

@@ -125,7 +125,7 @@ final class BatchBuilder {
             @Nullable BatchStrategy strategy,
             int held) {
         boolean batched = batching != null && config.maxBatchSize() > 1;
-        BatchSizePolicy sizes = batching == null ? BatchSizePolicy.NONE : config.fit();
+        BatchSizePolicy sizes = batching == null ? BatchSizePolicy.NONE : config.batchSizePolicy();
         this.queue = queue;
         this.maxRows = batched ? config.maxBatchSize() : 1;
         this.preferred = new BitSet();

@@ -108,7 +108,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         RateLimiter limiter = options.limiter();
         this.model = config.name();
         this.maxQueued = options.maxQueueSize();
-        this.maxRows = config.fit().maxRequestRows();
+        this.maxRows = config.batchSizePolicy().maxRequestRows();
         this.splitAbove =
                 maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.completions = batching != null && batching.preserveOrdering() ? new OrderedJob.CompletionQueue() : null;

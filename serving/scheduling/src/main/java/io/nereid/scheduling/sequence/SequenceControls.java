@@ -42,8 +42,8 @@ public final class SequenceControls implements AutoCloseable {
                     Tensor none = idTensor(control, control.dataType() == DataType.BYTES ? "" : 0L);
                     controls.add(new Made(control.kind(), none, none));
                 } else {
-                    Tensor no = value(control, control.no());
-                    controls.add(new Made(control.kind(), no, value(control, control.yes())));
+                    Tensor no = value(control, control.falseValue());
+                    controls.add(new Made(control.kind(), no, value(control, control.trueValue())));
                 }
             }
         } catch (RuntimeException e) {

@@ -79,7 +79,9 @@ final class SequenceJob implements InferenceJob, ReschedulableJob, Comparable<Se
         InferenceRequest seen = raw.with(inputs, states.withStates(raw.outputs()));
         // In iterative mode each request is a sequence of its own; its id lets the model recognize a rescheduled
         // request.
-        full = batcher.iterative ? seen.in(new InferenceRequest.SequenceFlags(sequence.id, start, false)) : seen;
+        full = batcher.iterative
+                ? seen.withSequence(new InferenceRequest.SequenceFlags(sequence.id, start, false))
+                : seen;
     }
 
     /** Marks the job as running: from now on it reports a cancellation to the model. */

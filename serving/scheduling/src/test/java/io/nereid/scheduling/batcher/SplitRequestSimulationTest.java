@@ -58,7 +58,7 @@ class SplitRequestSimulationTest {
         boolean ordered = random.nextBoolean();
         List<Integer> preferred = random.nextInt(3) > 0 ? List.of() : List.of(1 + random.nextInt(maxBatch));
         DynamicBatching batching = new DynamicBatching(preferred, Duration.ofNanos(random.nextInt(3) * 500L), ordered)
-                .withFit(new BatchSizePolicy(List.of(), false, maxRequest, maxEnqueued));
+                .withBatchSizePolicy(new BatchSizePolicy(List.of(), false, maxRequest, maxEnqueued));
         Doubling runner = new Doubling(maxBatch);
         InlinePolicy inline = InlinePolicy.values()[random.nextInt(3)];
         Scheduler batcher = SchedulerFactory.create(
@@ -156,7 +156,7 @@ class SplitRequestSimulationTest {
         int maxRequest = maxBatch * 4;
         DynamicBatching batching = new DynamicBatching(
                         List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), seed % 3 == 0)
-                .withFit(new BatchSizePolicy(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
+                .withBatchSizePolicy(new BatchSizePolicy(List.of(), false, maxRequest, seed % 2 == 0 ? 40 : 0));
         Doubling runner = new Doubling(maxBatch);
         Scheduler batcher = SchedulerFactory.create(
                 DynamicBatcherTest.config(maxBatch, 3, batching),

@@ -56,7 +56,8 @@ class SplitRequestTest {
             int maxBatch, long delay, boolean ordered, BatchSizePolicy fit, InlinePolicy inline, Integer... preferred) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
-                .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), ordered).withFit(fit))
+                .batching(new DynamicBatching(List.of(preferred), Duration.ofNanos(delay), ordered)
+                        .withBatchSizePolicy(fit))
                 .instances(1)
                 .build();
         return SchedulerFactory.create(config, runner, pool, new SchedulerOptions(1_000, inline));
@@ -258,7 +259,7 @@ class SplitRequestTest {
     void piecesRunOnSeveralInstancesAtOnce() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(2)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(3)
                 .build();
         Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
@@ -315,7 +316,7 @@ class SplitRequestTest {
         };
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(2)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = SchedulerFactory.create(config, broken, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
@@ -373,7 +374,7 @@ class SplitRequestTest {
         };
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = SchedulerFactory.create(config, listening, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
@@ -435,7 +436,7 @@ class SplitRequestTest {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
                 .batching(new DynamicBatching(List.of(), Duration.ZERO, false, 2, 2, Map.of())
-                        .withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                        .withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
@@ -454,7 +455,7 @@ class SplitRequestTest {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
                 .queue(new QueuePolicy(0, Duration.ofNanos(100), true, TimeoutAction.DELAY))
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
@@ -476,7 +477,7 @@ class SplitRequestTest {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
                 .queue(new QueuePolicy(0, Duration.ofNanos(100), true))
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(100, InlinePolicy.NEVER));
@@ -512,7 +513,7 @@ class SplitRequestTest {
         RateLimiter limiter = new RateLimiter(List.of());
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 100, 0)))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
         Scheduler s = SchedulerFactory.create(
@@ -621,7 +622,8 @@ class SplitRequestTest {
     void theServersLimitOfWaitingRequestsStillHolds() {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(new BatchSizePolicy(List.of(), false, 0, 1_000_000)))
+                .batching(
+                        DynamicBatching.EAGER.withBatchSizePolicy(new BatchSizePolicy(List.of(), false, 0, 1_000_000)))
                 .instances(1)
                 .build();
         Scheduler s = SchedulerFactory.create(config, runner, pool, new SchedulerOptions(2, InlinePolicy.NEVER));
@@ -636,11 +638,11 @@ class SplitRequestTest {
         BatchSizePolicy fit = new BatchSizePolicy(List.of(4), true, 100, 3);
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(4)
-                .batching(DynamicBatching.EAGER.withFit(fit))
+                .batching(DynamicBatching.EAGER.withBatchSizePolicy(fit))
                 .build();
-        assertThat(config.fit()).isSameAs(fit);
-        assertThat(config.toBuilder().decoupled(true).build().fit())
+        assertThat(config.batchSizePolicy()).isSameAs(fit);
+        assertThat(config.toBuilder().decoupled(true).build().batchSizePolicy())
                 .isEqualTo(new BatchSizePolicy(List.of(4), true, 0, 3));
-        assertThat(config.toBuilder().batching(null).build().fit()).isSameAs(BatchSizePolicy.NONE);
+        assertThat(config.toBuilder().batching(null).build().batchSizePolicy()).isSameAs(BatchSizePolicy.NONE);
     }
 }

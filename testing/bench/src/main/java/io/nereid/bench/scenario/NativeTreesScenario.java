@@ -85,7 +85,7 @@ public final class NativeTreesScenario implements Scenario {
                         new ModelLocation(new ServableId("m", 1), directory, directory),
                         config,
                         new BackendContext(1, setting.scratch(), Map.of()));
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (int rows : new int[] {1, 1000, 10_000}) {
                 float[] x = NativeTreeLibraries.rows(rows, FEATURES, 11);
                 boolean xgboost = name.equals("xgboost");

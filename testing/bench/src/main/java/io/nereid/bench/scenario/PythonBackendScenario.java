@@ -75,7 +75,7 @@ public final class PythonBackendScenario implements Scenario {
         ModelLocation source = new ModelLocation(new ServableId("python", 1), directory, version);
         List<BenchmarkResult> results = new ArrayList<>();
         try (BackendModel model = backend.load(source, config, context);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             results.add(figure(setting, invocation, work, MEGABYTE, MAX_MICROS));
             results.add(figure(setting, invocation, "Python model, 64 bytes in and out", 64, 0));
         } catch (ServingException e) {

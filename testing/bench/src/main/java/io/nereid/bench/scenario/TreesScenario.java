@@ -95,7 +95,7 @@ public final class TreesScenario implements Scenario {
         BackendContext context = new BackendContext(1, setting.scratch(), Map.of());
         try (BackendModel model =
                         backend.load(new ModelLocation(new ServableId("m", 1), directory, directory), config, context);
-                ModelInstance invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInstance()) {
             for (int rows : new int[] {1, MANY}) {
                 double[] micros = new double[setting.rounds()];
                 once(invocation, model.config(), rows);

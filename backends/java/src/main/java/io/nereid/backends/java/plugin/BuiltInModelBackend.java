@@ -31,7 +31,7 @@ abstract class BuiltInModelBackend implements Backend {
     }
 
     @Override
-    public final @Nullable String unavailable() {
+    public final @Nullable String unavailableReason() {
         return null;
     }
 }

@@ -9,8 +9,8 @@ import io.nereid.backends.java.JavaModel;
 import io.nereid.backends.java.JavaRequestModel;
 import io.nereid.backends.java.LoadedJavaModel;
 import io.nereid.backends.java.SimulatedDelays;
-import io.nereid.base.IsolatedJar;
 import io.nereid.base.ServingException;
+import io.nereid.base.plugin.IsolatedJar;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import java.nio.file.Files;
@@ -33,7 +33,7 @@ final class JarModelLoader {
             JavaModel.class.getName(),
             JavaRequestModel.class.getName());
 
-    private static final IsolatedJar.Words WORDS = new IsolatedJar.Words(
+    private static final IsolatedJar.Terms WORDS = new IsolatedJar.Terms(
             "model",
             "the parameter 'class'",
             "the packages io.nereid.base, tensor, spi and backend and the interface JavaModel");
@@ -52,7 +52,8 @@ final class JarModelLoader {
         }
         IsolatedJar opened = IsolatedJar.open(jar, context.scratch(), SHOWN, JavaModel.class.getClassLoader(), WORDS);
         try {
-            JavaModel model = (JavaModel) opened.make(config.parameters().getOrDefault("class", ""), JavaModel.class);
+            JavaModel model =
+                    (JavaModel) opened.newInstance(config.parameters().getOrDefault("class", ""), JavaModel.class);
             return ready(model, source, config, opened);
         } catch (ServingException e) {
             opened.close();

@@ -49,7 +49,7 @@ public final class JavaBackend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 

@@ -9,6 +9,7 @@ import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -74,19 +75,14 @@ public final class AddSubModel extends BuiltInModel {
             throw ServingException.invalidArgument("inputs '" + a.name() + "' " + a.shape() + " and '" + b.name() + "' "
                     + b.shape() + " differ (expected: equal shapes)");
         }
-        List<Tensor> results = new ArrayList<>(outputs.size());
-        try {
+        try (TensorScope results = new TensorScope()) {
             for (String output : outputs) {
-                Tensor result = Tensor.allocate(output, a.dataType(), a.shape());
-                results.add(result);
+                Tensor result = results.allocate(output, a.dataType(), a.shape());
                 int sign = output.equals(outputs().get(0).name()) ? 1 : -1;
                 compute(a.dataType(), a.buffer(), b.buffer(), result.buffer(), sign);
             }
-        } catch (RuntimeException e) {
-            Tensor.closeAll(results);
-            throw e;
+            return results.release();
         }
-        return results;
     }
 
     /** Computes {@code a + sign * b} element by element. */

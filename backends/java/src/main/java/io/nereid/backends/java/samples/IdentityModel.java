@@ -10,6 +10,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorScope;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -110,16 +111,12 @@ public final class IdentityModel extends BuiltInModel {
         if (outputs.size() == 1 && inputs().size() == 1 && inputs.size() == 1) {
             return List.of(inputs.get(0).retainAs(outputs.get(0), inputs.get(0).shape()));
         }
-        List<Tensor> results = new ArrayList<>(outputs.size());
-        try {
+        try (TensorScope results = new TensorScope()) {
             for (String output : outputs) {
                 results.add(one(output, inputs));
             }
-        } catch (RuntimeException e) {
-            Tensor.closeAll(results);
-            throw e;
+            return results.release();
         }
-        return results;
     }
 
     private Tensor one(String output, List<Tensor> inputs) {
@@ -128,12 +125,8 @@ public final class IdentityModel extends BuiltInModel {
             position++;
         }
         TensorSpec spec = inputs().get(pairs[position]);
-        for (Tensor input : inputs) {
-            if (input.name().equals(spec.name())) {
-                return input.retainAs(output, input.shape());
-            }
-        }
-        return zeros(output, spec, inputs);
+        Tensor input = Tensor.find(inputs, spec.name());
+        return input == null ? zeros(output, spec, inputs) : input.retainAs(output, input.shape());
     }
 
     private Tensor zeros(String output, TensorSpec spec, List<Tensor> inputs) {

@@ -73,7 +73,7 @@ class JarModelLoaderTest {
     }
 
     private static float run(BackendModel model, float value) {
-        try (ModelInstance invocation = model.newInvocation();
+        try (ModelInstance invocation = model.newInstance();
                 Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(1))) {
             x.buffer().putFloat(0, value);
             try (Tensor y = invocation.run(List.of(x), List.of("y")).get(0)) {
@@ -377,11 +377,11 @@ class JarModelLoaderTest {
             }
             """);
         try (BackendModel model = load();
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 RecordingModelRequest request = new RecordingModelRequest(List.of(number(3)), List.of("i"));
                 RecordingModelRequest bad = new RecordingModelRequest(List.of(number(-1)), List.of("i"))) {
             assertThat(model.config().decoupled()).isTrue();
-            assertThat(model.traits().requests()).isTrue();
+            assertThat(model.traits().takesRequests()).isTrue();
             invocation.execute(List.of(request));
             assertThat(request.ends()).containsExactly("finish");
             assertThat(request.answers())

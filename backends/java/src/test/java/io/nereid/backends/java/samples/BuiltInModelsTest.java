@@ -82,7 +82,7 @@ class BuiltInModelsTest {
     @Test
     void identityWithoutConfigurationGivesBackTheSameMemory() {
         try (BackendModel model = load(new IdentityBackend(), ModelConfig.unspecified("m"));
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(16))) {
             assertThat(model.config().inputs()).containsExactly(spec("INPUT0", DataType.FP32, -1));
             assertThat(model.config().outputs()).containsExactly(spec("OUTPUT0", DataType.FP32, -1));
@@ -103,7 +103,7 @@ class BuiltInModelsTest {
                 List.of(spec("INPUT0", DataType.FP32, 2), spec("INPUT1", DataType.BYTES, -1)),
                 List.of());
         try (BackendModel model = load(new JavaBackend(), config);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor a = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1, 2));
                 Tensor b = Tensor.over(
                         "INPUT1", DataType.BYTES, Shape.of(1, 0), io.nereid.tensor.MemoryRegion.empty(), 0, 0)) {
@@ -124,7 +124,7 @@ class BuiltInModelsTest {
                         new TensorSpec("INPUT1", DataType.BYTES, Shape.of(-1, 3), true)),
                 List.of());
         try (BackendModel model = load(new IdentityBackend(), config);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor a = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(2, 2))) {
             try (Tensor out = invocation.run(List.of(a), List.of("OUTPUT1")).get(0)) {
                 assertThat(out.shape()).isEqualTo(Shape.of(2, 1, 3));
@@ -154,7 +154,7 @@ class BuiltInModelsTest {
             names = {"BOOL", "BYTES"})
     void addSubWorksOnEveryNumericType(DataType type) {
         try (BackendModel model = addSub(type);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor a = Tensor.allocate("INPUT0", type, Shape.of(1, 3));
                 Tensor b = Tensor.allocate("INPUT1", type, Shape.of(1, 3))) {
             for (int i = 0; i < 3; i++) {
@@ -203,7 +203,7 @@ class BuiltInModelsTest {
     @Test
     void addSubRejectsShapesThatDiffer() {
         try (BackendModel model = addSub(DataType.FP32);
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor a = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1, 3));
                 Tensor b = Tensor.allocate("INPUT1", DataType.FP32, Shape.of(1, 2))) {
             assertThatThrownBy(() -> invocation.run(List.of(a, b), List.of("OUTPUT0")))
@@ -229,13 +229,13 @@ class BuiltInModelsTest {
     void aDelayMakesRunsTakeLonger() {
         try (BackendModel model = load(
                         new IdentityBackend(), config(Map.of("execute_delay_ms", "30"), -1, List.of(), List.of()));
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1))) {
             long before = Clock.system().nanos();
             Tensor.closeAll(invocation.run(List.of(in), List.of("OUTPUT0")));
             assertThat(Clock.system().nanos() - before).isGreaterThanOrEqualTo(29_000_000L);
             assertThat(model.traits().inline()).isFalse();
-            assertThat(model.traits().cancel()).isTrue();
+            assertThat(model.traits().cancellable()).isTrue();
         }
     }
 
@@ -244,7 +244,7 @@ class BuiltInModelsTest {
         ExecutorService thread = Threads.single("cancel");
         try (BackendModel model = load(
                         new IdentityBackend(), config(Map.of("execute_delay_ms", "60000"), -1, List.of(), List.of()));
-                ModelInstance invocation = model.newInvocation();
+                ModelInstance invocation = model.newInstance();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1))) {
             Future<ErrorCode> code = thread.submit(() -> {
                 try {

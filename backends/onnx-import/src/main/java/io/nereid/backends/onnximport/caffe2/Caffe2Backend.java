@@ -64,7 +64,7 @@ public final class Caffe2Backend implements Backend {
     }
 
     @Override
-    public @Nullable String unavailable() {
+    public @Nullable String unavailableReason() {
         return null;
     }
 

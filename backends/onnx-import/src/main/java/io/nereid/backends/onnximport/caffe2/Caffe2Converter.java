@@ -49,8 +49,8 @@ public final class Caffe2Converter {
         this.init = init;
         this.net = net;
         this.config = config;
-        config.feeds().forEach(spec -> feeds.put(spec.name(), spec));
-        config.fetches().forEach(spec -> fetches.put(spec.name(), spec));
+        config.modelInputs().forEach(spec -> feeds.put(spec.name(), spec));
+        config.modelOutputs().forEach(spec -> fetches.put(spec.name(), spec));
     }
 
     /**

@@ -73,7 +73,7 @@ public record OnnxDelegate(String name, String platform, List<Backend> others) {
     private Backend runner(ModelConfig config, BackendContext context) {
         for (Backend backend : context.backends().isEmpty() ? others : context.backends()) {
             if (backend.name().equals(RUNNER)) {
-                String unavailable = backend.unavailable();
+                String unavailable = backend.unavailableReason();
                 if (unavailable == null) {
                     return backend;
                 }

@@ -11,13 +11,15 @@ import io.nereid.backend.ModelTraits;
  * Immutable.
  */
 final class SingleInputModel extends ForwardingModel {
+    private final ModelTraits traits;
+
     SingleInputModel(BackendModel model) {
         super(model);
+        this.traits = model.traits().toBuilder().takesTables(true).build();
     }
 
     @Override
     public ModelTraits traits() {
-        ModelTraits its = super.traits();
-        return new ModelTraits(its.alignment(), its.cancel(), its.inline(), its.requests(), true, its.waits());
+        return traits;
     }
 }

@@ -81,7 +81,7 @@ class PaddleTest {
             assertThat(model.config().outputs())
                     .containsExactly(new TensorSpec("softmax_0.tmp_0", DataType.FP32, Shape.of(4)));
             // Like KServe's server: the input may have any name and any numeric type.
-            assertThat(model.traits().tabular()).isTrue();
+            assertThat(model.traits().takesTables()).isTrue();
         }
     }
 

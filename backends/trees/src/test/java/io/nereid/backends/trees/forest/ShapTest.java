@@ -113,7 +113,7 @@ class ShapTest {
 
     private static double[] explain(BackendModel model, double[] x, int rows, int features) {
         TensorSpec spec = model.signatures().get("shap").inputs().get(0);
-        try (ModelInstance invocation = model.newInvocation("shap");
+        try (ModelInstance invocation = model.newInstance("shap");
                 Tensor input = References.rows(spec.name(), spec.dataType(), x, 0, rows, features);
                 Tensor result =
                         invocation.run(List.of(input), List.of("contributions")).get(0)) {
@@ -180,7 +180,7 @@ class ShapTest {
             try (BackendModel model =
                     References.load(file, References.config(file).build())) {
                 assertThat(model.signatures()).doesNotContainKey("shap");
-                assertThatThrownBy(() -> model.newInvocation("shap").close())
+                assertThatThrownBy(() -> model.newInstance("shap").close())
                         .isInstanceOf(ServingException.class)
                         .hasMessageContaining(reason);
             }
@@ -194,7 +194,7 @@ class ShapTest {
         Path file = Files.writeString(directory.resolve("model.txt"), text.replaceAll("(?m)^tree_sizes=.*\n", ""));
         try (BackendModel model = References.load(file, References.config(file).build())) {
             assertThat(model.signatures()).doesNotContainKey("shap");
-            assertThatThrownBy(() -> model.newInvocation("shap").close()).hasMessageContaining("internal_count");
+            assertThatThrownBy(() -> model.newInstance("shap").close()).hasMessageContaining("internal_count");
         }
     }
 
@@ -225,7 +225,7 @@ class ShapTest {
     void rowsOfAnotherWidthAreRefused() {
         Path file = References.model("xgboost", "binary-logistic-dart");
         try (BackendModel model = References.load(file, References.config(file).build());
-                ModelInstance invocation = model.newInvocation("shap");
+                ModelInstance invocation = model.newInstance("shap");
                 Tensor input = References.rows("input-0", DataType.FP32, new double[5], 0, 1, 5)) {
             assertThatThrownBy(() -> Tensor.closeAll(invocation.run(List.of(input), List.of("contributions"))))
                     .hasMessageContaining("[-1,6]");

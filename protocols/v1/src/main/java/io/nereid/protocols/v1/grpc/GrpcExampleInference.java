@@ -95,7 +95,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
     private void read(MemoryRegion message, List<Task> begun, List<InferenceRequest> requests) {
         GrpcContext.Tools tools = context.tools();
         ProtobufReader wire = tools.wire;
-        wire.reset(message.nio(0, message.size()));
+        wire.reset(message.buffer(0, message.size()));
         ModelSpec spec = null;
         ExampleList examples = ExampleList.of(List.of(), null);
         while (wire.hasMore()) {

@@ -72,7 +72,7 @@ final class GrpcModelInfo {
 
     private static @Nullable ModelSpec read(GrpcContext.Tools tools, MemoryRegion message, List<String> fields) {
         ProtobufReader wire = tools.wire;
-        wire.reset(message.nio(0, message.size()));
+        wire.reset(message.buffer(0, message.size()));
         ModelSpec spec = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();

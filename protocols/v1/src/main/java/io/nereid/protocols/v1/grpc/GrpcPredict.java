@@ -280,7 +280,7 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
             int value = out.begin(2);
             int rest = TensorProtoCodec.writeHead(out, output, context.options.tensorContent());
             if (rest > 0 && rest < COPIED) {
-                int at = out.room(rest);
+                int at = out.reserve(rest);
                 output.region().getBytes(output.offset(), out.array(), at, rest);
                 rest = 0;
             }

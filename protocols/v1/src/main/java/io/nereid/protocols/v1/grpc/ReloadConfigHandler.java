@@ -32,7 +32,7 @@ final class ReloadConfigHandler {
     void reload(GrpcCall call, MemoryRegion message) {
         ProtobufReader wire = new ProtobufReader();
         StringInterner names = context.tools().names;
-        wire.reset(message.nio(0, message.size()));
+        wire.reset(message.buffer(0, message.size()));
         List<ModelListEntry> models = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();

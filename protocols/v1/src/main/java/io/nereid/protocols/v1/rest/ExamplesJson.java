@@ -210,7 +210,7 @@ final class ExamplesJson {
                 writer.beginArray();
                 for (Scored c : classes) {
                     writer.beginArray();
-                    writer.value(c.label(), 0, c.label().length, BytesStyle.REFUSE_MALFORMED);
+                    writer.value(c.label(), 0, c.label().length, BytesStyle.REJECT_MALFORMED);
                     writer.value(c.score()).endArray();
                 }
                 writer.endArray();

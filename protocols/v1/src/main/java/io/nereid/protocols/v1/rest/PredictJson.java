@@ -407,7 +407,7 @@ final class PredictJson {
     }
 
     private int value(Tensor t, ByteBuffer bytes, int at, int fromDim) {
-        writer.bytesStyle(t.name().endsWith("_bytes") ? BytesStyle.BASE64 : BytesStyle.REFUSE_MALFORMED);
+        writer.bytesStyle(t.name().endsWith("_bytes") ? BytesStyle.BASE64 : BytesStyle.REJECT_MALFORMED);
         try {
             return writer.nestedArray(t.dataType(), bytes, at, t.shape().dims(), fromDim);
         } catch (ServingException e) {

@@ -75,7 +75,7 @@ public final class GrpcInferReader {
      */
     public long scan(MemoryRegion region) {
         message = region;
-        wire.reset(region.nio(0, region.size()));
+        wire.reset(region.buffer(0, region.size()));
         model = "";
         version = "";
         id = "";

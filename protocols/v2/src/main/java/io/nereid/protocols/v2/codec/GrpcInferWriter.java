@@ -82,7 +82,7 @@ public final class GrpcInferWriter {
         long inner = check(out.length(), response, raw);
         ProtobufWriter outer = new ProtobufWriter();
         outer.bytesHeader(2, (int) inner);
-        int shift = outer.room(out.length());
+        int shift = outer.reserve(out.length());
         System.arraycopy(out.array(), 0, outer.array(), shift, out.length());
         ResponseBody content = new ResponseBody(outer.array(), outer.length());
         splice(content, response.outputs(), raw, positions, shift);
@@ -211,7 +211,7 @@ public final class GrpcInferWriter {
         switch (field) {
             case 6, 7 -> {
                 out.bytesHeader(field, length);
-                int at = out.room(length);
+                int at = out.reserve(length);
                 in.get(0, out.array(), at, length);
             }
             case 8 -> {
@@ -219,7 +219,7 @@ public final class GrpcInferWriter {
                 while (at < length) {
                     int size = in.getInt(at);
                     out.bytesHeader(field, size);
-                    int to = out.room(size);
+                    int to = out.reserve(size);
                     in.get(at + 4, out.array(), to, size);
                     at += 4 + size;
                 }

@@ -185,7 +185,7 @@ public final class RestInferWriter {
         while (at < all.length) {
             int length = buffer.getInt(at);
             at += 4;
-            json.value(all, at, length, isText(all, at, length) ? BytesStyle.REFUSE_MALFORMED : BytesStyle.BASE64);
+            json.value(all, at, length, isText(all, at, length) ? BytesStyle.REJECT_MALFORMED : BytesStyle.BASE64);
             at += length;
         }
         if (!bare) {

@@ -145,7 +145,7 @@ public final class SharedMemoryManager {
                         + "', which has " + size);
             }
             MappedByteBuffer mapped = channel.map(MapMode.READ_WRITE, offset, byteSize);
-            return MemoryRegion.ofForeign(mapped, () -> {});
+            return MemoryRegion.wrap(mapped, () -> {});
         } catch (IOException e) {
             throw unable;
         }

@@ -326,7 +326,7 @@ final class JsonToProto implements AutoCloseable {
     private void raw(ProtobufWriter out, int field) {
         for (Tensor tensor : tensors) {
             out.bytesHeader(field, tensor.byteLength());
-            int to = out.room(tensor.byteLength());
+            int to = out.reserve(tensor.byteLength());
             tensor.buffer().get(0, out.array(), to, tensor.byteLength());
         }
     }

@@ -1,7 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.base;
+package io.nereid.base.plugin;
 
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.net.MalformedURLException;
@@ -30,19 +32,19 @@ public final class IsolatedJar implements AutoCloseable {
      *
      * @param noun what the jar provides, such as {@code model}
      * @param setting the setting that names the class, such as {@code the parameter 'class'}
-     * @param seen description of what is exposed to the jar
+     * @param exposed description of what is exposed to the jar
      */
-    public record Words(String noun, String setting, String seen) {}
+    public record Terms(String noun, String setting, String exposed) {}
 
     private final Path jar;
     private final Path copy;
-    private final URLClassLoader loader;
-    private final Words words;
+    private final URLClassLoader classLoader;
+    private final Terms words;
 
-    private IsolatedJar(Path jar, Path copy, URLClassLoader loader, Words words) {
+    private IsolatedJar(Path jar, Path copy, URLClassLoader loader, Terms words) {
         this.jar = jar;
         this.copy = copy;
-        this.loader = loader;
+        this.classLoader = loader;
         this.words = words;
     }
 
@@ -55,7 +57,7 @@ public final class IsolatedJar implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT when the file is not a jar, FAILED_PRECONDITION when it cannot be
      *     copied
      */
-    public static IsolatedJar open(Path jar, Path scratch, List<String> shown, ClassLoader from, Words words) {
+    public static IsolatedJar open(Path jar, Path scratch, List<String> shown, ClassLoader from, Terms words) {
         try (ZipFile readable = new ZipFile(jar.toFile())) {
             readable.size();
         } catch (IOException e) {
@@ -83,8 +85,8 @@ public final class IsolatedJar implements AutoCloseable {
     }
 
     /** The class loader of the jar's classes. */
-    public ClassLoader loader() {
-        return loader;
+    public ClassLoader classLoader() {
+        return classLoader;
     }
 
     /**
@@ -95,14 +97,14 @@ public final class IsolatedJar implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT when the jar has no such class
      * @throws ReflectiveOperationException what the constructor throws, as {@link InvocationTargetException}
      */
-    public Object make(String name, Class<?>... types) throws ReflectiveOperationException {
+    public Object newInstance(String name, Class<?>... types) throws ReflectiveOperationException {
         return name.isEmpty() ? only(types) : named(name, types);
     }
 
     private Object named(String name, Class<?>... types) throws ReflectiveOperationException {
         Class<?> type;
         try {
-            type = Class.forName(name, true, loader);
+            type = Class.forName(name, true, classLoader);
         } catch (ClassNotFoundException e) {
             throw ServingException.wrap(
                     ErrorCode.INVALID_ARGUMENT,
@@ -129,7 +131,7 @@ public final class IsolatedJar implements AutoCloseable {
     private Object only(Class<?>... types) {
         List<Object> found = new ArrayList<>();
         for (Class<?> type : types) {
-            ServiceLoader.load(type, loader).forEach(found::add);
+            ServiceLoader.load(type, classLoader).forEach(found::add);
         }
         if (found.isEmpty()) {
             throw ServingException.invalidArgument(
@@ -154,7 +156,7 @@ public final class IsolatedJar implements AutoCloseable {
      * Describes a failure to load or create a class of the jar, with the step that fixes it.
      *
      * @param what what the class was needed for, such as {@code model 'm'}
-     * @param types as for {@link #make}
+     * @param types as for {@link #newInstance}
      */
     public ServingException failure(String what, Throwable e, Class<?>... types) {
         Throwable cause = innermost(e);
@@ -191,7 +193,7 @@ public final class IsolatedJar implements AutoCloseable {
         }
         if (cause instanceof NoClassDefFoundError || cause instanceof ClassNotFoundException) {
             return "put the libraries that the " + words.noun + " needs into its jar; of the server it sees "
-                    + words.seen;
+                    + words.exposed;
         }
         if (cause instanceof ClassFormatError || cause instanceof VerifyError) {
             return "the jar is damaged; build it again";
@@ -212,7 +214,7 @@ public final class IsolatedJar implements AutoCloseable {
     @Override
     public void close() {
         try {
-            loader.close();
+            classLoader.close();
             Files.deleteIfExists(copy);
         } catch (IOException e) {
             throw ServingException.internal("cannot close " + copy, e);
