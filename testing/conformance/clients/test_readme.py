@@ -203,5 +203,5 @@ def test_commands_that_do_not_run_here(command):
 
 def shape(text):
     """Load times, file sizes and versions differ between runs and machines."""
-    text = re.sub(r"\d+ ms", "T", text)
+    text = re.sub(r"\d+(\.\d+)? m?s\b", "T", text)
     return re.sub(r"\d+(\.\d+)? [kM]?B", "S", text)
