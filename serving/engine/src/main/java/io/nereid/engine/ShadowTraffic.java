@@ -8,6 +8,8 @@ import io.nereid.base.Threads;
 import io.nereid.engine.servable.EngineServable;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
+import io.nereid.observe.RequestTrace;
+import io.nereid.observe.metrics.Exemplar;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
@@ -25,6 +27,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Counts the requests that name a version label, and sends copies of some of them to a shadow version, whose responses
@@ -51,12 +54,34 @@ final class ShadowTraffic implements AutoCloseable {
         }
     }
 
+    /** Counts requests, and keeps a traced one as an example. Thread-safe. */
+    static final class Counter {
+        private final LongAdder count = new LongAdder();
+        private volatile @Nullable Exemplar exemplar;
+
+        private void increment(@Nullable RequestTrace trace) {
+            count.increment();
+            if (trace != null) {
+                exemplar = new Exemplar(trace.traceId(), 1);
+            }
+        }
+
+        long sum() {
+            return count.sum();
+        }
+
+        @Nullable
+        Exemplar exemplar() {
+            return exemplar;
+        }
+    }
+
     private final ServableManager manager;
     private final Clock clock;
     private final ExecutorService executor = Threads.single("shadow");
     private final AtomicInteger underWay = new AtomicInteger();
-    private final Map<Key, LongAdder> requests = new ConcurrentHashMap<>();
-    private final Map<Key, LongAdder> dropped = new ConcurrentHashMap<>();
+    private final Map<Key, Counter> requests = new ConcurrentHashMap<>();
+    private final Map<Key, Counter> dropped = new ConcurrentHashMap<>();
 
     ShadowTraffic(ServableManager manager, Clock clock) {
         this.manager = manager;
@@ -66,7 +91,7 @@ final class ShadowTraffic implements AutoCloseable {
     /** Submits a request that names a label, and perhaps a copy of it. Owns the handle and the request. */
     InferenceCall submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
         EngineServable servable = (EngineServable) handle.servable();
-        count(requests, request.model(), servable, false);
+        count(requests, request.model(), servable, false, request.options().trace());
         // only some requests of a sequence would be copied, which the shadow version could not process
         ServableHandle second = request.options().sequence() == null ? manager.shadow(request.model()) : null;
         if (second == null) {
@@ -107,7 +132,7 @@ final class ShadowTraffic implements AutoCloseable {
     }
 
     private void start(EngineServable shadow, ServableHandle handle, InferenceRequest copy) {
-        count(requests, copy.model(), shadow, true);
+        count(requests, copy.model(), shadow, true, null);
         var unused = Engine.submit(
                 shadow,
                 handle,
@@ -126,7 +151,7 @@ final class ShadowTraffic implements AutoCloseable {
                         underWay.decrementAndGet();
                         switch (e.code()) {
                             case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED ->
-                                count(dropped, copy.model(), shadow, true);
+                                count(dropped, copy.model(), shadow, true, null);
                             default -> {
                                 // counted as a failure of the version itself
                             }
@@ -138,24 +163,29 @@ final class ShadowTraffic implements AutoCloseable {
 
     private void drop(ModelRef model, EngineServable shadow, ServableHandle handle) {
         underWay.decrementAndGet();
-        count(dropped, model, shadow, true);
+        count(dropped, model, shadow, true, null);
         handle.close();
     }
 
-    private static void count(Map<Key, LongAdder> counts, ModelRef ref, EngineServable servable, boolean shadow) {
+    private static void count(
+            Map<Key, Counter> counts,
+            ModelRef ref,
+            EngineServable servable,
+            boolean shadow,
+            @Nullable RequestTrace trace) {
         ServableId id = servable.metadata().id();
         String label = ref.label() == null ? "" : ref.label();
-        counts.computeIfAbsent(new Key(id.model(), label, id.version(), shadow), k -> new LongAdder())
-                .increment();
+        counts.computeIfAbsent(new Key(id.model(), label, id.version(), shadow), k -> new Counter())
+                .increment(trace);
     }
 
     /** The number of requests so far. */
-    Map<Key, LongAdder> requests() {
+    Map<Key, Counter> requests() {
         return new TreeMap<>(requests);
     }
 
     /** The number of copies that were not processed for lack of capacity. */
-    Map<Key, LongAdder> dropped() {
+    Map<Key, Counter> dropped() {
         return new TreeMap<>(dropped);
     }
 
