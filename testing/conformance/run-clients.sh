@@ -123,6 +123,7 @@ besides() {
 
 suite "REST, curl, bad input" base numpy test_rest.py
 suite "process" base numpy test_process.py
+suite "metrics: promtool, OpenMetrics" metrics "prometheus_client, yaml" test_metrics.py
 suite "tritonclient http" triton tritonclient.http test_triton_http.py
 suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
 suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py

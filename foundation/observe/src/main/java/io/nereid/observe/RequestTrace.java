@@ -55,6 +55,9 @@ public interface RequestTrace {
     /** Creates the trace of a request that this request causes, such as an ensemble's step. */
     RequestTrace child(String model);
 
+    /** The id by which the trace is found where it is written to: the W3C trace id, or the id in the trace file. */
+    String traceId();
+
     /** The W3C {@code traceparent} to propagate; null when the trace has none. */
     @Nullable
     String traceparent();

@@ -21,6 +21,8 @@ import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
 import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.execution.DeviceExecutor;
@@ -299,7 +301,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** Returns the metrics of all models in the Prometheus text format 0.0.4. */
     public String metrics() {
-        return new PrometheusWriter(servables.shown(), options.metrics())
+        return MetricsWriter.page(MetricsFormat.TEXT, this::writeMetrics);
+    }
+
+    /** Adds the metrics of all models to a page. */
+    public void writeMetrics(MetricsWriter page) {
+        new EngineMetrics(page, servables.shown(), options.metrics())
                 .write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
     }
 

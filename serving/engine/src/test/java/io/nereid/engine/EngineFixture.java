@@ -5,6 +5,7 @@ package io.nereid.engine;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
+import io.nereid.observe.RequestTrace;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;
@@ -146,6 +147,16 @@ public final class EngineFixture implements AutoCloseable {
     }
 
     CompletableFuture<float[]> infer(ModelRef model, String signature, Map<String, Object> parameters, Tensor input) {
+        return infer(model, Options.NONE.withSignature(signature), parameters, input);
+    }
+
+    /** Infers one row of zeros and traces the request. */
+    float ask(ModelRef model, RequestTrace trace) throws Exception {
+        return get(infer(model, new Options(0, 0, null, trace), Map.of(), floats("IN0", Shape.of(1, 1), 0)))[0];
+    }
+
+    private CompletableFuture<float[]> infer(
+            ModelRef model, Options options, Map<String, Object> parameters, Tensor input) {
         CompletableFuture<float[]> done = new CompletableFuture<>();
         var unused = engine().infer(
                         new InferenceRequest(
@@ -156,7 +167,7 @@ public final class EngineFixture implements AutoCloseable {
                                 parameters,
                                 Long.MAX_VALUE,
                                 Clock.system().nanos(),
-                                Options.NONE.withSignature(signature)),
+                                options),
                         new ResponseSink() {
                             @Override
                             public void next(InferenceResponse response, boolean last) {

@@ -5,6 +5,8 @@ package io.nereid.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.engine.servable.ShadowTraffic;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.management.VersionLabel;
 import io.nereid.spi.management.WeightedVersion;
@@ -50,6 +52,24 @@ class ShadowTrafficTest {
                         "nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"1\",shadow=\"false\"} 5\n")
                 .contains(
                         "nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"2\",shadow=\"true\"} 5\n");
+    }
+
+    @Test
+    void aTracedRequestIsTheExampleOfItsLabel() throws Exception {
+        start("");
+        String sample = "nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"1\",shadow=\"false\"} ";
+        assertThat(fixture.ask(STABLE)).isEqualTo(1);
+        assertThat(openMetrics()).contains(sample + "1\n");
+        assertThat(fixture.ask(STABLE, new RecordingTrace(false))).isEqualTo(1);
+        assertThat(openMetrics())
+                .contains("# TYPE nereid_label_requests counter\n")
+                .contains(sample + "2 # {trace_id=\"t1\"} 1\n");
+        assertThat(fixture.engine().metrics()).contains(sample + "2\n");
+        fixture.until(() -> successes(2) == 2);
+    }
+
+    private String openMetrics() {
+        return MetricsWriter.page(MetricsFormat.OPENMETRICS, fixture.engine()::writeMetrics);
     }
 
     @Test

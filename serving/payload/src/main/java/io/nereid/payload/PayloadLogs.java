@@ -5,6 +5,9 @@ package io.nereid.payload;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.observe.metrics.LabelSet;
+import io.nereid.observe.metrics.MetricType;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.payload.PayloadMetrics.Loss;
 import io.nereid.transport.api.UpstreamClient;
 import java.util.ArrayList;
@@ -37,6 +40,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class PayloadLogs implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PayloadLogs.class);
+    private static final String PREFIX = "nereid_payload_";
     private static final int THREADS = 4;
     /** Writing blocks on a disk or a store. With this many threads, a few that hang do not stop the other logs. */
     private static final int WRITERS = 16;
@@ -97,13 +101,15 @@ public final class PayloadLogs implements AutoCloseable {
         return log;
     }
 
-    private static String labels(PayloadOrigin o) {
-        return "namespace=\"" + o.namespace() + "\",service=\"" + o.service() + "\",component=\"" + o.component()
-                + "\",revision=\"" + o.revision() + "\"";
+    private static LabelSet labels(PayloadOrigin o) {
+        return LabelSet.of("namespace", o.namespace())
+                .with("service", o.service())
+                .with("component", o.component())
+                .with("revision", o.revision());
     }
 
-    private Map<String, List<PayloadLog>> byRevision() {
-        Map<String, List<PayloadLog>> all = new LinkedHashMap<>();
+    private Map<LabelSet, List<PayloadLog>> byRevision() {
+        Map<LabelSet, List<PayloadLog>> all = new LinkedHashMap<>();
         for (PayloadLog log : logs) {
             all.computeIfAbsent(labels(log.origin()), k -> new ArrayList<>()).add(log);
         }
@@ -124,13 +130,12 @@ public final class PayloadLogs implements AutoCloseable {
         };
     }
 
-    /** The metrics of all open logs in Prometheus' text format; empty without logs. */
-    public String metrics() {
-        Map<String, List<PayloadLog>> all = byRevision();
+    /** Adds the metrics of all open logs to a page; nothing without logs. */
+    public void writeMetrics(MetricsWriter page) {
+        Map<LabelSet, List<PayloadLog>> all = byRevision();
         if (all.isEmpty()) {
-            return "";
+            return;
         }
-        StringBuilder page = new StringBuilder();
         counter(page, all, "events_sent_total", "Events that a sink accepted.", f -> f.sent.sum());
         counter(page, all, "bytes_sent_total", "Bytes of the bodies of these events.", f -> f.sentBytes.sum());
         counter(page, all, "retries_total", "Deliveries that were tried again.", f -> f.retries.sum());
@@ -146,61 +151,38 @@ public final class PayloadLogs implements AutoCloseable {
                 "bodies_withheld_total",
                 "Bodies that were not sent because they could not be parsed for redaction.",
                 f -> f.withheld.sum());
-        head(page, "events_lost_total", "counter", "Events that were dropped, by reason.");
+        page.family(PREFIX + "events_lost_total", MetricType.COUNTER, "Events that were dropped, by reason.");
         all.forEach((labels, open) -> {
             for (Loss loss : Loss.values()) {
-                long lost = open.get(0).metrics().lost(loss).sum();
-                line(page, "events_lost_total", labels + ",reason=\"" + PayloadMetrics.label(loss) + "\"", lost);
+                page.sample(
+                        labels.with("reason", PayloadMetrics.label(loss)),
+                        open.get(0).metrics().lost(loss).sum());
             }
         });
         gauge(page, all, "queue_events", "Events that are queued or being sent.", PayloadLog::waitingEvents);
         gauge(page, all, "queue_bytes", "Bytes of the bodies of these events.", PayloadLog::waitingBytes);
-        return page.toString();
     }
 
     private static void counter(
-            StringBuilder page,
-            Map<String, List<PayloadLog>> all,
+            MetricsWriter page,
+            Map<LabelSet, List<PayloadLog>> all,
             String name,
             String help,
             ToLongFunction<PayloadMetrics> value) {
-        head(page, name, "counter", help);
+        page.family(PREFIX + name, MetricType.COUNTER, help);
         all.forEach((labels, open) ->
-                line(page, name, labels, value.applyAsLong(open.get(0).metrics())));
+                page.sample(labels, value.applyAsLong(open.get(0).metrics())));
     }
 
     private static void gauge(
-            StringBuilder page,
-            Map<String, List<PayloadLog>> all,
+            MetricsWriter page,
+            Map<LabelSet, List<PayloadLog>> all,
             String name,
             String help,
             ToLongFunction<PayloadLog> value) {
-        head(page, name, "gauge", help);
+        page.family(PREFIX + name, MetricType.GAUGE, help);
         all.forEach((labels, open) ->
-                line(page, name, labels, open.stream().mapToLong(value).sum()));
-    }
-
-    private static void head(StringBuilder page, String name, String type, String help) {
-        page.append("# HELP nereid_payload_")
-                .append(name)
-                .append(' ')
-                .append(help)
-                .append('\n');
-        page.append("# TYPE nereid_payload_")
-                .append(name)
-                .append(' ')
-                .append(type)
-                .append('\n');
-    }
-
-    private static void line(StringBuilder page, String name, String labels, long value) {
-        page.append("nereid_payload_")
-                .append(name)
-                .append('{')
-                .append(labels)
-                .append("} ")
-                .append(value)
-                .append('\n');
+                page.sample(labels, open.stream().mapToLong(value).sum()));
     }
 
     /** Closes every log, waits a few seconds for the events that are queued, and drops the rest. */

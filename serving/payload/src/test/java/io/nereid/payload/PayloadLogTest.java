@@ -8,6 +8,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.UpstreamClient.Header;
 import io.nereid.transport.api.UpstreamResponse;
@@ -266,7 +268,7 @@ class PayloadLogTest {
         }
         assertThat(log.waitingEvents()).isEqualTo(7);
         assertThat(log.metrics().lost(PayloadMetrics.Loss.QUEUE_FULL).sum()).isEqualTo(3);
-        assertThat(logs.metrics())
+        assertThat(MetricsWriter.page(MetricsFormat.TEXT, logs::writeMetrics))
                 .contains(
                         "# TYPE nereid_payload_events_lost_total counter\n",
                         "nereid_payload_events_lost_total{namespace=\"default\",service=\"iris\",component=\"predictor\",revision=\"iris-predictor-00001\",reason=\"queue_full\"}"
@@ -278,7 +280,9 @@ class PayloadLogTest {
         assertThat(log.metrics().sent.sum()).isEqualTo(7);
         assertThat(log.waitingEvents()).isZero();
         assertThat(log.waitingBytes()).isZero();
-        assertThat(logs.metrics()).as("a log that has ended is gone").isEmpty();
+        assertThat(MetricsWriter.page(MetricsFormat.TEXT, logs::writeMetrics))
+                .as("a log that has ended is gone")
+                .isEmpty();
         exchange(log, "late", "", 200);
         assertThat(log.metrics().lost(PayloadMetrics.Loss.CLOSED).sum()).isEqualTo(1);
     }
@@ -299,11 +303,15 @@ class PayloadLogTest {
         drain(second);
         PayloadLog third = log("http://other/", "request", "{}");
         assertThat(third.metrics()).isSameAs(first.metrics());
-        assertThat(logs.metrics().lines().filter(l -> l.startsWith("nereid_payload_queue_events{")))
+        assertThat(MetricsWriter.page(MetricsFormat.TEXT, logs::writeMetrics)
+                        .lines()
+                        .filter(l -> l.startsWith("nereid_payload_queue_events{")))
                 .singleElement()
                 .asString()
                 .endsWith(" 1");
-        assertThat(logs.metrics().lines().filter(l -> l.startsWith("nereid_payload_events_sent_total{")))
+        assertThat(MetricsWriter.page(MetricsFormat.TEXT, logs::writeMetrics)
+                        .lines()
+                        .filter(l -> l.startsWith("nereid_payload_events_sent_total{")))
                 .singleElement()
                 .asString()
                 .endsWith(" 1");

@@ -82,6 +82,11 @@ final class FileTrace implements RequestTrace {
     }
 
     @Override
+    public String traceId() {
+        return Long.toString(id);
+    }
+
+    @Override
     public @Nullable String traceparent() {
         return null;
     }

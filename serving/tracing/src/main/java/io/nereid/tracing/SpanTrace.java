@@ -103,6 +103,11 @@ final class SpanTrace implements RequestTrace {
     }
 
     @Override
+    public String traceId() {
+        return span.getSpanContext().getTraceId();
+    }
+
+    @Override
     public @Nullable String traceparent() {
         SpanContext c = span.getSpanContext();
         return "00-" + c.getTraceId() + "-" + c.getSpanId() + "-"

@@ -47,6 +47,7 @@ class TraceManagerTest {
     private static void request(TraceManager tracing, long at) {
         RequestTrace trace = tracing.trace("simple", null);
         assertThat(trace).isNotNull();
+        assertThat(trace.traceId()).matches("[1-9][0-9]*");
         trace.model("simple", 1, "r" + at);
         trace.event(Event.REQUEST_START, at);
         trace.attribute("batch.cut", "no_more");
@@ -198,6 +199,7 @@ class TraceManagerTest {
             assertThat(trace.traceparent())
                     .startsWith("00-0af7651916cd43dd8448eb211c80319c-")
                     .isNotEqualTo(caller);
+            assertThat(trace.traceId()).isEqualTo("0af7651916cd43dd8448eb211c80319c");
             trace.model("simple", 1, "r");
             trace.event(Event.HTTP_RECV_START, 1);
             trace.event(Event.COMPUTE_START, 5);

@@ -62,7 +62,7 @@ class ArchitectureTest {
         foundation/base | io.nereid.base | . |
         foundation/tensor | io.nereid.tensor | . | base
         foundation/json | io.nereid.json | . | base tensor
-        foundation/observe | io.nereid.observe | . | base tensor
+        foundation/observe | io.nereid.observe | . metrics | base tensor
         foundation/protobuf-lite | io.nereid.protobuf | . | base
         foundation/spi | io.nereid.spi | . config management | base tensor observe
         foundation/backend | io.nereid.backend | . | base tensor observe spi
@@ -110,7 +110,7 @@ class ArchitectureTest {
             control/api control/core control/autoscaling control/gateway storage
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
-        serving/payload | io.nereid.payload | . | base tensor transport-api
+        serving/payload | io.nereid.payload | . | base tensor observe transport-api
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \

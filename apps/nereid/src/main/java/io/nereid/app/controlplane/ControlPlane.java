@@ -19,6 +19,7 @@ import io.nereid.control.local.ServiceController;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.store.FileResourceStore;
 import io.nereid.engine.Engine;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.InferenceEngine;
@@ -162,9 +163,10 @@ public final class ControlPlane implements AutoCloseable {
         return listener == null ? 0 : listener.port();
     }
 
-    /** The control plane's metrics, in Prometheus' text format. */
-    public String metrics() {
-        return gateway.metrics() + payloads.metrics();
+    /** Adds the control plane's metrics to a page. */
+    public void writeMetrics(MetricsWriter page) {
+        gateway.writeMetrics(page);
+        payloads.writeMetrics(page);
     }
 
     private List<String> logs(String namespace, String service, @Nullable String component, int most) {

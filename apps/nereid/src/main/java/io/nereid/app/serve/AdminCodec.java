@@ -5,6 +5,10 @@ package io.nereid.app.serve;
 import io.nereid.app.client.ServerClient;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
+import io.nereid.observe.metrics.LabelSet;
+import io.nereid.observe.metrics.MetricType;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
@@ -18,6 +22,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -29,15 +34,15 @@ final class AdminCodec implements ProtocolCodec {
     private final ModelListReloader lists;
     private final Supplier<TransportStats> transport;
     private final ByteBudget budget;
-    private final Supplier<String> more;
+    private final Consumer<MetricsWriter> more;
 
-    /** @param more further metrics, in Prometheus' text format */
+    /** @param more adds further metrics to a page */
     AdminCodec(
             Engine engine,
             ModelListReloader lists,
             Supplier<TransportStats> transport,
             ByteBudget budget,
-            Supplier<String> more) {
+            Consumer<MetricsWriter> more) {
         this.engine = engine;
         this.lists = lists;
         this.transport = transport;
@@ -55,9 +60,10 @@ final class AdminCodec implements ProtocolCodec {
         return List.of(
                 HttpRoute.get("/", x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
                 HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, this::configure),
-                HttpRoute.get(
-                        "/metrics",
-                        x -> x.reply(HttpReply.text(200, "text/plain; version=0.0.4; charset=utf-8", page()))));
+                HttpRoute.get("/metrics", x -> {
+                    MetricsFormat format = MetricsFormat.accepted(x.header("accept"));
+                    x.reply(HttpReply.text(200, format.contentType(), page(format)));
+                }));
     }
 
     /** Replaces the model list; the body has the format of a {@code --model_config_file}. */
@@ -75,9 +81,11 @@ final class AdminCodec implements ProtocolCodec {
         });
     }
 
-    private String page() {
+    private String page(MetricsFormat format) {
         TransportStats stats = transport.get();
-        StringBuilder page = new StringBuilder(engine.metrics()).append(more.get());
+        MetricsWriter page = new MetricsWriter(format);
+        engine.writeMetrics(page);
+        more.accept(page);
         gauge(page, "nereid_connections", "Open connections", stats.connections());
         gauge(
                 page,
@@ -91,21 +99,17 @@ final class AdminCodec implements ProtocolCodec {
         Runtime jvm = Runtime.getRuntime();
         gauge(page, "nereid_heap_used_bytes", "Heap in use", jvm.totalMemory() - jvm.freeMemory());
         gauge(page, "process_resident_memory_bytes", "Resident memory of the process", residentBytes());
-        return page.toString();
+        return page.finish();
     }
 
-    private static void gauge(StringBuilder page, String name, String help, long value) {
-        one(page, name, "gauge", help, value);
+    private static void gauge(MetricsWriter page, String name, String help, long value) {
+        page.family(name, MetricType.GAUGE, help);
+        page.sample(LabelSet.NONE, value);
     }
 
-    private static void counter(StringBuilder page, String name, String help, long value) {
-        one(page, name, "counter", help, value);
-    }
-
-    private static void one(StringBuilder page, String name, String type, String help, long value) {
-        page.append("# HELP ").append(name).append(' ').append(help).append('\n');
-        page.append("# TYPE ").append(name).append(' ').append(type).append('\n');
-        page.append(name).append(' ').append(value).append('\n');
+    private static void counter(MetricsWriter page, String name, String help, long value) {
+        page.family(name, MetricType.COUNTER, help);
+        page.sample(LabelSet.NONE, value);
     }
 
     /** Reads the resident memory from /proc; 0 on systems without it. */

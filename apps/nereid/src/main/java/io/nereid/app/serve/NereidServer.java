@@ -15,6 +15,7 @@ import io.nereid.engine.options.EngineOptions;
 import io.nereid.explain.ExplainCodec;
 import io.nereid.explain.request.ExplainSettings;
 import io.nereid.observe.Observability;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.protocols.mlflow.MlflowCodec;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.V1Options;
@@ -92,7 +93,7 @@ public final class NereidServer {
         this.tracing = new TraceManager(traces, clock);
         Observability observation = new CompositeObservability(engine, tracing, logging);
         V1Options.Builder first = V1Options.builder(clock)
-                .extraMetrics(() -> TfServingMetricsWriter.write(recorder.counts()))
+                .extraMetrics(page -> TfServingMetricsWriter.write(page, recorder.counts()))
                 .queueDepths(engine::waiting);
         v1.accept(first);
         V1Options options = first.build();
@@ -128,8 +129,10 @@ public final class NereidServer {
         return transport.stats();
     }
 
-    private String controlMetrics() {
-        return control == null ? "" : control.metrics();
+    private void controlMetrics(MetricsWriter page) {
+        if (control != null) {
+            control.writeMetrics(page);
+        }
     }
 
     Engine engine() {

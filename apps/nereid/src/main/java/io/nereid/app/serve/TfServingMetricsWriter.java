@@ -2,30 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.observe.metrics.LabelSet;
+import io.nereid.observe.metrics.MetricType;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.recording.RequestLogger.LogCount;
 import java.util.List;
-import java.util.Locale;
 
-/** Writes the request log counters under TensorFlow Serving's names, in Prometheus' text format. Stateless. */
+/** Writes the request log counters under TensorFlow Serving's names. Stateless. */
 final class TfServingMetricsWriter {
-    private static final String LOGGED = ":tensorflow:serving:request_log_count";
-
     private TfServingMetricsWriter() {}
 
-    static String write(List<LogCount> counts) {
+    static void write(MetricsWriter page, List<LogCount> counts) {
         if (counts.isEmpty()) {
-            return "";
+            return;
         }
-        StringBuilder page = new StringBuilder("# TYPE " + LOGGED + " counter\n");
+        page.family(":tensorflow:serving:request_log_count", MetricType.COUNTER, "");
         for (LogCount count : counts) {
-            page.append(String.format(
-                    Locale.ROOT,
-                    "%s{model_name=\"%s\",status_code=\"%s\"} %d%n",
-                    LOGGED,
-                    count.model().replace("\\", "\\\\").replace("\"", "\\\""),
-                    count.code(),
-                    count.count()));
+            page.sample(
+                    LabelSet.of("model_name", count.model())
+                            .with("status_code", count.code().toString()),
+                    count.count());
         }
-        return page.toString();
     }
 }

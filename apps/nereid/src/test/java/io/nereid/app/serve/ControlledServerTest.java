@@ -243,5 +243,16 @@ class ControlledServerTest {
             boolean unused = never.await(50, TimeUnit.MILLISECONDS);
         }
         assertThat(page).contains(sent);
+        HttpResponse<String> openMetrics = client.send(
+                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + "/metrics"))
+                        .header("Accept", "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+                        .build(),
+                HttpResponse.BodyHandlers.ofString());
+        assertThat(openMetrics.headers().firstValue("content-type"))
+                .hasValue("application/openmetrics-text; version=1.0.0; charset=utf-8");
+        assertThat(openMetrics.body())
+                .contains("# TYPE nereid_payload_events_sent counter\n", "# TYPE nv_inference_count unknown\n", sent)
+                .contains("# TYPE nereid_gateway_requests counter\n", "# TYPE nereid_exchanges unknown\n")
+                .endsWith("# EOF\n");
     }
 }

@@ -12,6 +12,7 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
@@ -372,11 +373,12 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         }
     }
 
-    /** The metrics of the activators in Prometheus' text format. */
-    public String metrics() {
-        return GatewayMetrics.write(activators.stream()
+    /** Adds the metrics of the activators to a page. */
+    public void writeMetrics(MetricsWriter page) {
+        List<RevisionActivator> sorted = activators.stream()
                 .sorted(Comparator.comparing(RevisionActivator::namespace).thenComparing(RevisionActivator::revision))
-                .toList());
+                .toList();
+        new GatewayMetrics(page, sorted).write();
     }
 
     /** Rejects waiting requests; running ones continue. */

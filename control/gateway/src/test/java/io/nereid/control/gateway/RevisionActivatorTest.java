@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -29,7 +31,7 @@ class RevisionActivatorTest {
 
         assertThat(x.status()).isEqualTo(200);
         assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
-        assertThat(bed.gateway.metrics())
+        assertThat(MetricsWriter.page(MetricsFormat.TEXT, bed.gateway::writeMetrics))
                 .contains(
                         "nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"}"
                             + " 1\n")

@@ -14,6 +14,8 @@ import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.api.VirtualHosts;
 import io.nereid.transport.api.VirtualHosts.VirtualHost;
@@ -334,8 +336,7 @@ class RoutingTest {
     private String metric(String name, String revision) {
         String start =
                 "nereid_gateway_" + name + "{namespace=\"default\",service=\"iris\",revision=\"" + revision + "\"} ";
-        return bed.gateway
-                .metrics()
+        return MetricsWriter.page(MetricsFormat.TEXT, bed.gateway::writeMetrics)
                 .lines()
                 .filter(l -> l.startsWith(start))
                 .findFirst()

@@ -65,6 +65,11 @@ public final class FakeObservation implements Observability {
         }
 
         @Override
+        public String traceId() {
+            return "1";
+        }
+
+        @Override
         public @Nullable String traceparent() {
             return traceparent;
         }

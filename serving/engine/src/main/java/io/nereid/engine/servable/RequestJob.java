@@ -170,6 +170,7 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
         if (trace != null) {
             trace.event(Event.COMPUTE_INPUT_END, from);
             trace.event(Event.COMPUTE_OUTPUT_START, to);
+            servable.statistics().tracedRun(trace.traceId(), rows);
         }
     }
 
@@ -252,6 +253,11 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
                 trace.event(Event.COMPUTE_END, now);
             }
             trace.event(Event.REQUEST_END, now);
+            if (lookupNanos >= 0) {
+                statistics.tracedHit(trace.traceId(), now - request.arrivedNanos());
+            } else {
+                statistics.traced(trace.traceId(), now - request.arrivedNanos(), waited, inferNanos);
+            }
         }
         sink.next(response, true);
     }
@@ -291,11 +297,15 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     }
 
     private void answering(InferenceResponse response, long now) {
-        if (answers == null) {
+        boolean first = answers == null;
+        if (first) {
             servable.statistics().firstAnswer(now - request.arrivedNanos());
         }
         RequestTrace trace = request.options().trace();
         if (trace != null) {
+            if (first) {
+                servable.statistics().tracedFirstAnswer(trace.traceId(), now - request.arrivedNanos());
+            }
             tensors(trace, "TENSOR_BACKEND_OUTPUT", response.outputs());
             trace.event(Event.INFER_RESPONSE_COMPLETE, now);
         }

@@ -6,6 +6,8 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
+import io.nereid.observe.RequestTrace;
+import io.nereid.observe.metrics.Exemplar;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
@@ -23,6 +25,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Counts the requests that name a version label, and sends copies of some of them to a shadow version, whose responses
@@ -49,12 +52,33 @@ public final class ShadowTraffic implements AutoCloseable {
         }
     }
 
+    /** Counts requests, and keeps a traced one as an example. Thread-safe. */
+    public static final class Counter {
+        private final LongAdder count = new LongAdder();
+        private volatile @Nullable Exemplar exemplar;
+
+        private void increment(@Nullable RequestTrace trace) {
+            count.increment();
+            if (trace != null) {
+                exemplar = new Exemplar(trace.traceId(), 1);
+            }
+        }
+
+        public long sum() {
+            return count.sum();
+        }
+
+        public @Nullable Exemplar exemplar() {
+            return exemplar;
+        }
+    }
+
     private final ServableManager manager;
     private final RequestSubmitter submitter;
     private final ExecutorService executor = Threads.single("shadow");
     private final AtomicInteger inFlight = new AtomicInteger();
-    private final Map<Key, LongAdder> requests = new ConcurrentHashMap<>();
-    private final Map<Key, LongAdder> dropped = new ConcurrentHashMap<>();
+    private final Map<Key, Counter> requests = new ConcurrentHashMap<>();
+    private final Map<Key, Counter> dropped = new ConcurrentHashMap<>();
 
     public ShadowTraffic(ServableManager manager, RequestSubmitter submitter) {
         this.manager = manager;
@@ -64,7 +88,7 @@ public final class ShadowTraffic implements AutoCloseable {
     /** Submits a request that names a label, and perhaps a copy of it. Owns the handle and the request. */
     public InferenceCall submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
         EngineServable servable = (EngineServable) handle.servable();
-        count(requests, request.model(), servable, false);
+        count(requests, request.model(), servable, false, request.options().trace());
         // Not for sequences: only some requests of one would be copied, which the shadow version could not process.
         ServableHandle second = request.options().sequence() == null ? manager.shadow(request.model()) : null;
         if (second == null) {
@@ -105,7 +129,7 @@ public final class ShadowTraffic implements AutoCloseable {
     }
 
     private void start(EngineServable shadow, ServableHandle handle, InferenceRequest copy) {
-        count(requests, copy.model(), shadow, true);
+        count(requests, copy.model(), shadow, true, null);
         var unused = submitter.submit(shadow, handle, copy, new ResponseSink() {
             @Override
             public void next(InferenceResponse response, boolean last) {
@@ -120,7 +144,7 @@ public final class ShadowTraffic implements AutoCloseable {
                 inFlight.decrementAndGet();
                 switch (e.code()) {
                     case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED ->
-                        count(dropped, copy.model(), shadow, true);
+                        count(dropped, copy.model(), shadow, true, null);
                     default -> {
                         // counted as a failure of the version itself
                     }
@@ -131,24 +155,29 @@ public final class ShadowTraffic implements AutoCloseable {
 
     private void drop(ModelRef model, EngineServable shadow, ServableHandle handle) {
         inFlight.decrementAndGet();
-        count(dropped, model, shadow, true);
+        count(dropped, model, shadow, true, null);
         handle.close();
     }
 
-    private static void count(Map<Key, LongAdder> counts, ModelRef ref, EngineServable servable, boolean shadow) {
+    private static void count(
+            Map<Key, Counter> counts,
+            ModelRef ref,
+            EngineServable servable,
+            boolean shadow,
+            @Nullable RequestTrace trace) {
         ServableId id = servable.metadata().id();
         String label = ref.label() == null ? "" : ref.label();
-        counts.computeIfAbsent(new Key(id.model(), label, id.version(), shadow), k -> new LongAdder())
-                .increment();
+        counts.computeIfAbsent(new Key(id.model(), label, id.version(), shadow), k -> new Counter())
+                .increment(trace);
     }
 
     /** The number of requests so far. */
-    public Map<Key, LongAdder> requests() {
+    public Map<Key, Counter> requests() {
         return new TreeMap<>(requests);
     }
 
     /** The number of copies that were not processed for lack of capacity. */
-    public Map<Key, LongAdder> dropped() {
+    public Map<Key, Counter> dropped() {
         return new TreeMap<>(dropped);
     }
 

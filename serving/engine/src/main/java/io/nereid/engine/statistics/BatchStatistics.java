@@ -28,6 +28,9 @@ public final class BatchStatistics {
     /** Rows that were added to reach an allowed batch size. */
     public final LongAdder padding = new LongAdder();
 
+    /** Runs of traced requests by {@link Histogram#sizeBounds}. */
+    public final Exemplars exemplars = new Exemplars(Histogram.sizeBounds());
+
     private final AtomicReferenceArray<Size> direct;
     private final Map<Integer, Size> large = new ConcurrentSkipListMap<>();
 

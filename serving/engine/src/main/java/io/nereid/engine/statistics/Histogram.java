@@ -34,6 +34,7 @@ public final class Histogram {
     private final long[] bounds;
     private final LongAdder[] counts;
     private final LongAdder sum = new LongAdder();
+    public final Exemplars exemplars;
 
     /** The bounds for batch sizes, ascending. */
     public static long[] sizeBounds() {
@@ -42,6 +43,7 @@ public final class Histogram {
 
     Histogram(long[] bounds) {
         this.bounds = bounds;
+        this.exemplars = new Exemplars(bounds);
         this.counts = new LongAdder[bounds.length + 1];
         for (int i = 0; i < counts.length; i++) {
             counts[i] = new LongAdder();
@@ -49,14 +51,19 @@ public final class Histogram {
     }
 
     void record(long value) {
+        counts[bucket(bounds, value)].increment();
+        if (value != 0) {
+            sum.add(value);
+        }
+    }
+
+    /** The index of the first bound that is not below the value; the number of bounds if there is none. */
+    static int bucket(long[] bounds, long value) {
         int i = 0;
         while (i < bounds.length && value > bounds[i]) {
             i++;
         }
-        counts[i].increment();
-        if (value != 0) {
-            sum.add(value);
-        }
+        return i;
     }
 
     public long[] bounds() {

@@ -155,6 +155,30 @@ public final class ModelStatistics {
         }
     }
 
+    /** Keeps a traced request, which has been counted, as an example of its durations. */
+    public void traced(String traceId, long requestNanos, long queueNanos, long runNanos) {
+        request.exemplars.record(requestNanos, traceId);
+        queue.exemplars.record(queueNanos, traceId);
+        compute.exemplars.record(runNanos, traceId);
+    }
+
+    /** Keeps a traced request that the response cache has answered as an example of its duration. */
+    public void tracedHit(String traceId, long requestNanos) {
+        request.exemplars.record(requestNanos, traceId);
+    }
+
+    /** Keeps a traced request as an example of the time to the first response. */
+    public void tracedFirstAnswer(String traceId, long requestNanos) {
+        if (firstResponse != null) {
+            firstResponse.exemplars.record(requestNanos, traceId);
+        }
+    }
+
+    /** Keeps a traced request as an example of a run on {@code rows} rows. */
+    public void tracedRun(String traceId, int rows) {
+        batches.exemplars.record(rows, traceId);
+    }
+
     public void failed(long now, ErrorCode code, boolean started, long requestNanos) {
         touch(now);
         failures[Failure.of(code, started).ordinal()].increment();

@@ -8,11 +8,13 @@ import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.engine.EngineMetrics;
 import io.nereid.engine.FakeModel;
-import io.nereid.engine.PrometheusWriter;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
@@ -239,8 +241,10 @@ class ModelServableTest {
                 .get(5, TimeUnit.SECONDS)
                 .close();
         failure(infer(servable, List.of(), List.of()));
-        String page =
-                new PrometheusWriter(List.of(servable), MetricsOptions.DEFAULT).write(new HostMetrics(), Map.of());
+        String page = MetricsWriter.page(
+                MetricsFormat.TEXT,
+                p -> new EngineMetrics(p, List.of(servable), MetricsOptions.DEFAULT)
+                        .write(new HostMetrics(), Map.of()));
         assertThat(page)
                 .contains("nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
                 .contains("nv_inference_count{model=\"m\",version=\"1\"} 3\n")

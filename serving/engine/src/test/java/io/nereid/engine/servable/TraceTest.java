@@ -7,9 +7,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.engine.CountedTensors;
+import io.nereid.engine.EngineMetrics;
 import io.nereid.engine.FakeModel;
+import io.nereid.engine.RecordingTrace;
+import io.nereid.engine.options.MetricsOptions;
+import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
-import io.nereid.observe.RequestTrace;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
@@ -18,13 +23,10 @@ import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
-import io.nereid.tensor.Tensor;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -43,7 +45,7 @@ class TraceTest {
     @Test
     void aTraceHasTheEventsInOrderAndTheReasonWhyTheBatchWasClosed() throws Exception {
         ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
-        Notes notes = new Notes(false);
+        RecordingTrace notes = new RecordingTrace(false);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
         assertThat(client.nextText()).isEqualTo("OUT 5.");
@@ -67,7 +69,7 @@ class TraceTest {
     @Test
     void tensorsAreTracedIfRequested() throws Exception {
         ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
-        Notes notes = new Notes(true);
+        RecordingTrace notes = new RecordingTrace(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
         assertThat(client.nextText()).isEqualTo("OUT 5.");
@@ -82,7 +84,7 @@ class TraceTest {
     @Test
     void aRejectedRequestIsTracedFromBeginToEnd() throws Exception {
         ModelServable servable = servable(new FakeModel(config(false), ModelTraits.DEFAULT, FakeModel::identity));
-        Notes notes = new Notes(true);
+        RecordingTrace notes = new RecordingTrace(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.floats("IN", Shape.of(1, 1), 5)));
         client.nextFailure();
@@ -96,7 +98,7 @@ class TraceTest {
             requests.get(0).respond(List.of(tensors.ints("OUT", Shape.of(1, 1), 1)), Map.of());
             requests.get(0).complete(List.of(tensors.ints("OUT", Shape.of(1, 1), 2)), Map.of());
         }));
-        Notes notes = new Notes(false);
+        RecordingTrace notes = new RecordingTrace(false);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
         assertThat(client.nextText()).isEqualTo("OUT 1");
@@ -107,12 +109,54 @@ class TraceTest {
         servable.unload();
     }
 
+    @Test
+    void aTracedRequestIsTheExampleOfTheBucketsThatItIsCountedIn() throws Exception {
+        MetricsOptions options = MetricsOptions.DEFAULT.withHost(false).with("histogram_latencies", "true");
+        ModelConfig config = config(false);
+        ModelServable servable = servable(
+                new FakeModel(config, ModelTraits.DEFAULT, FakeModel::identity),
+                new ModelStatistics(ID, config, options, Clock.system()));
+        Client client = new Client(servable, Clock.system());
+        client.send(List.of(tensors.ints("IN", Shape.of(2, 1), 5, 6)));
+        assertThat(client.nextText()).isEqualTo("OUT 5 6.");
+        assertThat(openMetrics(servable, options))
+                .as("a request that is not traced")
+                .doesNotContain("trace_id");
+        client.send(new RecordingTrace(false), List.of(tensors.ints("IN", Shape.of(2, 1), 5, 6)));
+        assertThat(client.nextText()).isEqualTo("OUT 5 6.");
+        String page = openMetrics(servable, options);
+        for (String name : List.of(
+                "nereid_request_duration_seconds",
+                "nereid_queue_duration_seconds",
+                "nereid_compute_duration_seconds",
+                "nereid_batch_size",
+                "nv_inference_first_response_histogram_ms")) {
+            assertThat(page.lines().filter(l -> l.startsWith(name) && l.contains("trace_id")))
+                    .singleElement(InstanceOfAssertFactories.STRING)
+                    .as(name)
+                    .matches(name + "_bucket\\{.*,le=\"[^\"]+\"} [12] # \\{trace_id=\"t1\"} [0-9.E-]+");
+        }
+        assertThat(page)
+                .contains("nereid_batch_size_bucket{model=\"m\",version=\"1\",le=\"2.0\"} 2 # {trace_id=\"t1\"} 2\n");
+        servable.unload();
+    }
+
+    private static String openMetrics(ModelServable servable, MetricsOptions options) {
+        return MetricsWriter.page(
+                MetricsFormat.OPENMETRICS,
+                page -> new EngineMetrics(page, List.of(servable), options).write(new HostMetrics(), Map.of()));
+    }
+
     private ModelServable servable(FakeModel model) {
+        return servable(model, new ModelStatistics(ID));
+    }
+
+    private ModelServable servable(FakeModel model, ModelStatistics statistics) {
         return ModelServable.of(
                 ID,
                 model,
                 model.config(),
-                new ModelStatistics(ID),
+                statistics,
                 pool,
                 SchedulerOptions.DEFAULT,
                 InitialStateFiles.NONE,
@@ -128,57 +172,5 @@ class TraceTest {
                 .toBuilder()
                 .decoupled(decoupled)
                 .build();
-    }
-
-    /** Records everything. */
-    private static final class Notes implements RequestTrace {
-        private final boolean includesTensors;
-        final List<String> recorded = Collections.synchronizedList(new ArrayList<>());
-        final List<Long> times = Collections.synchronizedList(new ArrayList<>());
-
-        Notes(boolean includesTensors) {
-            this.includesTensors = includesTensors;
-        }
-
-        @Override
-        public void event(Event event, long nanos) {
-            recorded.add(event.name());
-            times.add(nanos);
-        }
-
-        @Override
-        public void attribute(String name, String value) {
-            recorded.add(name + "=" + value);
-        }
-
-        @Override
-        public boolean includesTensors() {
-            return includesTensors;
-        }
-
-        @Override
-        public void tensors(String activity, List<Tensor> some) {
-            recorded.add(activity + " " + some);
-        }
-
-        @Override
-        public void model(String name, long version, String requestId) {
-            recorded.add("model " + name + " " + version + " " + requestId);
-        }
-
-        @Override
-        public RequestTrace child(String model) {
-            throw new AssertionError("no request of its own");
-        }
-
-        @Override
-        public @Nullable String traceparent() {
-            return null;
-        }
-
-        @Override
-        public void end() {
-            throw new AssertionError("only the caller that started the trace ends it");
-        }
     }
 }

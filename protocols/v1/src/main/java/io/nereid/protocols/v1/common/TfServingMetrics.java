@@ -3,14 +3,19 @@
 package io.nereid.protocols.v1.common;
 
 import io.nereid.base.ErrorCode;
+import io.nereid.observe.metrics.LabelSet;
+import io.nereid.observe.metrics.MetricType;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
+import io.nereid.observe.metrics.NumberStyle;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -28,7 +33,7 @@ public final class TfServingMetrics {
 
     private final boolean measuring;
     private final Supplier<Map<String, Long>> queueDepths;
-    private final Supplier<String> extra;
+    private final Consumer<MetricsWriter> extra;
     private final Map<String, OfModel> models = new ConcurrentHashMap<>();
     private final OfModel others = new OfModel();
 
@@ -126,81 +131,68 @@ public final class TfServingMetrics {
         return models.size() < MOST_MODELS ? models.computeIfAbsent(model, m -> new OfModel()) : others;
     }
 
-    /** The metrics in Prometheus' text format. */
-    public String page() {
+    /** The metrics as a page. */
+    public String page(MetricsFormat format) {
+        MetricsWriter page = new MetricsWriter(format, NumberStyle.SIX_DIGITS);
         Map<String, OfModel> all = new TreeMap<>(models);
         if (others.counted()) {
             all.put("", others);
         }
-        StringBuilder b = new StringBuilder(1024);
-        type(b, "request_count", "counter");
+        family(page, "request_count", MetricType.COUNTER);
         all.forEach((name, m) -> {
             for (ErrorCode code : ErrorCode.values()) {
                 LongAdder n = m.counts.get(code.ordinal());
                 if (n != null) {
-                    line(b, "request_count", "", "model_name=" + quote(name) + ",status=\"" + code + '"', n.sum());
+                    page.sample(LabelSet.of("model_name", name).with("status", code.name()), n.sum());
                 }
             }
         });
-        type(b, "request_latency", "histogram");
+        family(page, "request_latency", MetricType.HISTOGRAM);
         all.forEach((name, m) -> {
             for (Api api : Api.values()) {
                 for (Entrypoint entrypoint : Entrypoint.values()) {
                     Histogram h = m.latencies.get(index(api, entrypoint));
                     if (h != null) {
                         h.write(
-                                b,
-                                "request_latency",
-                                "model_name=" + quote(name) + ",API=\"" + api.label + "\",entrypoint=\"" + entrypoint
-                                        + '"');
+                                page,
+                                LabelSet.of("model_name", name)
+                                        .with("API", api.label)
+                                        .with("entrypoint", entrypoint.name()));
                     }
                 }
             }
         });
-        type(b, "runtime_latency", "histogram");
+        family(page, "runtime_latency", MetricType.HISTOGRAM);
         all.forEach((name, m) -> {
             for (Api api : Api.values()) {
-                String labels = "model_name=" + quote(name) + ",API=\"" + api.label + "\",runtime=";
+                LabelSet labels = LabelSet.of("model_name", name).with("API", api.label);
                 new TreeMap<>(m.runtimes.get(api.ordinal()))
-                        .forEach((runtime, h) -> h.write(b, "runtime_latency", labels + quote(runtime)));
+                        .forEach((runtime, h) -> h.write(page, labels.with("runtime", runtime)));
             }
         });
-        type(b, "request_example_counts", "histogram");
+        family(page, "request_example_counts", MetricType.HISTOGRAM);
         all.forEach((name, m) -> {
             if (m.examples.count.sum() > 0) {
-                m.examples.write(b, "request_example_counts", "model=" + quote(name));
+                m.examples.write(page, LabelSet.of("model", name));
             }
         });
-        type(b, "request_example_count_total", "counter");
+        family(page, "request_example_count_total", MetricType.COUNTER);
         all.forEach((name, m) -> {
             if (m.examples.count.sum() > 0) {
-                line(b, "request_example_count_total", "", "model=" + quote(name), m.exampleTotal.sum());
+                page.sample(LabelSet.of("model", name), m.exampleTotal.sum());
             }
         });
-        type(b, "requests_in_flight", "gauge");
-        all.forEach((name, m) ->
-                line(b, "requests_in_flight", "", "model_name=" + quote(name), Math.max(0, m.inFlight.sum())));
-        type(b, "requests_queued", "gauge");
-        new TreeMap<>(queueDepths.get())
-                .forEach((name, n) -> line(b, "requests_queued", "", "model_name=" + quote(name), n));
-        return b.append(extra.get()).toString();
+        family(page, "requests_in_flight", MetricType.GAUGE);
+        all.forEach((name, m) -> page.sample(LabelSet.of("model_name", name), Math.max(0, m.inFlight.sum())));
+        family(page, "requests_queued", MetricType.GAUGE);
+        new TreeMap<>(queueDepths.get()).forEach((name, n) -> page.sample(LabelSet.of("model_name", name), n));
+        extra.accept(page);
+        return page.finish();
     }
 
-    private static void type(StringBuilder b, String name, String type) {
-        b.append("# TYPE :tensorflow:serving:")
-                .append(name)
-                .append(' ')
-                .append(type)
-                .append('\n');
-    }
-
-    private static void line(StringBuilder b, String name, String suffix, String labels, long value) {
-        b.append(":tensorflow:serving:").append(name).append(suffix);
-        b.append('{').append(labels).append("} ").append(value).append('\n');
-    }
-
-    private static String quote(String label) {
-        return '"' + label.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n") + '"';
+    /** Begins a family without a description, as TensorFlow Serving does. */
+    private static void family(MetricsWriter page, String name, MetricType type) {
+        page.family(":tensorflow:serving:" + name, type, "");
     }
 
     private static int index(Api api, Entrypoint entrypoint) {
@@ -215,27 +207,6 @@ public final class TfServingMetrics {
             bound *= factor;
         }
         return bounds;
-    }
-
-    /** Whole numbers without a point, others with at most six digits, as in TensorFlow Serving's page. */
-    private static String number(double v) {
-        return v == (long) v && v < 1e6
-                ? Long.toString((long) v)
-                : shorten(String.format(Locale.ROOT, v < 1e6 ? "%." + decimals(v) + "f" : "%.5e", v));
-    }
-
-    private static int decimals(double v) {
-        int whole = Long.toString((long) v).length();
-        return Math.max(0, 6 - whole);
-    }
-
-    private static String shorten(String text) {
-        int e = text.indexOf('e');
-        String digits = e < 0 ? text : text.substring(0, e);
-        if (digits.indexOf('.') >= 0) {
-            digits = digits.replaceAll("0+$", "").replaceAll("\\.$", "");
-        }
-        return e < 0 ? digits : digits + text.substring(e);
     }
 
     /** The metrics of one model. Thread-safe, as its counters are. */
@@ -312,20 +283,10 @@ public final class TfServingMetrics {
             count.increment();
         }
 
-        void write(StringBuilder b, String name, String labels) {
-            long below = 0;
-            for (int i = 0; i < buckets.length; i++) {
-                below += buckets[i].sum();
-                String le = i < bounds.length ? number(bounds[i]) : "+Inf";
-                line(b, name, "_bucket", labels + ",le=\"" + le + '"', below);
-            }
-            b.append(":tensorflow:serving:")
-                    .append(name)
-                    .append("_sum{")
-                    .append(labels)
-                    .append("} ");
-            b.append(number(sum.sum() / 1e3)).append('\n');
-            line(b, name, "_count", labels, below);
+        void write(MetricsWriter page, LabelSet labels) {
+            long[] counts = new long[buckets.length];
+            Arrays.setAll(counts, i -> buckets[i].sum());
+            page.histogram(labels, bounds, counts, sum.sum() / 1e3);
         }
     }
 }

@@ -6,8 +6,10 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.FloatStyle;
+import io.nereid.observe.metrics.MetricsWriter;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -24,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param methodCheck whether to reject signatures whose method is not predict, classify or regress
  * @param tensorContent whether gRPC responses hold numbers as raw bytes ({@code tensor_content}), not as typed lists
  * @param events the attributes of responses to CloudEvents
- * @param extraMetrics further lines of the metrics, in Prometheus' text format, each ended by a line feed
+ * @param extraMetrics adds further families to the metrics
  * @param queueDepths queued requests, by model, for the metrics
  */
 public record V1Options(
@@ -37,7 +39,7 @@ public record V1Options(
         boolean methodCheck,
         boolean tensorContent,
         Events events,
-        Supplier<String> extraMetrics,
+        Consumer<MetricsWriter> extraMetrics,
         Supplier<Map<String, Long>> queueDepths) {
     /**
      * The attributes of responses to CloudEvents. Immutable.
@@ -85,7 +87,7 @@ public record V1Options(
         private boolean methodCheck;
         private boolean tensorContent;
         private Events events = Events.DEFAULT;
-        private Supplier<String> extraMetrics = () -> "";
+        private Consumer<MetricsWriter> extraMetrics = page -> {};
         private Supplier<Map<String, Long>> queueDepths = Map::of;
 
         private Builder(Clock clock) {
@@ -151,8 +153,8 @@ public record V1Options(
         }
 
         /** See {@link V1Options#extraMetrics}. */
-        public Builder extraMetrics(Supplier<String> lines) {
-            extraMetrics = lines;
+        public Builder extraMetrics(Consumer<MetricsWriter> families) {
+            extraMetrics = families;
             return this;
         }
 

@@ -3,6 +3,7 @@
 package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ServingException;
+import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.protocols.v1.common.ModelLookup;
 import io.nereid.protocols.v1.common.TfServingMetrics;
 import io.nereid.protocols.v1.common.V1Options;
@@ -66,10 +67,16 @@ public final class RestApiHandler {
                 x -> new ModelRef(x.pathParameter(0), ModelRef.ANY, x.pathParameter(1)));
         String page = options.metricsPath();
         if (page != null) {
-            routes.add(HttpRoute.get(
-                    page, guarded(x -> reply(x, HttpReply.text(200, "text/plain; charset=utf-8", metrics.page())))));
+            routes.add(HttpRoute.get(page, guarded(this::metrics)));
         }
         return routes;
+    }
+
+    /** Replies with the metrics; the content type of the text format is TensorFlow Serving's. */
+    private void metrics(HttpExchange x) {
+        MetricsFormat format = MetricsFormat.accepted(x.header("accept"));
+        String type = format == MetricsFormat.TEXT ? "text/plain; charset=utf-8" : format.contentType();
+        reply(x, HttpReply.text(200, type, metrics.page(format)));
     }
 
     private void addRoutes(List<HttpRoute> routes, String path, Function<HttpExchange, ModelRef> model) {

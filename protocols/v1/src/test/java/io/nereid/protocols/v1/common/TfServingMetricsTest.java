@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
+import io.nereid.observe.metrics.LabelSet;
+import io.nereid.observe.metrics.MetricType;
+import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.protocols.v1.FakeClient;
 import io.nereid.protocols.v1.FakeEngine;
 import io.nereid.protocols.v1.FakeExchange;
@@ -23,7 +26,10 @@ class TfServingMetricsTest {
     private final V1Options options = V1Options.builder(Clock.system())
             .metricsPath("")
             .queueDepths(() -> Map.of("m", 7L))
-            .extraMetrics(() -> ":tensorflow:serving:request_log_count{model_name=\"m\",status_code=\"OK\"} 3\n")
+            .extraMetrics(page -> {
+                page.family(":tensorflow:serving:request_log_count", MetricType.COUNTER, "");
+                page.sample(LabelSet.of("model_name", "m").with("status_code", "OK"), 3);
+            })
             .build();
     private final TfServingMetrics metrics = new TfServingMetrics(options);
 
@@ -35,7 +41,7 @@ class TfServingMetricsTest {
         metrics.finished("m", Api.PREDICT, Entrypoint.REST, ErrorCode.OK, 50_000);
         metrics.finished("m", Api.PREDICT, Entrypoint.GRPC, ErrorCode.UNAVAILABLE, 50_000);
         metrics.rejected("other \"one\"", ErrorCode.NOT_FOUND);
-        assertThat(metrics.page().lines())
+        assertThat(metrics.page(MetricsFormat.TEXT).lines())
                 .contains(
                         "# TYPE :tensorflow:serving:request_count counter",
                         ":tensorflow:serving:request_count{model_name=\"m\",status=\"OK\"} 1",
@@ -53,7 +59,7 @@ class TfServingMetricsTest {
         metrics.finished("m", Api.CLASSIFY, Entrypoint.GRPC, ErrorCode.OK, 10_000);
         metrics.finished("m", Api.CLASSIFY, Entrypoint.GRPC, ErrorCode.OK, 33_000);
         String labels = "model_name=\"m\",API=\"Classify\",entrypoint=\"GRPC\"";
-        List<String> lines = metrics.page()
+        List<String> lines = metrics.page(MetricsFormat.TEXT)
                 .lines()
                 .filter(l -> l.startsWith(":tensorflow:serving:request_latency"))
                 .toList();
@@ -78,7 +84,7 @@ class TfServingMetricsTest {
         metrics.ran("m", Api.REGRESS, "onnxruntime_onnx", 20_000);
         metrics.examples("m", 3);
         metrics.examples("m", 5);
-        assertThat(metrics.page().lines())
+        assertThat(metrics.page(MetricsFormat.TEXT).lines())
                 .contains(
                         ":tensorflow:serving:runtime_latency_bucket{model_name=\"m\",API=\"Regress\","
                                 + "runtime=\"onnxruntime_onnx\",le=\"32.4\"} 1",
@@ -90,13 +96,32 @@ class TfServingMetricsTest {
     }
 
     @Test
+    void openMetricsHasTheSameNames() {
+        metrics.started("m");
+        metrics.finished("m", Api.PREDICT, Entrypoint.REST, ErrorCode.OK, 18_000);
+        metrics.examples("m", 3);
+        assertThat(metrics.page(MetricsFormat.OPENMETRICS).lines())
+                .contains(
+                        "# TYPE :tensorflow:serving:request_count unknown",
+                        ":tensorflow:serving:request_count{model_name=\"m\",status=\"OK\"} 1",
+                        "# TYPE :tensorflow:serving:request_latency histogram",
+                        ":tensorflow:serving:request_latency_bucket{model_name=\"m\",API=\"Predict\",entrypoint=\"REST\",le=\"18.0\"}"
+                            + " 1",
+                        "# TYPE :tensorflow:serving:request_example_count counter",
+                        ":tensorflow:serving:request_example_count_total{model=\"m\"} 3",
+                        ":tensorflow:serving:request_log_count{model_name=\"m\",status_code=\"OK\"} 3")
+                .endsWith("# EOF")
+                .noneMatch(l -> l.startsWith("# HELP"));
+    }
+
+    @Test
     void aServerWithoutThePageMeasuresNothing() {
         TfServingMetrics off = new TfServingMetrics(V1Options.defaults(Clock.system()));
         off.started("m");
         off.finished("m", Api.PREDICT, Entrypoint.REST, ErrorCode.OK, 1);
         off.rejected("m", ErrorCode.NOT_FOUND);
         assertThat(off.measuring()).isFalse();
-        assertThat(off.page()).doesNotContain("model_name");
+        assertThat(off.page(MetricsFormat.TEXT)).doesNotContain("model_name");
     }
 
     @Test
@@ -112,6 +137,12 @@ class TfServingMetricsTest {
         client.call("POST", "/v1/models/m:regress", "{\"examples\":[{\"x\":1.5},{\"x\":2.5}]}");
         FakeExchange page = client.call("GET", "/monitoring/prometheus/metrics", "");
         assertThat(page.status()).isEqualTo(200);
+        assertThat(page.answer().contentType()).isEqualTo("text/plain; charset=utf-8");
+        FakeExchange negotiated = client.call(
+                "GET", "/monitoring/prometheus/metrics", "", Map.of("accept", "application/openmetrics-text"));
+        assertThat(negotiated.answer().contentType())
+                .isEqualTo("application/openmetrics-text; version=1.0.0; charset=utf-8");
+        assertThat(negotiated.text()).endsWith("# EOF\n");
         assertThat(page.text().lines())
                 .contains(
                         ":tensorflow:serving:request_count{model_name=\"m\",status=\"OK\"} 2",

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import static io.nereid.observe.metrics.MetricType.COUNTER;
+import static io.nereid.observe.metrics.MetricType.GAUGE;
+import static io.nereid.observe.metrics.MetricType.HISTOGRAM;
+import static io.nereid.observe.metrics.MetricType.SUMMARY;
+
 import io.nereid.backend.ModelMetric;
 import io.nereid.backend.ModelMetric.Sample;
 import io.nereid.engine.options.MetricsOptions;
@@ -13,6 +18,10 @@ import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.LatencySummaries;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.engine.statistics.SlidingQuantiles;
+import io.nereid.observe.metrics.Exemplar;
+import io.nereid.observe.metrics.LabelSet;
+import io.nereid.observe.metrics.MetricType;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.ServableId;
 import java.util.ArrayList;
@@ -24,32 +33,37 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the metrics in the Prometheus text format 0.0.4, under the names that Triton's dashboards use, plus
- * histograms under Nereid's own names. Hand-written because the Prometheus client libraries append {@code _total} to
- * the names of counters, which Triton's dashboards do not expect. Confined to one thread.
+ * Writes the engine's metrics: the ones that Triton's dashboards use under Triton's names, and histograms and gauges
+ * under Nereid's own names. Confined to one thread.
  */
-public final class PrometheusWriter {
-    private final StringBuilder page = new StringBuilder(4096);
-    private final Collection<EngineServable> servables;
+public final class EngineMetrics {
+    private final MetricsWriter page;
+    private final List<Labelled> servables;
     private final MetricsOptions options;
 
-    public PrometheusWriter(Collection<? extends EngineServable> servables, MetricsOptions options) {
-        this.servables = List.copyOf(servables);
+    /** A version and the labels of its samples. */
+    private record Labelled(EngineServable servable, LabelSet labels) {
+        ModelStatistics statistics() {
+            return servable.statistics();
+        }
+    }
+
+    public EngineMetrics(MetricsWriter page, Collection<? extends EngineServable> servables, MetricsOptions options) {
+        this.page = page;
+        this.servables = servables.stream().map(s -> new Labelled(s, labels(s))).toList();
         this.options = options;
     }
 
     /** Writes the metrics of the servables, the cache and the host. */
-    public String write(HostMetrics host, Map<String, Long> cache) {
+    public void write(HostMetrics host, Map<String, Long> cache) {
         write(cache);
         host(host);
-        return page.toString();
     }
 
     /**
@@ -58,12 +72,10 @@ public final class PrometheusWriter {
      * @param reserved the bytes that the lifecycle manager has reserved for models
      * @param limit the limit of these bytes; 0 for none
      */
-    String write(HostMetrics host, Map<String, Long> cache, ShadowTraffic labelled, long reserved, long limit) {
+    void write(HostMetrics host, Map<String, Long> cache, ShadowTraffic labelled, long reserved, long limit) {
         write(cache);
-        family("nereid_memory_reserved_bytes", "gauge", "Memory reserved for models, for loading ones by estimate");
-        sample("nereid_memory_reserved_bytes", "", reserved);
-        family("nereid_memory_limit_bytes", "gauge", "Limit of the memory reserved for models; 0 for no limit");
-        sample("nereid_memory_limit_bytes", "", limit);
+        single("nereid_memory_reserved_bytes", "Memory reserved for models, for loading ones by estimate", reserved);
+        single("nereid_memory_limit_bytes", "Limit of the memory reserved for models; 0 for no limit", limit);
         labelled(
                 "nereid_label_requests_total",
                 "Requests by label, and copies of them for shadows",
@@ -71,16 +83,17 @@ public final class PrometheusWriter {
         labelled(
                 "nereid_shadow_dropped_total", "Copies for shadows that were dropped or timed out", labelled.dropped());
         host(host);
-        return page.toString();
     }
 
-    private void labelled(String name, String help, Map<ShadowTraffic.Key, LongAdder> counts) {
-        family(name, "counter", help);
-        counts.forEach((key, count) -> sample(
-                name,
-                "model=\"" + escaped(key.model()) + "\",label=\"" + escaped(key.label()) + "\",version=\""
-                        + key.version() + "\",shadow=\"" + key.shadow() + '"',
-                count.sum()));
+    private void labelled(String name, String help, Map<ShadowTraffic.Key, ShadowTraffic.Counter> counts) {
+        page.family(name, COUNTER, help);
+        counts.forEach((key, count) -> page.sample(
+                LabelSet.of("model", key.model())
+                        .with("label", key.label())
+                        .with("version", key.version())
+                        .with("shadow", Boolean.toString(key.shadow())),
+                count.sum(),
+                count.exemplar()));
     }
 
     private void write(Map<String, Long> cache) {
@@ -88,12 +101,11 @@ public final class PrometheusWriter {
                 "nv_inference_request_success",
                 "Number of successful inference requests, all batch sizes",
                 ModelStatistics::success);
-        family("nv_inference_request_failure", "counter", "Number of failed inference requests, all batch sizes");
-        for (EngineServable servable : servables) {
+        page.family("nv_inference_request_failure", COUNTER, "Number of failed inference requests, all batch sizes");
+        for (Labelled servable : servables) {
             for (ModelStatistics.Failure reason : ModelStatistics.Failure.values()) {
-                sample(
-                        "nv_inference_request_failure",
-                        labels(servable) + ",reason=\"" + reason + "\"",
+                page.sample(
+                        servable.labels().with("reason", reason.toString()),
                         servable.statistics().failures[reason.ordinal()].sum());
             }
         }
@@ -142,14 +154,14 @@ public final class PrometheusWriter {
 
     private void firstResponses() {
         if (options.histogramLatencies()) {
-            family(
+            page.family(
                     MetricsOptions.FIRST_RESPONSE,
-                    "histogram",
+                    HISTOGRAM,
                     "Duration from request to first response in milliseconds");
-            for (EngineServable servable : servables) {
+            for (Labelled servable : servables) {
                 Histogram first = servable.statistics().firstResponse;
                 if (first != null) {
-                    histogram(MetricsOptions.FIRST_RESPONSE, labels(servable), first, 1e6);
+                    histogram(servable.labels(), first, 1e6);
                 }
             }
         }
@@ -165,14 +177,14 @@ public final class PrometheusWriter {
         summary("nv_inference_compute_input_summary_us", "Compute input time", s -> s.computeInput, s -> true);
         summary("nv_inference_compute_infer_summary_us", "Compute inference time", s -> s.computeInfer, s -> true);
         summary("nv_inference_compute_output_summary_us", "Compute output time", s -> s.computeOutput, s -> true);
-        if (servables.stream().anyMatch(EngineServable::cached)) {
+        if (servables.stream().anyMatch(s -> s.servable().cached())) {
             summary("nv_cache_hit_summary_per_model", "Cache hit time", s -> s.cacheHit, EngineServable::cached);
             summary("nv_cache_miss_summary_per_model", "Cache miss time", s -> s.cacheMiss, EngineServable::cached);
         }
     }
 
     private void cache(Map<String, Long> figures) {
-        if (servables.stream().anyMatch(EngineServable::cached)) {
+        if (servables.stream().anyMatch(s -> s.servable().cached())) {
             cached("nv_cache_num_hits_per_model", "Number of cache hits per model", s -> s.cacheHits.count());
             cached("nv_cache_num_misses_per_model", "Number of cache misses per model", s -> s.cacheMisses.count());
             cached(
@@ -186,8 +198,7 @@ public final class PrometheusWriter {
         }
         new TreeMap<>(figures).forEach((name, value) -> {
             String full = "nereid_cache_" + name.replaceAll("[^a-zA-Z0-9_]", "_");
-            family(full, "gauge", "Response cache: " + name.replace('\n', ' '));
-            sample(full, "", value);
+            single(full, "Response cache: " + name.replace('\n', ' '), value);
         });
     }
 
@@ -200,21 +211,20 @@ public final class PrometheusWriter {
                 "nereid_model_memory_bytes",
                 "Memory held by a model, as estimated by its backend",
                 s -> Math.max(0, s.memoryBytes()));
-        family("nereid_batch_cut", "counter", "Number of batches by the reason why they were closed");
-        for (EngineServable servable : servables) {
+        page.family("nereid_batch_cut", COUNTER, "Number of batches by the reason why they were closed");
+        for (Labelled servable : servables) {
             for (BatchCloseReason cut : BatchCloseReason.values()) {
-                sample(
-                        "nereid_batch_cut",
-                        labels(servable) + ",reason=\"" + cut.name().toLowerCase(Locale.ROOT) + '"',
+                page.sample(
+                        servable.labels().with("reason", cut.name().toLowerCase(Locale.ROOT)),
                         servable.statistics().cuts[cut.ordinal()].sum());
             }
         }
         histogram("nereid_request_duration_seconds", "Time from arrival to response", s -> s.request);
         histogram("nereid_queue_duration_seconds", "Time in the queue", s -> s.queue);
         histogram("nereid_compute_duration_seconds", "Time of the run in the backend", s -> s.compute);
-        family("nereid_batch_size", "histogram", "Rows per execution");
-        for (EngineServable servable : servables) {
-            batchSizes(labels(servable), servable.statistics().batches);
+        page.family("nereid_batch_size", HISTOGRAM, "Rows per execution");
+        for (Labelled servable : servables) {
+            batchSizes(servable.labels(), servable.statistics().batches);
         }
     }
 
@@ -224,8 +234,8 @@ public final class PrometheusWriter {
      */
     private void ofModels() {
         Map<String, List<ModelMetric>> families = new TreeMap<>();
-        for (EngineServable servable : servables) {
-            for (ModelMetric metric : servable.metrics()) {
+        for (Labelled servable : servables) {
+            for (ModelMetric metric : servable.servable().metrics()) {
                 List<ModelMetric> same = families.computeIfAbsent(metric.name(), name -> new ArrayList<>());
                 // a metric family has one type: skip metrics of the same name and another type
                 if (same.isEmpty() || same.get(0).kind() == metric.kind()) {
@@ -235,22 +245,30 @@ public final class PrometheusWriter {
         }
         families.forEach((name, same) -> {
             ModelMetric first = same.get(0);
-            String help = first.help().replace("\\", "\\\\").replace("\n", "\\n");
-            family(name, first.kind().name().toLowerCase(Locale.ROOT), help);
-            Map<String, Sample> samples = new TreeMap<>();
+            page.family(name, type(first.kind()), first.help());
+            Map<LabelSet, Sample> samples = new TreeMap<>();
             for (ModelMetric metric : same) {
                 for (Sample sample : metric.samples()) {
-                    samples.merge(labels(sample), sample, (a, b) -> sum(first.kind(), a, b));
+                    samples.merge(LabelSet.of(sample.labels()), sample, (a, b) -> sum(first.kind(), a, b));
                 }
             }
             samples.forEach((labels, sample) -> {
                 if (first.kind() == ModelMetric.Kind.HISTOGRAM) {
-                    histogram(name, labels, sample);
+                    double[] bounds = sample.bounds();
+                    page.histogram(labels, bounds, Arrays.copyOf(sample.counts(), bounds.length + 1), sample.value());
                 } else {
-                    sample(name, labels, sample.value());
+                    page.sample(labels, sample.value());
                 }
             });
         });
+    }
+
+    private static MetricType type(ModelMetric.Kind kind) {
+        return switch (kind) {
+            case COUNTER -> COUNTER;
+            case GAUGE -> GAUGE;
+            case HISTOGRAM -> HISTOGRAM;
+        };
     }
 
     /** Merges two samples with equal labels: counters and histograms are added, of gauges the last one is kept. */
@@ -265,25 +283,7 @@ public final class PrometheusWriter {
         return new Sample(a.labels(), a.value() + b.value(), a.bounds(), counts);
     }
 
-    private void histogram(String name, String labels, Sample h) {
-        long below = 0;
-        String more = labels.isEmpty() ? "" : labels + ',';
-        for (int i = 0; i < h.counts().length; i++) {
-            below += h.counts()[i];
-            String bound = i < h.bounds().length ? number(h.bounds()[i]) : "+Inf";
-            sample(name + "_bucket", more + "le=\"" + bound + '"', below);
-        }
-        sample(name + "_sum", labels, h.value());
-        sample(name + "_count", labels, below);
-    }
-
-    private static String labels(Sample sample) {
-        List<String> labels = new ArrayList<>();
-        sample.labels().forEach((name, value) -> labels.add(name + "=\"" + escaped(value) + '"'));
-        return String.join(",", labels);
-    }
-
-    private void batchSizes(String labels, BatchStatistics batches) {
+    private void batchSizes(LabelSet labels, BatchStatistics batches) {
         long[] bounds = Histogram.sizeBounds();
         long[] counts = new long[bounds.length + 1];
         long[] rows = new long[1];
@@ -296,7 +296,8 @@ public final class PrometheusWriter {
             counts[i] += runs;
             rows[0] += runs * n;
         });
-        buckets("nereid_batch_size", labels, bounds, i -> counts[i], rows[0], 1);
+        page.histogram(
+                labels, Arrays.stream(bounds).asDoubleStream().toArray(), counts, rows[0], batches.exemplars::at);
     }
 
     private void host(HostMetrics figures) {
@@ -311,8 +312,8 @@ public final class PrometheusWriter {
 
     private void single(String name, String help, double value) {
         if (!Double.isNaN(value)) {
-            family(name, "gauge", help);
-            sample(name, "", value);
+            page.family(name, GAUGE, help);
+            page.sample(LabelSet.NONE, value);
         }
     }
 
@@ -321,25 +322,25 @@ public final class PrometheusWriter {
     }
 
     private void counter(String name, String help, ToDoubleFunction<ModelStatistics> value) {
-        family(name, "counter", help);
-        for (EngineServable servable : servables) {
-            sample(name, labels(servable), value.applyAsDouble(servable.statistics()));
+        page.family(name, COUNTER, help);
+        for (Labelled servable : servables) {
+            page.sample(servable.labels(), value.applyAsDouble(servable.statistics()));
         }
     }
 
     private void cached(String name, String help, ToDoubleFunction<ModelStatistics> value) {
-        family(name, "counter", help);
-        for (EngineServable servable : servables) {
-            if (servable.cached()) {
-                sample(name, labels(servable), value.applyAsDouble(servable.statistics()));
+        page.family(name, COUNTER, help);
+        for (Labelled servable : servables) {
+            if (servable.servable().cached()) {
+                page.sample(servable.labels(), value.applyAsDouble(servable.statistics()));
             }
         }
     }
 
     private void gauge(String name, String help, ToDoubleFunction<EngineServable> value) {
-        family(name, "gauge", help);
-        for (EngineServable servable : servables) {
-            sample(name, labels(servable), value.applyAsDouble(servable));
+        page.family(name, GAUGE, help);
+        for (Labelled servable : servables) {
+            page.sample(servable.labels(), value.applyAsDouble(servable.servable()));
         }
     }
 
@@ -348,90 +349,50 @@ public final class PrometheusWriter {
             String help,
             Function<LatencySummaries, SlidingQuantiles> choice,
             Predicate<EngineServable> which) {
-        family(name, "summary", help + " in microseconds, of the last minute");
-        for (EngineServable servable : servables) {
+        page.family(name, SUMMARY, help + " in microseconds, of the last minute");
+        double[] quantiles = options.quantiles().keySet().stream()
+                .mapToDouble(Double::doubleValue)
+                .toArray();
+        for (Labelled servable : servables) {
             @Nullable LatencySummaries summaries = servable.statistics().summaries;
-            if (summaries != null && which.test(servable)) {
-                SlidingQuantiles values = choice.apply(summaries);
-                String labels = labels(servable);
-                for (double q : options.quantiles().keySet()) {
-                    sample(name, labels + ",quantile=\"" + number(q) + '"', values.quantile(q) / 1e3);
-                }
-                sample(name + "_sum", labels, micros(values.sum()));
-                sample(name + "_count", labels, values.count());
+            if (summaries != null && which.test(servable.servable())) {
+                SlidingQuantiles observed = choice.apply(summaries);
+                double[] values = Arrays.stream(quantiles)
+                        .map(q -> observed.quantile(q) / 1e3)
+                        .toArray();
+                page.summary(servable.labels(), quantiles, values, micros(observed.sum()), observed.count());
             }
         }
     }
 
     private void histogram(String name, String help, Function<ModelStatistics, Histogram> choice) {
-        family(name, "histogram", help);
-        for (EngineServable servable : servables) {
-            histogram(name, labels(servable), choice.apply(servable.statistics()), 1e9);
+        page.family(name, HISTOGRAM, help);
+        for (Labelled servable : servables) {
+            histogram(servable.labels(), choice.apply(servable.statistics()), 1e9);
         }
     }
 
-    private void histogram(String name, String labels, Histogram h, double unit) {
-        buckets(name, labels, h.bounds(), h::count, h.sum(), unit);
+    private void histogram(LabelSet labels, Histogram h, double unit) {
+        double[] bounds = Arrays.stream(h.bounds()).mapToDouble(b -> b / unit).toArray();
+        long[] counts = new long[bounds.length + 1];
+        Arrays.setAll(counts, h::count);
+        page.histogram(labels, bounds, counts, h.sum() / unit, i -> {
+            Exemplar traced = h.exemplars.at(i);
+            return traced == null ? null : new Exemplar(traced.traceId(), traced.value() / unit);
+        });
     }
 
-    private interface Counts {
-        long at(int bucket);
-    }
-
-    private void buckets(String name, String labels, long[] bounds, Counts counts, long sum, double unit) {
-        long below = 0;
-        for (int i = 0; i < bounds.length; i++) {
-            below += counts.at(i);
-            sample(name + "_bucket", labels + ",le=\"" + number(bounds[i] / unit) + '"', below);
-        }
-        below += counts.at(bounds.length);
-        sample(name + "_bucket", labels + ",le=\"+Inf\"", below);
-        sample(name + "_sum", labels, sum / unit);
-        sample(name + "_count", labels, below);
-    }
-
-    private void family(String name, String type, String help) {
-        page.append("# HELP ").append(name).append(' ').append(help).append('\n');
-        page.append("# TYPE ").append(name).append(' ').append(type).append('\n');
-    }
-
-    private void sample(String name, String labels, double value) {
-        page.append(name);
-        if (!labels.isEmpty()) {
-            page.append('{').append(labels).append('}');
-        }
-        page.append(' ').append(number(value)).append('\n');
-    }
-
-    private static String labels(EngineServable servable) {
+    private static LabelSet labels(EngineServable servable) {
         ServableId id = servable.metadata().id();
-        StringBuilder labels = new StringBuilder("model=\"")
-                .append(escaped(id.model()))
-                .append("\",version=\"")
-                .append(id.version())
-                .append('"');
+        LabelSet labels = LabelSet.of("model", id.model()).with("version", id.version());
         Set<String> names = new HashSet<>();
-        servable.config().metricTags().forEach((tag, value) -> {
-            String name = "_" + tag.replaceAll("[^a-zA-Z0-9_]", "_");
+        for (Map.Entry<String, String> tag : servable.config().metricTags().entrySet()) {
+            String name = "_" + tag.getKey().replaceAll("[^a-zA-Z0-9_]", "_");
             // two tags may map to the same label name, which must be unique
             if (names.add(name)) {
-                labels.append(',')
-                        .append(name)
-                        .append("=\"")
-                        .append(escaped(value))
-                        .append('"');
+                labels = labels.with(name, tag.getValue());
             }
-        });
-        return labels.toString();
-    }
-
-    private static String escaped(String value) {
-        return value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n");
-    }
-
-    private static String number(double value) {
-        return value == Math.rint(value) && Math.abs(value) < 1e15
-                ? Long.toString((long) value)
-                : Double.isNaN(value) ? "NaN" : String.format(Locale.ROOT, "%s", value);
+        }
+        return labels;
     }
 }

@@ -19,6 +19,8 @@ import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.servable.ModelServable;
 import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.SchedulerOptions;
@@ -46,7 +48,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class PrometheusWriterTest {
+class EngineMetricsTest {
     private static final long MS = 1_000_000;
     private static final Pattern HEAD = Pattern.compile("# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)");
     private static final Pattern SAMPLE = Pattern.compile(
@@ -172,8 +174,8 @@ class PrometheusWriterTest {
                 .of(with.metadata().id(), with.config(), "f", n -> {}));
         with.statistics().cached(clock.nanos(), 9_000, 4_000);
         with.statistics().cacheMissed(6_000);
-        Map<String, Double> samples = parse(new PrometheusWriter(List.of(with, without), options)
-                .write(new HostMetrics(proc), Map.of("entries", 3L, "odd name", 4L)));
+        Map<String, Double> samples = parse(
+                page(List.of(with, without), options, new HostMetrics(proc), Map.of("entries", 3L, "odd name", 4L)));
         String labels = "{model=\"with\",version=\"1\"}";
         assertThat(samples)
                 .containsEntry("nv_cache_num_hits_per_model" + labels, 1.0)
@@ -196,7 +198,7 @@ class PrometheusWriterTest {
     @Test
     void theMachineIsReadFromProc() throws IOException {
         HostMetrics host = new HostMetrics(proc);
-        assertThat(parse(new PrometheusWriter(List.of(), MetricsOptions.DEFAULT).write(host, Map.of())))
+        assertThat(parse(page(List.of(), MetricsOptions.DEFAULT, host, Map.of())))
                 .as("no metric where /proc is missing")
                 .isEmpty();
         stat("cpu  100 0 100 800 0 0 0 0 0 0");
@@ -207,8 +209,7 @@ class PrometheusWriterTest {
         stat("cpu  130 0 120 840 10 0 0 0 0 0");
         assertThat(host.read().busy()).isEqualTo(0.5);
         assertThat(host.read().busy()).as("no time has passed").isEqualTo(0.5);
-        Map<String, Double> samples =
-                parse(new PrometheusWriter(List.of(), MetricsOptions.DEFAULT).write(host, Map.of()));
+        Map<String, Double> samples = parse(page(List.of(), MetricsOptions.DEFAULT, host, Map.of()));
         assertThat(samples)
                 .containsEntry("nv_cpu_utilization", 0.5)
                 .containsEntry("nv_cpu_memory_used_bytes", 614_400.0);
@@ -275,9 +276,11 @@ class PrometheusWriterTest {
         ModelMetric level = new ModelMetric("level", Kind.GAUGE, "Level", List.of(new Sample(Map.of(), 7)));
         ModelMetric other = new ModelMetric("level", Kind.COUNTER, "Another", List.of(new Sample(Map.of(), 1)));
         MetricsOptions options = MetricsOptions.DEFAULT.withHost(false);
-        String page = new PrometheusWriter(
-                        List.of(counting("a", asked, times, level), counting("b", asked, times, other)), options)
-                .write(new HostMetrics(proc), Map.of());
+        String page = page(
+                List.of(counting("a", asked, times, level), counting("b", asked, times, other)),
+                options,
+                new HostMetrics(proc),
+                Map.of());
         assertThat(parse(page))
                 .containsEntry("asked_total{what=\"x\"}", 5.0)
                 .containsEntry("level", 7.0)
@@ -290,7 +293,13 @@ class PrometheusWriterTest {
     }
 
     private String page(ModelServable servable, MetricsOptions options) {
-        return new PrometheusWriter(List.of(servable), options).write(new HostMetrics(proc), Map.of());
+        return page(List.of(servable), options, new HostMetrics(proc), Map.of());
+    }
+
+    private static String page(
+            List<EngineServable> servables, MetricsOptions options, HostMetrics host, Map<String, Long> cache) {
+        return MetricsWriter.page(
+                MetricsFormat.TEXT, page -> new EngineMetrics(page, servables, options).write(host, cache));
     }
 
     /** A model that has served one request of two rows, which took 200 ms. */
