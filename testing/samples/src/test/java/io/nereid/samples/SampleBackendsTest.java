@@ -150,16 +150,6 @@ class SampleBackendsTest {
     }
 
     @Test
-    void delaysGrowWithTheInstance() {
-        SimulatedDelays delays = SimulatedDelays.read(OPEN.toBuilder()
-                .parameters(Map.of("execute_delay_ms", "20", "instance_wise_delay_multiplier", "1"))
-                .build());
-        assertThat(List.of(delays.of(0), delays.of(1), delays.of(3)))
-                .containsExactly(Duration.ofMillis(20), Duration.ofMillis(20), Duration.ofMillis(60));
-        assertThat(SimulatedDelays.read(OPEN).none()).isTrue();
-    }
-
-    @Test
     void squareGivesAsManyResponsesAsItsInputSays() {
         try (BackendModel model = load(new SquareBackend(), OPEN);
                 ModelInstance invocation = model.newInstance();
