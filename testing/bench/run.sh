@@ -10,7 +10,7 @@ root=$(CDPATH= cd -- "$here/../.." && pwd)
 
 build() {
     echo "bench: building (once)" >&2
-    (cd "$root" && ./mvnw -B -q -Pquick -DskipTests -pl apps/nereid,testing/bench,examples -am package)
+    (cd "$root" && ./mvnw -B -q -Pquick -DskipTests -pl apps/nereid,testing/samples,testing/bench,examples -am package)
 }
 dist() {
     for d in "$root"/apps/nereid/target/dist/nereid-*; do
@@ -18,7 +18,7 @@ dist() {
     done
 }
 distribution=${NEREID_DISTRIBUTION:-$(dist)}
-if [ -z "$distribution" ] || [ ! -d "$here/target/lib" ]; then
+if [ -z "$distribution" ] || [ ! -d "$here/target/lib" ] || [ ! -d "$root/testing/samples/target/plugins" ]; then
     build
     distribution=$(dist)
 fi
@@ -34,7 +34,7 @@ if [ "${1:-}" = jmh ]; then
     exec "$JAVA" -cp "$classpath" org.openjdk.jmh.Main "$@"
 fi
 set -- io.nereid.bench.Bench "$@"
-set -- -Dnereid.distribution="$distribution" -Dnereid.root="$root" -cp "$classpath" "$@"
+set -- -Dnereid.distribution="$distribution" -Dnereid.root="$root" -Dnereid.samples="$root/testing/samples/target/plugins" -cp "$classpath" "$@"
 [ "$JAVA_MAJOR" -ge 22 ] && set -- --enable-native-access=ALL-UNNAMED "$@"
 [ "$JAVA_MAJOR" -ge 23 ] && set -- --sun-misc-unsafe-memory-access=allow "$@"
 exec "$JAVA" -XX:+UseSerialGC -Xmx512m "$@"

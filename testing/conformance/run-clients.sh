@@ -21,6 +21,11 @@ if [ -z "${NEREID_BIN:-}" ] && ! ls "$root"/apps/nereid/target/dist/nereid-*/bin
     echo "building the distribution"
     (cd "$root" && ./mvnw -B -ntp -q -Pquick -DskipTests -pl apps/nereid,examples -am package) || exit 1
 fi
+# The test backends, a plugin that the distribution does not have: server.py gives it to the servers whose models need it.
+if ! ls "$root"/testing/samples/target/plugins/samples/*.jar >/dev/null 2>&1; then
+    echo "building the test backends"
+    (cd "$root" && ./mvnw -B -ntp -q -Pquick -DskipTests -pl testing/samples -am package) || exit 1
+fi
 
 mkdir -p "$cache"
 if [ -n "${NEREID_CLIENTS_PYTHON:-}" ]; then

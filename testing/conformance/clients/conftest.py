@@ -5,7 +5,7 @@ import pathlib
 import pytest
 
 import models
-from server import Server
+from server import Server, samples
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +15,7 @@ def repository(tmp_path_factory) -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def server(repository):
-    server = Server(repository, "--poll-interval", "500ms")
+    server = Server(repository, "--poll-interval", "500ms", environment=samples())
     yield server
     assert server.process.poll() is None, "the server died:\n" + "".join(server.lines)
     assert server.stop() in (0, 143, -15)

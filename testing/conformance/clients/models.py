@@ -44,9 +44,9 @@ def build(repository):
         folder = repository / f"add_sub_{t.lower()}"
         (folder / "1").mkdir(parents=True)
         (folder / "config.pbtxt").write_text(
-            'backend: "java"\nmax_batch_size: 8\n'
+            'backend: "add_sub"\nmax_batch_size: 8\n'
             + "".join(f'input {{ name: "INPUT{i}" data_type: TYPE_{t} dims: [ -1 ] }}\n' for i in (0, 1))
-            + 'parameters { key: "model" value { string_value: "add_sub" } }\ndynamic_batching { }\n'
+            + "dynamic_batching { }\n"
         )
     for fixture in sorted(FIXTURES.glob("identity_*.onnx")):
         folder = repository / f"onnx_{fixture.stem}"

@@ -16,6 +16,14 @@ EXAMPLES = ROOT / "examples" / "models"
 FIXTURES = ROOT / "backends" / "onnx" / "src" / "test" / "resources" / "models"
 
 
+def samples():
+    """The environment of a server with the test backends of testing/samples, and with no other plugin."""
+    directory = ROOT / "testing" / "samples" / "target" / "plugins"
+    if not list(directory.glob("samples/*.jar")):
+        raise RuntimeError(f"no test backends in {directory} (expected: ./mvnw -Pquick -DskipTests package)")
+    return {"NEREID_PLUGIN_DIR": str(directory)}
+
+
 def program():
     given = os.environ.get("NEREID_BIN")
     if given:

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import scenarios
-from server import EXAMPLES, Server
+from server import EXAMPLES, Server, samples
 
 PROGRAM = os.environ.get("PERF_ANALYZER") or shutil.which("perf_analyzer")
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="perf_analyzer is not installed")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM, reason="perf_analyzer is not instal
 def server(tmp_path_factory):
     repository = scenarios.build(tmp_path_factory.mktemp("perf"))
     shutil.copytree(EXAMPLES / "simple", repository / "simple")
-    server = Server(repository, "--allow-client-shm=true")
+    server = Server(repository, "--allow-client-shm=true", environment=samples())
     yield server
     assert server.stop() in (0, 143, -15)
 

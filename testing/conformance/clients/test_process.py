@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import models
-from server import Server, program, until
+from server import Server, program, samples, until
 
 ONE = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]})
 
@@ -21,7 +21,7 @@ def slow(tmp_path):
 
 
 def test_sigterm_lets_requests_finish_and_says_not_ready_first(slow):
-    server = Server(slow)
+    server = Server(slow, environment=samples())
     answers = []
     worker = threading.Thread(target=lambda: answers.append(server.ask("POST", "/v2/models/slow/infer", ONE)))
     health = socket.create_connection((server.host, server.port), 10)
@@ -49,7 +49,7 @@ def test_sigterm_lets_requests_finish_and_says_not_ready_first(slow):
 
 def test_the_drain_is_bounded(slow):
     (slow / "slow" / "config.pbtxt").write_text((slow / "slow" / "config.pbtxt").read_text().replace("3000", "20000"))
-    server = Server(slow, "--drain-timeout", "1s")
+    server = Server(slow, "--drain-timeout", "1s", environment=samples())
 
     def ask():
         try:

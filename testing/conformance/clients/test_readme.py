@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("yaml")
 pytest.importorskip("tritonclient.grpc")
 
-from server import EXAMPLES, FIXTURES, ROOT, program
+from server import EXAMPLES, FIXTURES, ROOT, program, samples
 from test_control_page import prints, steps
 
 PAGE = ROOT / "README.md"
@@ -84,6 +84,7 @@ class Reader:
         (self.models / "my_model/config.pbtxt").write_text(REPOSITORY)
         (self.models / "list/half_plus_two/1").mkdir(parents=True)
         shutil.copy(FIXTURES / "half_plus_two.onnx", self.models / "list/half_plus_two/1/model.onnx")
+        shutil.copytree(samples()["NEREID_PLUGIN_DIR"], folder / "home/.local/share/nereid/plugins")
         self.environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("NEREID", "XDG"))},
             "HOME": str(folder / "home"),

@@ -18,7 +18,7 @@ import tritonclient.utils.shared_memory as shm
 from tritonclient.utils import InferenceServerException
 
 import scenarios
-from server import EXAMPLES, Server, until
+from server import EXAMPLES, Server, samples, until
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,7 @@ def server(repository, folder):
         f"--trace-config=triton,file={folder}/trace.json", "--trace-config=rate=1", "--trace-config=level=OFF",
         "--http-restricted-api=logging:admin-key=secret", "--grpc-restricted-protocol=logging:admin-key=secret",
         "--http-header-forward-pattern=my-.*",
+        environment=samples(),
     )
     yield server
     assert server.process.poll() is None, "the server died:\n" + "".join(server.lines)
@@ -378,6 +379,7 @@ def test_spans_continue_the_callers_trace_at_a_collector(tmp_path):
         tmp_path, "--trace-config=mode=opentelemetry", "--trace-config=level=TIMESTAMPS", "--trace-config=rate=1000000",
         f"--trace-config=opentelemetry,url=http://127.0.0.1:{collector.server_port}/v1/traces",
         "--trace-config=opentelemetry,bsp_schedule_delay=100", "--trace-config=opentelemetry,resource=service.name=sea",
+        environment=samples(),
     )
     try:
         trace = "0af7651916cd43dd8448eb211c80319c"
@@ -394,7 +396,7 @@ def test_spans_continue_the_callers_trace_at_a_collector(tmp_path):
 def test_the_hook_of_tritons_suites_holds_a_queue_until_so_many_wait(tmp_path, monkeypatch):
     monkeypatch.setenv("TRITONSERVER_DELAY_SCHEDULER", "3")
     scenarios.add(tmp_path, "held", scenarios.identity(extra="dynamic_batching { }\n"))
-    server = Server(tmp_path, "--test-hooks")
+    server = Server(tmp_path, "--test-hooks", environment=samples())
     try:
         with grpc.InferenceServerClient(server.base) as client:
             client.module = grpc

@@ -13,7 +13,7 @@ triton = pytest.importorskip("tritonclient.grpc")
 from tritonclient.utils import InferenceServerException
 
 import scenarios
-from server import FIXTURES, Server, until
+from server import FIXTURES, Server, samples, until
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def server(tmp_path_factory):
     server = Server(
         repository,
         "--model-control-mode=none", "--cache-config=local,size=16777216", "--allow-client-shm=true",
+        environment=samples(),
     )
     yield server
     assert server.process.poll() is None, "the server died:\n" + "".join(server.lines)
@@ -466,7 +467,7 @@ def test_resources_let_one_model_run_at_a_time(tmp_path):
     limited = "instance_group { kind: KIND_CPU count: 1 rate_limiter { resources { name: \"R\" count: 2 } priority: %d } }\n"
     for name, priority in (("one", 1), ("two", 2)):
         scenarios.add(tmp_path, name, scenarios.identity(delay=200, extra=limited % priority))
-    server = Server(tmp_path, "--rate-limit=execution_count", "--rate-limit-resource=R:3")
+    server = Server(tmp_path, "--rate-limit=execution_count", "--rate-limit-resource=R:3", environment=samples())
     try:
         with triton.InferenceServerClient(server.base) as client:
             answers = Answers()
@@ -487,7 +488,7 @@ def test_a_model_that_could_never_run_is_not_loaded(tmp_path):
     scenarios.add(
         tmp_path, "greedy",
         scenarios.identity(extra="instance_group { kind: KIND_CPU count: 1 rate_limiter { resources { name: \"R\" count: 4 } } }\n"))
-    server = Server(tmp_path, "--rate-limit=execution_count", "--rate-limit-resource=R:3")
+    server = Server(tmp_path, "--rate-limit=execution_count", "--rate-limit-resource=R:3", environment=samples())
     try:
         listed = server.ask("POST", "/v2/repository/index")[2].decode()
         assert "limited to 3 which will prevent scheduling of one or more model instances, the minimum required count is 4" in listed

@@ -68,10 +68,7 @@ class EndToEndTest {
     @BeforeAll
     static void start() throws Exception {
         model("echo", "backend: \"identity\" max_batch_size: 8");
-        model(
-                "sums",
-                "backend: \"java\" max_batch_size: 8 dynamic_batching {}"
-                        + " parameters { key: \"model\" value { string_value: \"add_sub\" } }");
+        model("sums", "backend: \"add_sub\" max_batch_size: 8 dynamic_batching {}");
         model(
                 "slow",
                 "backend: \"identity\" max_batch_size: 8"

@@ -169,12 +169,12 @@ class FormatMemoryTest {
 
     @ParameterizedTest
     @CsvSource({"identity", "add_sub"})
-    void aBuiltInModelGivesItsMemoryBack(String builtIn) throws Exception {
+    void aSampleModelGivesItsMemoryBack(String sample) throws Exception {
         config(
-                builtIn,
-                "backend: \"java\" max_batch_size: 8 dynamic_batching {}"
-                        + " parameters { key: \"model\" value { string_value: \"" + builtIn + "\" } }");
-        flat(churn(builtIn), 8 * MB);
+                sample,
+                "backend: \"" + sample + "\" max_batch_size: 8 dynamic_batching {}"
+                        + " parameters { key: \"response_parameters\" value { string_value: \"false\" } }");
+        flat(churn(sample), 8 * MB);
     }
 
     @Test

@@ -7,8 +7,8 @@ import java.net.URLClassLoader;
 import java.util.List;
 
 /**
- * The class loader of one plugin. It exposes only the backend SPI's packages of the server, so that the plugin's
- * libraries cannot conflict with the server's. Thread-safe.
+ * The class loader of one plugin. It exposes only the backend SPI's packages of the server and the API of Java models,
+ * so that the plugin's libraries cannot conflict with the server's. Thread-safe.
  */
 final class PluginClassLoader extends URLClassLoader {
     /** The exposed packages; a dot at the end includes all subpackages. */
@@ -20,6 +20,7 @@ final class PluginClassLoader extends URLClassLoader {
             "io.nereid.spi.config",
             "io.nereid.spi.management",
             "io.nereid.backend",
+            "io.nereid.backends.java",
             "org.slf4j.",
             "org.jspecify.");
 

@@ -200,9 +200,10 @@ class PluginsTest {
         assertThat(backend.getClass()).isNotEqualTo(Sample.class);
         assertThat(backend.name()).isEqualTo("sample");
         assertThat(backend.unavailableReason())
-                .isEqualTo("io.nereid.app.Main: no, io.nereid.protobuf.ProtobufReader: no, picocli.CommandLine: no, "
-                        + "io.netty.channel.Channel: no, io.nereid.tensor.Tensor: yes, io.netty.buffer.ByteBuf: yes, "
-                        + "org.slf4j.Logger: yes, java.sql.Driver: yes");
+                .isEqualTo("io.nereid.app.Main: no, io.nereid.protobuf.ProtobufReader: no, picocli.CommandLine: no,"
+                        + " io.netty.channel.Channel: no, io.nereid.tensor.Tensor: yes,"
+                        + " io.nereid.backends.java.JavaModel: yes, io.netty.buffer.ByteBuf: no,"
+                        + " org.slf4j.Logger: yes, java.sql.Driver: yes");
         assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("sample");
     }
 
@@ -248,6 +249,7 @@ class PluginsTest {
                     "picocli.CommandLine",
                     "io.netty.channel.Channel",
                     "io.nereid.tensor.Tensor",
+                    "io.nereid.backends.java.JavaModel",
                     "io.netty.buffer.ByteBuf",
                     "org.slf4j.Logger",
                     "java.sql.Driver")) {

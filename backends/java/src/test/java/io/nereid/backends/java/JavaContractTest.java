@@ -4,7 +4,6 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelLocation;
-import io.nereid.backends.java.plugin.JavaBackend;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;

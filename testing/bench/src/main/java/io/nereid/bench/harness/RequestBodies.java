@@ -35,8 +35,8 @@ public final class RequestBodies {
         Files.createDirectories(model.resolve("1"));
         Files.writeString(model.resolve("config.pbtxt"), """
             name: "m"
-            backend: "java"
-            parameters { key: "model" value { string_value: "identity" } }
+            backend: "identity"
+            parameters { key: "response_parameters" value { string_value: "false" } }
             input [ { name: "x" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
             output [ { name: "y" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
             """);

@@ -34,6 +34,11 @@ public final class ServerProcess implements AutoCloseable {
                 new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
         // JVM options in the caller's environment must not affect the servers.
         builder.environment().keySet().removeIf(k -> k.startsWith("JAVA_TOOL_OPTIONS") || k.startsWith("_JAVA_OPT"));
+        // The plugin with the identity model that most scenarios serve.
+        String samples = System.getProperty("nereid.samples");
+        if (samples != null) {
+            builder.environment().put("NEREID_PLUGIN_DIR", samples);
+        }
         long from = System.nanoTime();
         this.process = builder.start();
         awaitReady();

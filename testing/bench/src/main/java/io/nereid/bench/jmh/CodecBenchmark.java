@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench.jmh;
 
-import io.nereid.backends.java.plugin.JavaBackend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.bench.harness.BenchmarkSettings;
@@ -12,6 +11,7 @@ import io.nereid.engine.options.EngineOptions;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.options.V2Options;
+import io.nereid.samples.IdentityBackend;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
@@ -61,7 +61,7 @@ public class CodecBenchmark {
     @Setup
     public void prepare() throws IOException {
         directory = Files.createTempDirectory("nereid-jmh");
-        engine = new Engine(EngineOptions.of(RequestBodies.identity(directory)), List.of(new JavaBackend()), CLOCK);
+        engine = new Engine(EngineOptions.of(RequestBodies.identity(directory)), List.of(new IdentityBackend()), CLOCK);
         engine.start().toCompletableFuture().join();
         V2Codec codec = new V2Codec(
                 engine, engine, Observability.NONE, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));

@@ -69,7 +69,8 @@ public final class EngineScenario implements Scenario {
         EmbeddedEngine.write(
                 repository,
                 "identity",
-                "backend: \"java\"\nparameters { key: \"model\" value { string_value: \"identity\" } }\n" + CONFIG);
+                "backend: \"identity\"\n"
+                        + "parameters { key: \"response_parameters\" value { string_value: \"false\" } }\n" + CONFIG);
         double[] micros = new double[ROUNDS];
         MemoryRegion data = MemoryRegion.allocate(64).zero();
         try (EmbeddedEngine engine = EmbeddedEngine.of(repository)) {

@@ -101,9 +101,9 @@ public final class EnsembleScenario implements Scenario {
         Path repository = setting.directory("ensemble-identity");
         for (ModelRef part : PARTS) {
             EmbeddedEngine.write(repository, part.model(), """
-                backend: "java"
+                backend: "identity"
                 max_batch_size: 8
-                parameters { key: "model" value { string_value: "identity" } }
+                parameters { key: "response_parameters" value { string_value: "false" } }
                 input [ { name: "x" data_type: TYPE_FP32 dims: [ 16 ] } ]
                 output [ { name: "y" data_type: TYPE_FP32 dims: [ 16 ] } ]
                 """);
