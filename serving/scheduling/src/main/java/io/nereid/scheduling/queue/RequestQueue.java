@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.queue;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
@@ -72,18 +73,37 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private final Object lock = new Object();
+
+    @GuardedBy("lock")
     private final PriorityLevelQueue levels;
+
+    @GuardedBy("lock")
     private final BatchBuilder builder;
+
+    @GuardedBy("lock")
     private final InstanceAllocator instances;
+
+    @GuardedBy("lock")
     private final RunTimeEstimator runTimes = new RunTimeEstimator();
+
+    @GuardedBy("lock")
     private final QueueTimer timer;
+
+    @GuardedBy("lock")
     private int claimed;
+
+    @GuardedBy("lock")
     private boolean blocked;
     /** For tests: no job runs until so many are queued at once; 0 after that. */
+    @GuardedBy("lock")
     private int held;
 
+    @GuardedBy("lock")
     private boolean closed;
+
+    @GuardedBy("lock")
     private boolean finished;
+
     private volatile int queued;
     private volatile int running;
     private volatile long batches;
@@ -231,6 +251,7 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
         }
     }
 
+    @GuardedBy("lock")
     private int take() {
         int slot = running < instances.desired() ? instances.take() : -1;
         if (slot >= 0) {
@@ -301,11 +322,13 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
     }
 
     /** Returns whether the batch at the head may be closed now. After {@link #close} queue delays do not apply. */
+    @GuardedBy("lock")
     private boolean ready(long now) {
         return !levels.isEmpty() && held == 0 && (closed || builder.ready(levels, now));
     }
 
     /** Removes the jobs of a closed batch; the last one may be a split job of which only some rows are taken. */
+    @GuardedBy("lock")
     private List<InferenceJob> take(int count) {
         List<InferenceJob> jobs;
         if (count == 1) {
@@ -322,6 +345,7 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
     }
 
     /** Takes the job at the head of the queue, or {@code part} rows of it if {@code part} is not 0. */
+    @GuardedBy("lock")
     private InferenceJob takeHead(int part) {
         QueuedJob head = levels.head();
         if (head == null) {
@@ -408,6 +432,7 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
      * batches are unknown until they are closed; one more thread is worth waking only if more rows are queued than the
      * enlisted permits can take.
      */
+    @GuardedBy("lock")
     private boolean claim(long now) {
         if (claimed >= instances.desired() || blocked || held > 0 || levels.isEmpty()) {
             return false;
@@ -515,6 +540,7 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
     }
 
     /** Removes jobs that have timed out, or moves them behind the others of their level if the policy is DELAY. */
+    @GuardedBy("lock")
     private List<QueuedJob> expire(long now) {
         long next = levels.nextExpiry();
         if (next == NEVER || next - now > 0) {
@@ -538,6 +564,7 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
      * head. The delay matters only while a permit could be claimed: otherwise the end of a run or the limiter's grant
      * will evaluate the batch, and a timer would fire in vain.
      */
+    @GuardedBy("lock")
     private void armTimer(long now) {
         if (levels.isEmpty()) {
             return;
@@ -624,6 +651,7 @@ public final class RequestQueue implements DeviceExecutor.ReadyQueue {
     /**
      * Returns true once, when the queue is closed, empty and has no permits in use; the caller must {@link #finish}.
      */
+    @GuardedBy("lock")
     private boolean endsNow() {
         if (!closed || claimed > 0 || !levels.isEmpty() || finished) {
             return false;
