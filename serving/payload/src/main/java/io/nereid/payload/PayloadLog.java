@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.payload;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -75,18 +76,30 @@ public final class PayloadLog implements AutoCloseable {
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private final Object lock = new Object();
+
+    @GuardedBy("lock")
     private final ArrayDeque<PayloadEvent> queue = new ArrayDeque<>();
     /** Deliveries that are under way or wait for a retry. */
+    @GuardedBy("lock")
     private int underWay;
     /** Events that are queued or under way. */
+    @GuardedBy("lock")
     private int events;
 
     /** Bytes of the bodies of those events, and of responses that are still being received. */
+    @GuardedBy("lock")
     private long bytes;
 
+    @GuardedBy("lock")
     private boolean flush;
+
+    @GuardedBy("lock")
     private boolean closed;
+
+    @GuardedBy("lock")
     private @Nullable Future<?> due;
+
+    @GuardedBy("lock")
     private long warnedAt = Long.MIN_VALUE;
 
     PayloadLog(
@@ -267,6 +280,7 @@ public final class PayloadLog implements AutoCloseable {
      * Takes the next batch from the queue. Empty while a batch is incomplete, unless a flush or {@link #close} sends
      * incomplete batches. Call with the lock held.
      */
+    @GuardedBy("lock")
     private List<PayloadEvent> batch() {
         int most = sink.batches() ? settings.batchSize() : 1;
         if (queue.isEmpty()) {

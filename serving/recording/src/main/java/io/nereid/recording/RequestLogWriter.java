@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.recording;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.Threads;
@@ -107,6 +108,8 @@ final class RequestLogWriter {
     private final Map<String, Map<ErrorCode, LongAdder>> counts = new ConcurrentHashMap<>();
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile boolean closed;
+
+    @GuardedBy("this")
     private @Nullable Thread thread;
 
     // confined to the writing thread
@@ -171,6 +174,7 @@ final class RequestLogWriter {
         return all;
     }
 
+    @GuardedBy("this")
     void keep(Collection<Target> targets) {
         if (closed || thread == null && targets.isEmpty()) {
             return;
@@ -197,6 +201,7 @@ final class RequestLogWriter {
         return done;
     }
 
+    @GuardedBy("this")
     void close() {
         if (closed) {
             return;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -162,18 +163,39 @@ public final class FileSystemStoragePathSource implements Source {
     private final ReentrantLock lock = new ReentrantLock();
     private final CountDownLatch closed = new CountDownLatch(1);
     private final EnsembleMembership ensembles = new EnsembleMembership();
+
+    @GuardedBy("lock")
     private final AspiredVersionsEmitter emitter;
+
+    @GuardedBy("lock")
     private final ModelPoller poller;
+
+    @GuardedBy("lock")
     private final BasePaths paths;
+
+    @GuardedBy("lock")
     private List<ModelListEntry> models;
+
+    @GuardedBy("lock")
     private boolean started;
+
+    @GuardedBy("lock")
     private long pollCount;
+
+    @GuardedBy("lock")
     private long reads;
+
+    @GuardedBy("lock")
     private Duration interval;
+
+    @GuardedBy("lock")
     private @Nullable ScheduledExecutorService timer;
+
+    @GuardedBy("lock")
     private @Nullable Future<?> next;
 
     /** End of the timer's latest complete poll, by the clock's nanoseconds. */
+    @GuardedBy("lock")
     private long polledNanos;
 
     /**
@@ -230,8 +252,13 @@ public final class FileSystemStoragePathSource implements Source {
         if (!young.isEmpty() && !pause(options.settle)) {
             lock.lock();
             try {
-                young.removeIf(name -> poller.of(name).pending == null);
-                var unused = acceptAtStart(read(young), true);
+                List<String> unsettled = new ArrayList<>();
+                for (String name : young) {
+                    if (poller.of(name).pending != null) {
+                        unsettled.add(name);
+                    }
+                }
+                var unused = acceptAtStart(read(unsettled), true);
             } finally {
                 lock.unlock();
             }
@@ -263,6 +290,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Accepts models that are completely written; returns the names of the others. */
+    @GuardedBy("lock")
     private List<String> acceptAtStart(Map<String, StoredModel> read, boolean second) {
         List<String> young = new ArrayList<>();
         read.forEach((name, model) -> {
@@ -275,11 +303,13 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Reads models in full. */
+    @GuardedBy("lock")
     private Map<String, StoredModel> read(Collection<String> names) {
         paths.noteAll(names);
         return readNoted(names);
     }
 
+    @GuardedBy("lock")
     private Map<String, StoredModel> readNoted(Collection<String> names) {
         reads += names.size();
         Map<String, StoredModel> read = poller.read(names, paths.found());
@@ -380,6 +410,7 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
+    @GuardedBy("lock")
     private ModelListChange changed(ModelListDiff changes, StoredModel model) {
         String name = model.entry().name();
         TrackedModel t = poller.of(name);
@@ -394,6 +425,7 @@ public final class FileSystemStoragePathSource implements Source {
         return changes.read(model, before, null);
     }
 
+    @GuardedBy("lock")
     private void remove(String name) {
         TrackedModel t = poller.find(name);
         if (t != null) {
@@ -403,6 +435,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Versions that are served or being loaded. */
+    @GuardedBy("lock")
     private Set<Long> served(String name) {
         TrackedModel t = poller.find(name);
         Set<Long> versions = new TreeSet<>();
@@ -427,24 +460,28 @@ public final class FileSystemStoragePathSource implements Source {
     public List<ServableId> load(String model) {
         lock.lock();
         try {
-            if (!started || closed.getCount() == 0) {
-                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the model list source is not running");
+            try {
+                if (!started || closed.getCount() == 0) {
+                    throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the model list source is not running");
+                }
+                StoredModel stored =
+                        names(models).contains(model) ? read(Set.of(model)).get(model) : null;
+                if (stored == null) {
+                    throw ServingException.of(
+                            ErrorCode.NOT_FOUND, "model '" + model + "' is not in the list of models");
+                }
+                TrackedModel t = poller.of(model);
+                ServingException why =
+                        refusal(emitter.accept(stored, t, false, null).problems());
+                if (why != null) {
+                    throw ServingException.invalidArgument(
+                            "load failed for model '" + model + "': " + why.getMessage(), why.remedy());
+                }
+                return t.emitted.stream().map(AspiredVersion::id).toList();
+            } finally {
+                emitter.flush();
             }
-            StoredModel stored =
-                    names(models).contains(model) ? read(Set.of(model)).get(model) : null;
-            if (stored == null) {
-                throw ServingException.of(ErrorCode.NOT_FOUND, "model '" + model + "' is not in the list of models");
-            }
-            TrackedModel t = poller.of(model);
-            ServingException why =
-                    refusal(emitter.accept(stored, t, false, null).problems());
-            if (why != null) {
-                throw ServingException.invalidArgument(
-                        "load failed for model '" + model + "': " + why.getMessage(), why.remedy());
-            }
-            return t.emitted.stream().map(AspiredVersion::id).toList();
         } finally {
-            emitter.flush();
             lock.unlock();
         }
     }
@@ -461,6 +498,7 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
+    @GuardedBy("lock")
     private void poll(boolean onlyPending) {
         long began = clock.nanos();
         Set<String> open = new LinkedHashSet<>();
@@ -488,6 +526,7 @@ public final class FileSystemStoragePathSource implements Source {
         return t.pending != null && t.missing == 0;
     }
 
+    @GuardedBy("lock")
     private void poll(Map<String, StoredModel> read) {
         read.forEach((name, model) -> {
             TrackedModel t = poller.of(name);
@@ -508,6 +547,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Lengthens the poll interval when a poll exceeded its share of the time, and shortens it again. */
+    @GuardedBy("lock")
     private void adjustInterval(long nanos) {
         Duration wanted = Duration.ofNanos(nanos).multipliedBy(SHARE);
         Duration most = longer(MAX_INTERVAL, options.pollInterval);
@@ -578,6 +618,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Schedules the next poll, and cancels one that is already scheduled. */
+    @GuardedBy("lock")
     private void schedule() {
         if (next != null) {
             next.cancel(false);
@@ -598,18 +639,20 @@ public final class FileSystemStoragePathSource implements Source {
     private void tick(boolean onlyPending) {
         lock.lock();
         try {
-            if (closed.getCount() > 0) {
-                poll(onlyPending);
+            try {
+                if (closed.getCount() > 0) {
+                    poll(onlyPending);
+                }
+            } catch (RuntimeException e) {
+                LOG.error("polling the base paths failed; the next poll is not affected", e);
             }
-        } catch (RuntimeException e) {
-            LOG.error("polling the base paths failed; the next poll is not affected", e);
-        } finally {
             if (!onlyPending) {
                 polledNanos = clock.nanos();
             }
             if (closed.getCount() > 0) {
                 schedule();
             }
+        } finally {
             lock.unlock();
         }
     }

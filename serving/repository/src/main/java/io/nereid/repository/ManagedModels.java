@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -58,8 +59,14 @@ public final class ManagedModels implements Source {
 
     private final ManagedModelReader reader;
     private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
     private Map<String, Emitted> emitted = new LinkedHashMap<>();
+
+    @GuardedBy("lock")
     private @Nullable LoaderFactory loaders;
+
+    @GuardedBy("lock")
     private @Nullable Target target;
 
     /**

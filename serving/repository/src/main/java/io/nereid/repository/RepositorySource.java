@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -157,13 +158,28 @@ public final class RepositorySource implements Source {
     private final Options options;
     private final ReentrantLock lock = new ReentrantLock();
     private final CountDownLatch closed = new CountDownLatch(1);
+
+    @GuardedBy("lock")
     private final ModelScanner scanner;
+
     private final EnsembleMembership ensembles = new EnsembleMembership();
+
+    @GuardedBy("lock")
     private final AspiredVersionsEmitter emitter;
+
+    @GuardedBy("lock")
     private final ModelPoller poller;
+
+    @GuardedBy("lock")
     private final DesiredModels desired;
+
+    @GuardedBy("lock")
     private final ModelControlRequests requests;
+
+    @GuardedBy("lock")
     private boolean started;
+
+    @GuardedBy("lock")
     private @Nullable ScheduledExecutorService timer;
 
     /**
@@ -232,6 +248,7 @@ public final class RepositorySource implements Source {
     }
 
     /** Reads the models to load at the start. */
+    @GuardedBy("lock")
     private Map<String, StoredModel> startModels(Found found) {
         if (options.mode != Mode.EXPLICIT) {
             return poller.read(found.models().keySet(), found);
@@ -253,6 +270,7 @@ public final class RepositorySource implements Source {
     }
 
     /** Accepts models that are completely written; returns the names of the others. */
+    @GuardedBy("lock")
     private List<String> acceptAtStart(Map<String, StoredModel> models, Found found, boolean second) {
         List<String> young = new ArrayList<>();
         models.forEach((name, model) -> {
@@ -265,6 +283,7 @@ public final class RepositorySource implements Source {
         return young;
     }
 
+    @GuardedBy("lock")
     private void duplicates(Found found, boolean onlyPending) {
         found.models().forEach((name, entries) -> {
             if (entries.size() > 1 && desired.contains(name)) {
@@ -290,6 +309,7 @@ public final class RepositorySource implements Source {
         }
     }
 
+    @GuardedBy("lock")
     private void poll(boolean onlyPending) {
         Found found = scanner.find();
         List<String> names = new ArrayList<>();
@@ -319,9 +339,12 @@ public final class RepositorySource implements Source {
         ModelNames.check(model);
         lock.lock();
         try {
-            return requests.load(model, findToLoad());
+            try {
+                return requests.load(model, findToLoad());
+            } finally {
+                emitter.flush();
+            }
         } finally {
-            emitter.flush();
             lock.unlock();
         }
     }
@@ -350,13 +373,17 @@ public final class RepositorySource implements Source {
         ModelNames.check(model);
         lock.lock();
         try {
-            return requests.load(model, config, files, findToLoad());
+            try {
+                return requests.load(model, config, files, findToLoad());
+            } finally {
+                emitter.flush();
+            }
         } finally {
-            emitter.flush();
             lock.unlock();
         }
     }
 
+    @GuardedBy("lock")
     private Found findToLoad() {
         if (!started || closed.getCount() == 0) {
             throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository source is not running");
@@ -381,9 +408,12 @@ public final class RepositorySource implements Source {
         ModelNames.check(model);
         lock.lock();
         try {
-            requests.unload(model, dependents, poller.find(model) == null ? scanner.find() : null);
+            try {
+                requests.unload(model, dependents, poller.find(model) == null ? scanner.find() : null);
+            } finally {
+                emitter.flush();
+            }
         } finally {
-            emitter.flush();
             lock.unlock();
         }
     }
@@ -444,6 +474,7 @@ public final class RepositorySource implements Source {
         }
     }
 
+    @GuardedBy("lock")
     private void schedule() {
         boolean pending = poller.all().stream().anyMatch(t -> t.pending != null);
         boolean polls = options.mode == Mode.POLL;
@@ -459,15 +490,17 @@ public final class RepositorySource implements Source {
     private void tick(boolean onlyPending) {
         lock.lock();
         try {
-            if (closed.getCount() > 0) {
-                poll(onlyPending);
+            try {
+                if (closed.getCount() > 0) {
+                    poll(onlyPending);
+                }
+            } catch (RuntimeException e) {
+                LOG.error("reading the repository failed; the next read is not affected", e);
             }
-        } catch (RuntimeException e) {
-            LOG.error("reading the repository failed; the next read is not affected", e);
-        } finally {
             if (closed.getCount() > 0) {
                 schedule();
             }
+        } finally {
             lock.unlock();
         }
     }

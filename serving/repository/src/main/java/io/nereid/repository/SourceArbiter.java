@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.Source;
 import io.nereid.spi.Source.Target;
@@ -39,8 +40,12 @@ import org.slf4j.LoggerFactory;
 public final class SourceArbiter {
     private static final Logger LOG = LoggerFactory.getLogger(SourceArbiter.class);
 
+    @GuardedBy("lock")
     private final Target target;
+
     private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
     private final Map<String, Claims> models = new TreeMap<>();
 
     /** Creates an arbiter for a target. */
@@ -145,6 +150,7 @@ public final class SourceArbiter {
         }
     }
 
+    @GuardedBy("lock")
     private void release(String model, Claims claims) {
         claims.lists.remove(claims.owner);
         Map.Entry<String, List<AspiredVersion>> next =

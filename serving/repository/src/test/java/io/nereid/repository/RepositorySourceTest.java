@@ -8,17 +8,21 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.RepositorySource.Mode;
 import io.nereid.repository.RepositorySource.Options;
+import io.nereid.spi.ServableId;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -452,5 +456,26 @@ class RepositorySourceTest {
         settle();
         assertThat(target.all).hasSize(1);
         assertThatThrownBy(() -> source.load("b")).hasMessage("the repository source is not running");
+    }
+
+    @Test
+    void aTargetThatRejectsAListDoesNotBlockLaterCalls() throws Exception {
+        model("a", 1);
+        AtomicBoolean rejects = new AtomicBoolean();
+        source = source(Options.DEFAULT.withMode(Mode.EXPLICIT));
+        source.start((name, versions) -> {
+            if (rejects.get()) {
+                throw ServingException.of(ErrorCode.INTERNAL, "the list of '" + name + "' is rejected");
+            }
+            target.aspire(name, versions);
+        });
+        rejects.set(true);
+        assertThatThrownBy(() -> source.load("a")).hasMessage("the list of 'a' is rejected");
+        assertThatThrownBy(() -> source.unload("a")).hasMessage("the list of 'a' is rejected");
+        rejects.set(false);
+
+        CompletableFuture<List<ServableId>> later = new CompletableFuture<>();
+        Threads.named("later").newThread(() -> later.complete(source.load("a"))).start();
+        assertThat(later.get(30, TimeUnit.SECONDS)).hasSize(1);
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -78,10 +79,18 @@ final class Download {
     private final AtomicLong lastReport = new AtomicLong();
     private final CountDownLatch done = new CountDownLatch(1);
 
+    @GuardedBy("this")
     private final Deque<Part> todo = new ArrayDeque<>();
+
+    @GuardedBy("this")
     private int running;
+
+    @GuardedBy("this")
     private @Nullable Throwable failure;
+
     private @Nullable DownloadJournal journal;
+
+    @GuardedBy("this")
     private @Nullable CacheReservation reservation;
 
     private record Part(ObjectDownload object, int number, long from, long to) {}
@@ -197,13 +206,15 @@ final class Download {
                 objects.add(new ObjectDownload(
                         i, directory.resolve("f" + i), listing.items().get(i)));
             }
-            plan(objects);
+            synchronized (this) {
+                plan(objects);
+                reservation = space;
+            }
             long total = listing.bytes();
             if (total >= 0) {
                 space.needs(total, bytes.get());
             }
             report(ProgressListener.Phase.DOWNLOADING, true);
-            reservation = space;
             pump();
             await();
         } finally {
@@ -211,7 +222,10 @@ final class Download {
                 close(object);
             }
         }
-        Throwable failed = failure;
+        Throwable failed;
+        synchronized (this) {
+            failed = failure;
+        }
         if (failed != null) {
             if (failed instanceof IOException e) {
                 throw e;
@@ -238,6 +252,7 @@ final class Download {
         return text.toString();
     }
 
+    @GuardedBy("this")
     private void plan(List<ObjectDownload> objects) throws IOException {
         DownloadJournal known = journal();
         for (ObjectDownload object : objects) {

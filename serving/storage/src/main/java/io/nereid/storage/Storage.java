@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -65,8 +66,13 @@ public final class Storage implements AutoCloseable {
     private final ExecutorService parts;
 
     private final Object lock = new Object();
+
+    @GuardedBy("lock")
     private final Map<String, Job> jobs = new HashMap<>();
+
     private final CancellationToken writes = new CancellationToken();
+
+    @GuardedBy("lock")
     private boolean closed;
 
     /**
@@ -345,7 +351,11 @@ public final class Storage implements AutoCloseable {
         private final GlobFilter patterns;
         private final String uri;
         final CancellationToken cancel = new CancellationToken();
+
+        @GuardedBy("Storage.this.lock")
         private final Map<Waiter, String> waiters = new HashMap<>();
+
+        @GuardedBy("Storage.this.lock")
         private final List<Waiter> late = new ArrayList<>();
 
         Job(String key, SourceFactory.Opened opened, ObjectSource.Listing listing, GlobFilter patterns, String uri) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tracing;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.observe.RequestTrace;
 import io.nereid.tensor.Tensor;
 import io.opentelemetry.api.common.AttributeKey;
@@ -28,6 +29,8 @@ final class SpanTrace implements RequestTrace {
     private final long offset;
 
     private final long id;
+
+    @GuardedBy("this")
     private final Map<Event, Long> times = new EnumMap<>(Event.class);
 
     SpanTrace(

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tracing;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
@@ -38,6 +39,7 @@ public final class TraceManager implements AutoCloseable {
     private final @Nullable OtlpTracer otlp;
     private final Map<String, TraceSampler> byModel = new ConcurrentHashMap<>();
     /** Settings of single models that differ from the server's; guarded by this. */
+    @GuardedBy("this")
     private final Map<String, Map<String, List<String>>> own = new HashMap<>();
 
     private volatile TraceSampler server;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceCall;
@@ -31,11 +32,19 @@ final class TransformedCall implements InferenceCall, ResponseSink {
     private final long deadlineNanos;
 
     /** Responses that wait for postprocess. */
+    @GuardedBy("this")
     private final ArrayDeque<Answer> answers = new ArrayDeque<>();
 
+    @GuardedBy("this")
     private @Nullable InferenceCall call;
+
+    @GuardedBy("this")
     private boolean cancelled;
+
+    @GuardedBy("this")
     private boolean stepping;
+
+    @GuardedBy("this")
     private boolean ended;
 
     /** A response of the predictor, or its failure. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.proxy;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.util.InsecureTrustManagerFactory;
@@ -11,6 +12,8 @@ import org.jspecify.annotations.Nullable;
 /** The TLS context of connections to upstream servers, created on first use. Thread-safe: guarded by itself. */
 final class UpstreamTls {
     private final PooledUpstreamClient.Trust trust;
+
+    @GuardedBy("this")
     private @Nullable SslContext context;
 
     UpstreamTls(PooledUpstreamClient.Trust trust) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.server;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.NettyBuffers;
@@ -78,7 +79,10 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     private final List<HttpRoute> routes = new ArrayList<>();
     private final CompiledRoutes own;
     private final EventLoops loops;
+
+    @GuardedBy("this")
     private final List<Channel> listeners = new ArrayList<>();
+
     private final TlsContexts tls = new TlsContexts();
     private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
 
@@ -281,6 +285,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
                 new VirtualHostResolver(new CompiledRoutes(context, loops, List.of(), List.of(), ""), hosts));
     }
 
+    @GuardedBy("this")
     private VirtualHosts.Listener open(String address, int port, VirtualHostResolver sites) {
         ChannelGroup accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
         ServerOptions.Listen listen = new ServerOptions.Listen(address, port, ServerOptions.Purpose.ALL);

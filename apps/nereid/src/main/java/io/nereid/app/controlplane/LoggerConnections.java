@@ -3,6 +3,7 @@
 package io.nereid.app.controlplane;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceServiceConfig;
@@ -25,6 +26,8 @@ final class LoggerConnections implements AutoCloseable {
     private final PooledUpstreamClient.Options options;
     private final ResourceStore store;
     private final Function<String, InferenceServiceConfig> configs;
+
+    @GuardedBy("this")
     private final Map<PooledUpstreamClient.Trust, PooledUpstreamClient> others = new HashMap<>();
 
     /** @param common the shared client; the caller closes it */

@@ -4,6 +4,7 @@ package io.nereid.backends.onnx;
 
 import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -42,7 +43,11 @@ public final class OnnxBackend implements Backend {
             List.of(DEFAULT_MAX_BATCH_SIZE, GLOBAL_POOL, "intra_op_thread_count", "inter_op_thread_count");
 
     private final OrtLibrary library;
+
+    @GuardedBy("this")
     private @Nullable OrtRuntime runtime;
+
+    @GuardedBy("this")
     private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */

@@ -10,6 +10,7 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession.Result;
 import ai.onnxruntime.OrtSession.RunOptions;
 import ai.onnxruntime.OrtUtil;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -46,9 +47,17 @@ import org.jspecify.annotations.Nullable;
  */
 final class OnnxModelInstance implements ModelInstance {
     private final OnnxModel model;
+
+    @GuardedBy("this")
     private RunOptions options;
+
+    @GuardedBy("this")
     private boolean running;
+
+    @GuardedBy("this")
     private boolean cancelled;
+
+    @GuardedBy("this")
     private boolean closed;
 
     OnnxModelInstance(OnnxModel model) throws OrtException {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelMetric;
 import io.nereid.backend.ModelMetric.Kind;
 import io.nereid.backend.ModelMetric.Sample;
@@ -24,8 +25,10 @@ final class CustomMetrics {
     private static final Pattern LABEL = Pattern.compile("[a-zA-Z_][a-zA-Z0-9_]*");
     private static final int MOST = 10_000;
 
+    @GuardedBy("this")
     private final Map<String, Family> families = new TreeMap<>();
     /** All series; the index is the number by which workers name them. */
+    @GuardedBy("this")
     private final List<Series> all = new ArrayList<>();
 
     private record Family(Kind kind, String help, Map<Map<String, String>, Series> series) {}
@@ -65,6 +68,7 @@ final class CustomMetrics {
         }
     }
 
+    @GuardedBy("this")
     private void family(String name, String help, int kind) {
         if (!NAME.matcher(name).matches() || name.startsWith("nv_") || name.startsWith("nereid_")) {
             throw ServingException.invalidArgument("metric '" + name
@@ -83,6 +87,7 @@ final class CustomMetrics {
         }
     }
 
+    @GuardedBy("this")
     private int metric(String name, Map<String, Object> given, List<?> buckets) {
         Family family = families.get(name);
         if (family == null) {
@@ -125,6 +130,7 @@ final class CustomMetrics {
         return made.number;
     }
 
+    @GuardedBy("this")
     private Series series(long number) {
         if (number < 0 || number >= all.size()) {
             throw ServingException.invalidArgument("there is no metric with the number " + number);

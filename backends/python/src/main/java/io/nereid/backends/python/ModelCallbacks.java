@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backends.python.SharedMemoryArena.Chunk;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -234,7 +235,11 @@ final class ModelCallbacks {
     private final class ModelCall implements ResponseSink {
         private final long key;
         private int answers;
+
+        @GuardedBy("this")
         private @Nullable InferenceCall call;
+
+        @GuardedBy("this")
         private boolean cancelled;
 
         ModelCall(long key) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelMetric;
@@ -69,7 +70,11 @@ final class PythonModel implements BackendModel {
     private final Map<String, Object> tree;
     private final ScheduledThreadPoolExecutor timer = Threads.timer("python-restart");
     private final ThreadPoolExecutor starters = Threads.pool("python-start", 4);
+
+    @GuardedBy("this")
     private final Deque<Worker> ready = new ArrayDeque<>();
+
+    @GuardedBy("this")
     private final BitSet usedIndexes = new BitSet();
     /** The running workers, in the order of their start. */
     private final List<Worker> running = new CopyOnWriteArrayList<>();
@@ -77,6 +82,7 @@ final class PythonModel implements BackendModel {
     /** Polls the readiness of the instances; null for models without {@code is_ready}. */
     private final @Nullable ScheduledFuture<?> readinessPoll;
 
+    @GuardedBy("this")
     private boolean closed;
 
     /** @param first a worker that has loaded and initialised the model as the first instance */

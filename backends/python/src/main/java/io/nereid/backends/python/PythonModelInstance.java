@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
@@ -33,11 +34,23 @@ final class PythonModelInstance implements ModelInstance {
 
     private final PythonModel model;
     private final int index;
+
+    @GuardedBy("this")
     private CompletableFuture<Worker> current;
+
+    @GuardedBy("this")
     private long startedAt;
+
+    @GuardedBy("this")
     private long pausedUntil;
+
+    @GuardedBy("this")
     private int deaths;
+
+    @GuardedBy("this")
     private @Nullable ServingException lastFailure;
+
+    @GuardedBy("this")
     private boolean closed;
 
     PythonModelInstance(PythonModel model, int index, Worker first) {

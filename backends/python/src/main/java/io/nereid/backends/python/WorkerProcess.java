@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -41,7 +42,10 @@ final class WorkerProcess {
     private final String label;
     private final Process process;
     private final SocketChannel channel;
+
+    @GuardedBy("lines")
     private final Deque<String> lines = new ArrayDeque<>();
+
     private final ExecutorService output;
 
     /**

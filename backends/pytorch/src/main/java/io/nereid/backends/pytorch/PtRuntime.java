@@ -12,6 +12,7 @@ import ai.djl.pytorch.engine.PtNDManager;
 import ai.djl.pytorch.engine.PtSymbolBlock;
 import ai.djl.pytorch.jni.IValue;
 import ai.djl.pytorch.jni.JniUtils;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -49,6 +50,7 @@ final class PtRuntime {
     private final PtSymbolBlock typed;
     private final PtSymbolBlock nothing;
 
+    @GuardedBy("this")
     private int intraThreads;
 
     private PtRuntime(PtNDManager manager, int intraThreads) throws IOException {

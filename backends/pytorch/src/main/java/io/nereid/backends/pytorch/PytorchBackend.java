@@ -3,6 +3,7 @@
 package io.nereid.backends.pytorch;
 
 import ai.djl.pytorch.engine.PtSymbolBlock;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -38,7 +39,10 @@ public final class PytorchBackend implements Backend {
 
     private static final List<String> FILES = List.of("model.pt", "model.pth", "model.pt2", "model.mar");
 
+    @GuardedBy("this")
     private @Nullable PtRuntime runtime;
+
+    @GuardedBy("this")
     private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tensorflow;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -55,7 +56,10 @@ public final class TensorflowBackend implements Backend {
     /** Prefix of the signatures that TensorFlow 2 adds to every model for its initialisation. They are not served. */
     private static final String OF_LOADING = "__saved_model_";
 
+    @GuardedBy("this")
     private @Nullable TfRuntime runtime;
+
+    @GuardedBy("this")
     private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */

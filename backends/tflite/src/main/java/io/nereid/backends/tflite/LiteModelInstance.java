@@ -8,6 +8,7 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorType
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteCancelled;
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -40,8 +41,14 @@ final class LiteModelInstance implements ModelInstance {
 
     private LiteInterpreter runner;
     private boolean allocated;
+
+    @GuardedBy("this")
     private boolean running;
+
+    @GuardedBy("this")
     private boolean cancelled;
+
+    @GuardedBy("this")
     private boolean closed;
 
     LiteModelInstance(LiteModel model, SignatureBinding signature, ErrorReporter reports) {

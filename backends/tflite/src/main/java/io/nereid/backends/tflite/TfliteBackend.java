@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tflite;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -37,7 +38,10 @@ public final class TfliteBackend implements Backend {
 
     private static final String FILE = "model.tflite";
 
+    @GuardedBy("this")
     private @Nullable LiteRuntime runtime;
+
+    @GuardedBy("this")
     private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */

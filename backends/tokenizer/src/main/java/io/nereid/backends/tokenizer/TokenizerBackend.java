@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tokenizer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -44,7 +45,10 @@ public final class TokenizerBackend implements Backend {
     static final String NAME = "tokenizer";
     private static final String FILE = "tokenizer.json";
 
+    @GuardedBy("this")
     private boolean tried;
+
+    @GuardedBy("this")
     private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.backends.trees.forest.ParsedTree;
@@ -40,6 +41,8 @@ final class ShapExplainer {
     private final TreeConfig config;
     private final @Nullable String unsupportedReason;
     private final Map<String, Signature> signatures;
+
+    @GuardedBy("this")
     private @Nullable TreeShap shap;
 
     /**

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.apiserver;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.transport.api.ResponseBody;
@@ -29,9 +30,17 @@ final class PodLogStream {
     private final Supplier<List<String>> lines;
     private final boolean timestamps;
     private final @Nullable Instant since;
+
+    @GuardedBy("this")
     private List<String> before = List.of();
+
+    @GuardedBy("this")
     private @Nullable ResponseStream stream;
+
+    @GuardedBy("this")
     private @Nullable Future<?> polls;
+
+    @GuardedBy("this")
     private boolean ended;
 
     /**
@@ -175,6 +184,7 @@ final class PodLogStream {
         }
     }
 
+    @GuardedBy("this")
     private void release() {
         if (polls != null) {
             polls.cancel(false);

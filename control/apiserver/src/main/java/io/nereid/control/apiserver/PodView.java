@@ -4,6 +4,7 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
@@ -72,8 +73,10 @@ final class PodView {
     private final ApiServer.Runs runs;
     private final ScheduledExecutorService timer;
     /** Recent snapshots of all pods by version, from which watches can start. */
+    @GuardedBy("seen")
     private final LinkedHashMap<Long, Map<String, ObjectNode>> seen = new LinkedHashMap<>();
 
+    @GuardedBy("seen")
     private long version;
 
     /**

@@ -4,6 +4,7 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ResourceStore.Change;
 import io.nereid.control.core.ResourceStore.Watch;
@@ -24,16 +25,31 @@ final class WatchStream {
     /** The maximum number of unsent bytes; a slower client is disconnected and must list again. */
     private static final long MOST_UNSENT = 16L << 20;
 
+    @GuardedBy("this")
     private final ResponseStream stream;
+
     private final ResourceSelector selectors;
     private final Function<JsonNode, JsonNode> form;
+
+    @GuardedBy("this")
     private final Set<String> known;
+
     private final boolean initialEnd;
     private final long replayed;
+
+    @GuardedBy("this")
     private long last;
+
+    @GuardedBy("this")
     private boolean ended;
+
+    @GuardedBy("this")
     private @Nullable Watch watch;
+
+    @GuardedBy("this")
     private @Nullable Future<?> timeout;
+
+    @GuardedBy("this")
     private @Nullable Future<?> bookmarks;
 
     /**
@@ -113,6 +129,7 @@ final class WatchStream {
         send("BOOKMARK", resource);
     }
 
+    @GuardedBy("this")
     private void send(String type, JsonNode object) {
         ObjectNode event = ApiResponse.JSON.createObjectNode();
         event.put("type", type);
@@ -145,6 +162,7 @@ final class WatchStream {
         }
     }
 
+    @GuardedBy("this")
     private void release() {
         if (watch != null) {
             watch.close();

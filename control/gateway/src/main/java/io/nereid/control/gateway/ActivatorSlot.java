@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +14,8 @@ final class ActivatorSlot {
     final String namespace;
     final String revision;
     private volatile @Nullable RevisionActivator activator;
+
+    @GuardedBy("this")
     private List<MirrorTarget> mirrors = List.of();
 
     ActivatorSlot(String namespace, String revision) {

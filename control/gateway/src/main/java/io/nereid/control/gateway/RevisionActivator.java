@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.autoscaling.ConcurrencyMeter;
@@ -105,6 +106,7 @@ public final class RevisionActivator {
      */
     private final AtomicInteger waiting = new AtomicInteger();
 
+    @GuardedBy("queue")
     private final ArrayDeque<RevisionRequest> queue = new ArrayDeque<>();
     /** Whether the queue may contain entries, including cancelled ones. */
     private volatile boolean mayHaveQueue;
@@ -470,6 +472,7 @@ public final class RevisionActivator {
     }
 
     /** The first request in the queue that still waits. Removes cancelled ones before it. */
+    @GuardedBy("queue")
     private @Nullable RevisionRequest firstWaiting() {
         while (true) {
             RevisionRequest first = queue.peek();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.inprocess.BodyCopies;
@@ -32,6 +33,8 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     private final HttpHandler handler;
     private volatile @Nullable Runnable onCancel;
     private PayloadListener.@Nullable Recorder tapped;
+
+    @GuardedBy("this")
     private boolean disconnected;
 
     RevisionHttpRequest(RevisionActivator activator, HttpExchange exchange, HttpHandler handler) {

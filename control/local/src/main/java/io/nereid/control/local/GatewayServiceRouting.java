@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
@@ -27,6 +28,8 @@ final class GatewayServiceRouting implements ServiceRouting {
 
     private final Gateway gateway;
     private final EventLoop loop;
+
+    @GuardedBy("this")
     private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
 
     GatewayServiceRouting(Gateway gateway, EventLoop loop) {

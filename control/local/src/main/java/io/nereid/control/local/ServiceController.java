@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -82,6 +83,8 @@ public final class ServiceController implements AutoCloseable {
     private final Map<Item, JsonNode> seen = new ConcurrentHashMap<>();
 
     private final Map<Item, Boolean> known = new ConcurrentHashMap<>();
+
+    @GuardedBy("this")
     private final List<ResourceStore.Watch> watches = new ArrayList<>();
     /** Resources that were in the store at the start and have not been reconciled yet. */
     private final Set<Item> first = ConcurrentHashMap.newKeySet();

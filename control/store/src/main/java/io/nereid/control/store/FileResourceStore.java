@@ -4,6 +4,7 @@ package io.nereid.control.store;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -49,17 +50,25 @@ public final class FileResourceStore implements ResourceStore {
     private final Thread writer;
     private final Object lock = new Object();
     /** The durable resources by type, namespace and name. */
+    @GuardedBy("lock")
     private final Map<Type, TreeMap<String, TreeMap<String, ChangeRecord>>> all = new HashMap<>();
     /** The last accepted change of each key that is not durable yet. */
+    @GuardedBy("lock")
     private final Map<Key, ChangeRecord> pending = new HashMap<>();
 
+    @GuardedBy("lock")
     private final WatchCache watchers;
+
+    @GuardedBy("lock")
     private List<Waiting> queue = new ArrayList<>();
     /** The version of the last durable change. */
+    @GuardedBy("lock")
     private long durable;
     /** The version of the last accepted change. */
+    @GuardedBy("lock")
     private long last;
 
+    @GuardedBy("lock")
     private boolean closed;
 
     private FileResourceStore(Path directory, Clock clock, StoreFiles files, int history, long compactAfter)
@@ -71,11 +80,7 @@ public final class FileResourceStore implements ResourceStore {
         this.journal = new WriteAheadLog(directory, files, compactAfter);
         this.watchers = new WatchCache(history);
         try {
-            long base = journal.open(this::put, entry -> {
-                put(entry);
-                watchers.changed(entry);
-                durable = entry.version();
-            });
+            long base = journal.open(this::recovered, this::replayed);
             durable = Math.max(durable, base);
             watchers.forget(Math.max(base, watchers.forgotten()));
         } catch (IOException | RuntimeException e) {
@@ -249,12 +254,14 @@ public final class FileResourceStore implements ResourceStore {
         }
     }
 
+    @GuardedBy("lock")
     private void requireOpen() {
         if (closed) {
             throw ServingException.of(ErrorCode.UNAVAILABLE, "the store is closed: the server is shutting down");
         }
     }
 
+    @GuardedBy("lock")
     private @Nullable ChangeRecord committed(Key key) {
         TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(key.type());
         TreeMap<String, ChangeRecord> names = namespaces == null ? null : namespaces.get(key.namespace());
@@ -262,6 +269,7 @@ public final class FileResourceStore implements ResourceStore {
     }
 
     /** The state that the next change is based on: the last accepted one, whether or not it is durable yet. */
+    @GuardedBy("lock")
     private @Nullable ChangeRecord latest(Key key) {
         ChangeRecord entry = pending.get(key);
         if (entry != null) {
@@ -271,6 +279,7 @@ public final class FileResourceStore implements ResourceStore {
     }
 
     /** The latest state of a resource, which must exist and have the expected version. */
+    @GuardedBy("lock")
     private ChangeRecord require(Key key, @Nullable String expectedVersion) {
         ChangeRecord old = latest(key);
         if (old == null) {
@@ -288,6 +297,7 @@ public final class FileResourceStore implements ResourceStore {
     }
 
     /** All durable resources of a type. */
+    @GuardedBy("lock")
     private List<ChangeRecord> present(Type type, @Nullable String namespace) {
         List<ChangeRecord> found = new ArrayList<>();
         TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(type);
@@ -304,6 +314,23 @@ public final class FileResourceStore implements ResourceStore {
         return found;
     }
 
+    /** Takes over a resource of the snapshot. */
+    private void recovered(ChangeRecord entry) {
+        synchronized (lock) {
+            put(entry);
+        }
+    }
+
+    /** Takes over a change of the log. */
+    private void replayed(ChangeRecord entry) {
+        synchronized (lock) {
+            put(entry);
+            watchers.changed(entry);
+            durable = entry.version();
+        }
+    }
+
+    @GuardedBy("lock")
     private void put(ChangeRecord entry) {
         Key key = entry.key();
         if (entry.kind() == Change.Kind.DELETED) {
@@ -322,6 +349,7 @@ public final class FileResourceStore implements ResourceStore {
         }
     }
 
+    @GuardedBy("lock")
     private Waiting add(Key key, Change.Kind kind, ObjectNode resource) {
         last++;
         metadata(resource).put("resourceVersion", Long.toString(last));
@@ -331,10 +359,12 @@ public final class FileResourceStore implements ResourceStore {
     }
 
     /** Enqueues a call that changes nothing: the state that it returns may still have to become durable. */
+    @GuardedBy("lock")
     private Waiting add(ChangeRecord unchanged) {
         return enqueue(new Waiting(unchanged, false));
     }
 
+    @GuardedBy("lock")
     private Waiting enqueue(Waiting waiting) {
         queue.add(waiting);
         lock.notifyAll();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.cache;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -54,9 +55,12 @@ final class LocalResponseCache implements AutoCloseable {
         }
     }
 
-    /** Guarded by itself. */
+    /** A part of the entries, with a lock of its own. */
     private static final class Shard {
+        @GuardedBy("this")
         final LinkedHashMap<Id, Entry> entries = new LinkedHashMap<>(64, 0.75f, true);
+
+        @GuardedBy("this")
         long bytes;
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.ensemble;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -57,19 +58,40 @@ final class EnsembleExecution {
     private final Executions executions;
     private final Clock clock;
 
-    // the fields below are guarded by this object's lock
+    /** Guarded by this object's lock, except for {@link EnsembleState#ended}. */
     private final EnsembleState tensors;
+
+    @GuardedBy("this")
     private List<StepCall> ready = new ArrayList<>(2);
+
+    @GuardedBy("this")
     private @Nullable StepCall running;
+
+    @GuardedBy("this")
     private int @Nullable [] inflight;
+
+    @GuardedBy("this")
     private @Nullable List<ArrayDeque<StepCall>> waiting;
+
+    @GuardedBy("this")
     private int waitingCalls;
+
+    @GuardedBy("this")
     private @Nullable SequenceFlags sequence;
+
+    @GuardedBy("this")
     private boolean delivering;
+
+    @GuardedBy("this")
     private long inputNanos;
+
+    @GuardedBy("this")
     private long inferNanos;
+
+    @GuardedBy("this")
     private long outputNanos;
 
+    @SuppressWarnings("GuardedBy") // enqueue is called by EnsembleState, which is used under the lock only
     EnsembleExecution(
             EnsembleGraph graph, ComposingModels members, InferenceJob job, Executions executions, Clock clock) {
         this.graph = graph;
@@ -149,6 +171,7 @@ final class EnsembleExecution {
         return now;
     }
 
+    @GuardedBy("this")
     private void enqueue(EnsembleScope frame, Step step, List<Tensor> inputs) {
         StepCall call = new StepCall(frame, step, inputs);
         int s = step.index();
@@ -169,6 +192,7 @@ final class EnsembleExecution {
         }
     }
 
+    @GuardedBy("this")
     private void freed(Step step) {
         if (inflight != null && waiting != null) {
             StepCall next = waiting.get(step.index()).poll();
@@ -182,6 +206,7 @@ final class EnsembleExecution {
     }
 
     /** Handles the last response of a step. Called under the lock. */
+    @GuardedBy("this")
     private void completed(StepCall call, InferenceResponse response) {
         unlink(call);
         freed(call.step);
@@ -193,6 +218,7 @@ final class EnsembleExecution {
     }
 
     /** A response of a step may set the sequence parameters for the steps that follow it. */
+    @GuardedBy("this")
     private void updateSequence(Map<String, Object> parameters) {
         if (parameters.isEmpty()) {
             return;
@@ -209,6 +235,7 @@ final class EnsembleExecution {
         }
     }
 
+    @GuardedBy("this")
     private void link(StepCall call) {
         StepCall first = running;
         call.next = first;
@@ -218,6 +245,7 @@ final class EnsembleExecution {
         running = call;
     }
 
+    @GuardedBy("this")
     private void unlink(StepCall call) {
         StepCall before = call.previous;
         StepCall after = call.next;

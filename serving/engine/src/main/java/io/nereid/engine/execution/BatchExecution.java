@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.execution;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.base.Clock;
@@ -359,6 +360,8 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
      */
     private static final class RunGuard implements Runnable {
         private final ModelInstance invocation;
+
+        @GuardedBy("this")
         private int waiting;
 
         RunGuard(ModelInstance invocation, int waiting) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.source;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.lifecycle.ServableManager;
 import io.nereid.spi.AspiredVersion;
 import io.nereid.spi.ServableId;
@@ -16,6 +17,8 @@ import java.util.TreeMap;
  */
 final class AspiredVersionsRecorder implements Source.Target {
     private final ServableManager manager;
+
+    @GuardedBy("this")
     private final Map<String, List<AspiredVersion>> aspired = new TreeMap<>();
 
     AspiredVersionsRecorder(ServableManager manager) {

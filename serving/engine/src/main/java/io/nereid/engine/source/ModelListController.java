@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.source;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
@@ -53,6 +54,7 @@ public final class ModelListController implements AutoCloseable {
     private final List<Consumer<List<ModelListEntry>>> listeners = new CopyOnWriteArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
     /** Completes when the last list has been applied; the next one starts then. Guarded by the lock. */
+    @GuardedBy("lock")
     private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
 
     ModelListController(

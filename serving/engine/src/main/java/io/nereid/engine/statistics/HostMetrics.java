@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.statistics;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,8 +20,14 @@ public final class HostMetrics {
     public record Reading(double busy, double totalBytes, double usedBytes) {}
 
     private final Path proc;
+
+    @GuardedBy("this")
     private long busyBefore;
+
+    @GuardedBy("this")
     private long allBefore;
+
+    @GuardedBy("this")
     private double share;
 
     public HostMetrics() {
@@ -52,6 +59,7 @@ public final class HostMetrics {
         return Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024.0;
     }
 
+    @GuardedBy("this")
     private double busy() {
         try {
             List<String> lines = Files.readAllLines(proc.resolve("stat"));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.explain.model;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.explain.request.FeatureColumns;
@@ -205,7 +206,11 @@ public final class EngineRowModel implements RowModel {
     private final class Answer implements ResponseSink {
         private final Chunk chunk;
         private final Query query;
+
+        @GuardedBy("this")
         private @Nullable InferenceCall call;
+
+        @GuardedBy("this")
         private boolean over;
 
         Answer(Chunk chunk, Query query) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.explain.model;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -18,8 +19,14 @@ public final class PredictionBudget {
     private final long deadline;
     private final long predictions;
     private final long milliseconds;
+
+    @GuardedBy("this")
     private final Set<InferenceCall> calls = new HashSet<>();
+
+    @GuardedBy("this")
     private long spent;
+
+    @GuardedBy("this")
     private boolean cancelled;
 
     /**

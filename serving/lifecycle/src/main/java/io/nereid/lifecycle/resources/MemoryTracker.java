@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle.resources;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -25,8 +26,10 @@ public final class MemoryTracker {
     private final long limit;
 
     /** By object, since two loads of the same version number may exist during a reload. */
+    @GuardedBy("this")
     private final Map<ManagedVersion, Long> held = new HashMap<>();
 
+    @GuardedBy("this")
     private long used;
 
     /** Creates a tracker with a limit in bytes; 0 for no limit. */
@@ -82,6 +85,7 @@ public final class MemoryTracker {
         return List.copyOf(held.keySet());
     }
 
+    @GuardedBy("this")
     private String holdersText() {
         if (held.isEmpty()) {
             return "";

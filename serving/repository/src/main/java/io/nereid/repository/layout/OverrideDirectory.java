@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository.layout;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.layout.StoredModel.ModelEntry;
@@ -31,7 +32,11 @@ public final class OverrideDirectory {
 
     private final Path root;
     private final ModelEntry entry;
+
+    @GuardedBy("this")
     private int loaded;
+
+    @GuardedBy("this")
     private boolean retired;
 
     private OverrideDirectory(Path root, ModelEntry entry) {
@@ -128,6 +133,7 @@ public final class OverrideDirectory {
         removeIfUnused();
     }
 
+    @GuardedBy("this")
     private void removeIfUnused() {
         if (retired && loaded == 0) {
             delete();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.batcher;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
@@ -131,7 +132,10 @@ final class OrderedJob implements InferenceJob {
      * without blocking a thread behind a slow client.
      */
     static final class CompletionQueue {
+        @GuardedBy("this")
         private final ArrayDeque<OrderedJob> line = new ArrayDeque<>();
+
+        @GuardedBy("this")
         private boolean delivering;
 
         synchronized void enter(OrderedJob job) {

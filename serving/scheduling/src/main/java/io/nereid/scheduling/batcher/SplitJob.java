@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.batcher;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
@@ -29,16 +30,24 @@ final class SplitJob implements InferenceJob {
     private final int size;
 
     /** Pieces in the order of their rows. */
+    @GuardedBy("this")
     private final List<Piece> pieces = new ArrayList<>();
     /** Completed pieces, in the order of completion. */
+    @GuardedBy("this")
     private final List<Piece> answered = new ArrayList<>();
 
+    @GuardedBy("this")
     private @Nullable QueuedJob waiting;
     /** When the first piece started; {@link QueuedJob#NEVER} before that. */
+    @GuardedBy("this")
     private long begun = QueuedJob.NEVER;
 
     private int cut;
+
+    @GuardedBy("this")
     private int done;
+
+    @GuardedBy("this")
     private boolean ended;
 
     /** Does not take ownership of the inputs: {@code whole} keeps them open until it ends. */
@@ -167,22 +176,22 @@ final class SplitJob implements InferenceJob {
     }
 
     /** Completes the original job after the last piece. */
-    private void join() {
+    private void join(List<Piece> inRowOrder, List<Piece> inCompletionOrder) {
         whole.onCancel(null);
-        for (Piece p : answered) {
+        for (Piece p : inCompletionOrder) {
             whole.started(p.startedAt);
             whole.ran(p.from, p.to, p.rowsOfRun);
         }
         List<Tensor> joined;
         try {
-            joined = TensorRows.join(pieces.stream().map(p -> p.outputs).toList());
+            joined = TensorRows.join(inRowOrder.stream().map(p -> p.outputs).toList());
         } catch (RuntimeException e) {
             whole.fail(ServingException.from(e));
             return;
         } finally {
-            pieces.forEach(p -> Tensor.closeAll(p.outputs));
+            inRowOrder.forEach(p -> Tensor.closeAll(p.outputs));
         }
-        whole.complete(joined, pieces.get(0).parameters);
+        whole.complete(joined, inRowOrder.get(0).parameters);
     }
 
     /**
@@ -193,10 +202,15 @@ final class SplitJob implements InferenceJob {
         private final int begin;
         private final int count;
         private @Nullable InferenceRequest part;
+
+        @GuardedBy("SplitJob.this")
         private @Nullable Runnable action;
+
         private List<Tensor> outputs = List.of();
         private Map<String, Object> parameters = Map.of();
+
         private boolean over;
+
         private long startedAt;
         private long from;
         private long to;
@@ -295,7 +309,8 @@ final class SplitJob implements InferenceJob {
 
         @Override
         public void complete(List<Tensor> answer, Map<String, Object> answerParameters) {
-            boolean last = false;
+            List<Piece> all = List.of();
+            List<Piece> completed = List.of();
             boolean kept = false;
             synchronized (SplitJob.this) {
                 if (!over) {
@@ -308,16 +323,19 @@ final class SplitJob implements InferenceJob {
                         parameters = answerParameters;
                         answered.add(this);
                         done += count;
-                        last = done == size;
-                        ended = last;
+                        if (done == size) {
+                            ended = true;
+                            all = List.copyOf(pieces);
+                            completed = List.copyOf(answered);
+                        }
                     }
                 }
             }
             if (!kept) {
                 Tensor.closeAll(answer);
             }
-            if (last) {
-                join();
+            if (!all.isEmpty()) {
+                join(all, completed);
             }
         }
 

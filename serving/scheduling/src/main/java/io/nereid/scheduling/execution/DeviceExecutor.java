@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.execution;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.base.Timer;
@@ -36,8 +37,14 @@ public final class DeviceExecutor implements AutoCloseable {
     private final ThreadFactory factory;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
+
+    @GuardedBy("lock")
     private final ArrayDeque<ReadyQueue> line = new ArrayDeque<>();
+
+    @GuardedBy("lock")
     private int started;
+
+    @GuardedBy("lock")
     private boolean closed;
 
     /** Creates a pool on the system clock. Its threads start when they are first needed. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.execution;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
@@ -34,9 +35,16 @@ import java.util.Set;
  * an instance may run. Lock order: a model's lock, then this one; callbacks are therefore made without it.
  */
 public final class RateLimiter {
+    @GuardedBy("this")
     private final RateLimiterResources resources;
+
+    @GuardedBy("this")
     private final List<Member> members = new ArrayList<>();
+
+    @GuardedBy("this")
     private final List<Ticket> waiting = new ArrayList<>();
+
+    @GuardedBy("this")
     private long stagings;
 
     /**
@@ -65,6 +73,7 @@ public final class RateLimiter {
         return resources.used(new RateLimiterResources.Key(resource, device));
     }
 
+    @GuardedBy("this")
     private void countDemands() {
         resources.forgetDemands();
         for (Member member : members) {
@@ -75,12 +84,14 @@ public final class RateLimiter {
     }
 
     /** Queues an instance. The counter orders instances of equal score by the time of their request. */
+    @GuardedBy("this")
     private void stage(Ticket t) {
         t.state = State.WAITING;
         t.staged = ++stagings;
         waiting.add(t);
     }
 
+    @GuardedBy("this")
     private void grant(Ticket t) {
         waiting.remove(t);
         t.state = State.GRANTED;
@@ -89,6 +100,7 @@ public final class RateLimiter {
         resources.take(t.needs);
     }
 
+    @GuardedBy("this")
     private void free(Ticket t) {
         t.state = State.IDLE;
         resources.giveBack(t.needs);
@@ -99,6 +111,7 @@ public final class RateLimiter {
      * released. An instance that cannot get its resources reserves them against all later ones ({@code contested});
      * otherwise instances with small needs could starve one with large needs.
      */
+    @GuardedBy("this")
     private Set<Member> grantAll() {
         if (waiting.isEmpty()) {
             return Set.of();
@@ -204,7 +217,9 @@ public final class RateLimiter {
     public final class Member {
         private final ModelConfig config;
         private final Runnable onGrant;
+
         private final List<Ticket> tickets = new ArrayList<>();
+
         private int desired;
 
         private Member(ModelConfig config, Runnable onGrant) {
@@ -248,6 +263,7 @@ public final class RateLimiter {
          * Queues an idle instance and grants it at once if its resources are free and no instance before it in the
          * order waits for one of them. Otherwise it stays queued.
          */
+        @GuardedBy("RateLimiter.this")
         private boolean begins(Ticket t) {
             stage(t);
             boolean free = resources.free(t.needs);
@@ -344,6 +360,7 @@ public final class RateLimiter {
             settle();
         }
 
+        @GuardedBy("RateLimiter.this")
         private void drop(int from) {
             for (Ticket t : tickets.subList(from, tickets.size())) {
                 if (t.state == State.WAITING) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.archive;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.ListingUtil;
@@ -17,6 +18,7 @@ public final class ContentManifest {
 
     private record Line(String kind, long bytes) {}
 
+    @GuardedBy("this")
     private final NavigableMap<String, Line> lines = new TreeMap<>();
 
     public synchronized void file(String path, String sha256, long bytes) {

@@ -4,6 +4,7 @@ package io.nereid.storage.cache;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -55,12 +56,20 @@ public final class ContentCache implements AutoCloseable {
     private final AtomicLong names = new AtomicLong();
 
     private final Object lock = new Object();
+
+    @GuardedBy("lock")
     private final Map<String, Entry> entries = new HashMap<>();
     /** Idle partial downloads and their bytes. */
+    @GuardedBy("lock")
     private final Map<String, Long> idle = new HashMap<>();
 
+    @GuardedBy("lock")
     private long contentBytes;
+
+    @GuardedBy("lock")
     private long idleBytes;
+
+    @GuardedBy("lock")
     private long spaceBytes;
 
     /** A cached artifact. Guarded by the lock. */
@@ -130,6 +139,7 @@ public final class ContentCache implements AutoCloseable {
         }
     }
 
+    @GuardedBy("lock")
     private void recover() throws IOException {
         try (Stream<Path> found = Files.list(content)) {
             for (Path directory : found.toList()) {
@@ -308,34 +318,33 @@ public final class ContentCache implements AutoCloseable {
         }
     }
 
+    @GuardedBy("lock")
     private void take(String what, long now, long more, long unwritten) {
-        synchronized (lock) {
-            // First the quota, then the free space of the disk. Only bytes that are not yet written need free space.
-            while (contentBytes + idleBytes + spaceBytes + more > options.quotaBytes()) {
-                if (!evictOne()) {
-                    throw ServingException.of(
-                            ErrorCode.RESOURCE_EXHAUSTED,
-                            what + " needs " + CacheFileSystem.shown(now + more) + ", and the storage cache of "
-                                    + CacheFileSystem.shown(options.quotaBytes()) + " holds "
-                                    + CacheFileSystem.shown(contentBytes + spaceBytes - now) + " that is in use",
-                            "raise the quota of the storage cache, or delete services");
-                }
+        // First the quota, then the free space of the disk. Only bytes that are not yet written need free space.
+        while (contentBytes + idleBytes + spaceBytes + more > options.quotaBytes()) {
+            if (!evictOne()) {
+                throw ServingException.of(
+                        ErrorCode.RESOURCE_EXHAUSTED,
+                        what + " needs " + CacheFileSystem.shown(now + more) + ", and the storage cache of "
+                                + CacheFileSystem.shown(options.quotaBytes()) + " holds "
+                                + CacheFileSystem.shown(contentBytes + spaceBytes - now) + " that is in use",
+                        "raise the quota of the storage cache, or delete services");
             }
-            long usable = usable();
-            while (usable - options.keepFreeBytes() < unwritten) {
-                if (!evictOne()) {
-                    throw ServingException.of(
-                            ErrorCode.RESOURCE_EXHAUSTED,
-                            what + " needs " + CacheFileSystem.shown(unwritten) + " more on the disk of "
-                                    + options.cache()
-                                    + ", which has " + CacheFileSystem.shown(usable) + " free, of which "
-                                    + CacheFileSystem.shown(options.keepFreeBytes()) + " stay free",
-                            "free some disk, or move the storage cache");
-                }
-                usable = usable();
-            }
-            spaceBytes += more;
         }
+        long usable = usable();
+        while (usable - options.keepFreeBytes() < unwritten) {
+            if (!evictOne()) {
+                throw ServingException.of(
+                        ErrorCode.RESOURCE_EXHAUSTED,
+                        what + " needs " + CacheFileSystem.shown(unwritten) + " more on the disk of "
+                                + options.cache()
+                                + ", which has " + CacheFileSystem.shown(usable) + " free, of which "
+                                + CacheFileSystem.shown(options.keepFreeBytes()) + " stay free",
+                        "free some disk, or move the storage cache");
+            }
+            usable = usable();
+        }
+        spaceBytes += more;
     }
 
     private long usable() {
@@ -350,6 +359,7 @@ public final class ContentCache implements AutoCloseable {
      * Evicts an idle partial download, else the least recently used artifact without a lease. False if there is
      * neither.
      */
+    @GuardedBy("lock")
     private boolean evictOne() {
         String rest = idle.keySet().stream().findFirst().orElse(null);
         if (rest != null) {
@@ -386,7 +396,12 @@ public final class ContentCache implements AutoCloseable {
 
     private final class Reservation implements CacheReservation {
         private final String what;
+
+        @GuardedBy("lock")
         private long taken;
+
+        @GuardedBy("lock")
+        private boolean closed;
 
         Reservation(String what) {
             this.what = what;
@@ -394,9 +409,12 @@ public final class ContentCache implements AutoCloseable {
 
         @Override
         public void needs(long bytes, long present) {
-            if (bytes > taken) {
-                take(what, taken, bytes - taken, Math.max(0, bytes - present));
-                taken = bytes;
+            synchronized (lock) {
+                // A part of an interrupted download may still run when the download has closed its reservation.
+                if (!closed && bytes > taken) {
+                    take(what, taken, bytes - taken, Math.max(0, bytes - present));
+                    taken = bytes;
+                }
             }
         }
 
@@ -405,6 +423,7 @@ public final class ContentCache implements AutoCloseable {
             synchronized (lock) {
                 spaceBytes -= taken;
                 taken = 0;
+                closed = true;
             }
         }
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.credentials;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.storage.object.ContentDigests;
 import java.util.LinkedHashMap;
@@ -17,6 +18,8 @@ public final class TokenCache {
     private static final long EARLY_MILLIS = 60_000;
 
     private final Clock clock;
+
+    @GuardedBy("tokens")
     private final Map<String, Token> tokens = new LinkedHashMap<>(16, 0.75f, true);
 
     public TokenCache(Clock clock) {

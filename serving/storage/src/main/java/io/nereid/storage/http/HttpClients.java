@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.http;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.storage.request.StorageOptions;
@@ -32,6 +33,8 @@ public final class HttpClients implements AutoCloseable {
     private final ExecutorService threads;
     private final ScheduledThreadPoolExecutor watch;
     private final Set<HttpBody> open = ConcurrentHashMap.newKeySet();
+
+    @GuardedBy("clients")
     private final Map<Kind, HttpClient> clients = new LinkedHashMap<>(8, 0.75f, true);
 
     public HttpClients(StorageOptions options, Clock clock) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.request;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
@@ -14,6 +15,8 @@ import java.util.concurrent.TimeUnit;
 /** A cancellation token: cancelled at most once, runs the registered callbacks on cancellation. Thread-safe. */
 public final class CancellationToken {
     private final CountDownLatch ended = new CountDownLatch(1);
+
+    @GuardedBy("endings")
     private final Set<Runnable> endings = new HashSet<>();
 
     public boolean cancelled() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.transfer;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -18,7 +19,10 @@ import java.util.Set;
  * is ignored. Thread-safe: one lock.
  */
 public final class DownloadJournal implements AutoCloseable {
+    @GuardedBy("this")
     private final FileChannel file;
+
+    @GuardedBy("this")
     private final Set<Long> parts = new HashSet<>();
 
     public DownloadJournal(Path path) throws IOException {
@@ -33,6 +37,7 @@ public final class DownloadJournal implements AutoCloseable {
         append("");
     }
 
+    @GuardedBy("this")
     private void read(String line) {
         String[] words = line.split(" ");
         if (words.length != 3 || !words[2].equals(".")) {
@@ -68,6 +73,7 @@ public final class DownloadJournal implements AutoCloseable {
         parts.removeIf(part -> part >>> 32 == index);
     }
 
+    @GuardedBy("this")
     private void append(String line) throws IOException {
         ByteBuffer bytes = ByteBuffer.wrap((line + "\n").getBytes(StandardCharsets.ISO_8859_1));
         while (bytes.hasRemaining()) {

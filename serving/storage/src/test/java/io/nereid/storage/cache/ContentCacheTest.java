@@ -65,6 +65,19 @@ class ContentCacheTest {
     }
 
     @Test
+    void aClosedReservationTakesNoMoreSpace() {
+        try (ContentCache cache = new ContentCache(Given.options(directory), clock, new CacheFileSystem())) {
+            CacheReservation space = cache.space("a download");
+            space.needs(1000, 0);
+            assertThat(cache.held()).isEqualTo(1000);
+            space.close();
+            // A part of the download that was interrupted may still run.
+            space.needs(2000, 0);
+            assertThat(cache.held()).isZero();
+        }
+    }
+
+    @Test
     void whatWasUsedLongestAgoMakesRoomButNeverWhatIsLeased() {
         try (Storage storage = storage(3500)) {
             StorageLease a = Given.fetch(storage, server.url() + "/a");

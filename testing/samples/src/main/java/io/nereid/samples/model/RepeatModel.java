@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.samples.model;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelRequest;
 import io.nereid.backends.java.SimulatedDelays;
 import io.nereid.base.ErrorCode;
@@ -89,10 +90,20 @@ public final class RepeatModel extends SampleRequestModel {
     /** The remaining responses of one request. Thread-safe by its own lock. */
     private final class Answers implements Runnable {
         private final ModelRequest request;
+
+        @GuardedBy("this")
         private final ByteBuffer values;
+
+        @GuardedBy("this")
         private final ByteBuffer delays;
+
+        @GuardedBy("this")
         private int index;
+
+        @GuardedBy("this")
         private boolean ended;
+
+        @GuardedBy("this")
         private @Nullable Future<?> next;
 
         Answers(ModelRequest request, ByteBuffer values, ByteBuffer delays) {
@@ -119,6 +130,7 @@ public final class RepeatModel extends SampleRequestModel {
             }
         }
 
+        @GuardedBy("this")
         private void later(long millis) {
             try {
                 next = timer.schedule(this, millis, TimeUnit.MILLISECONDS);
@@ -135,6 +147,7 @@ public final class RepeatModel extends SampleRequestModel {
             }
         }
 
+        @GuardedBy("this")
         private void answer() {
             int value = values.getInt();
             List<Tensor> outputs = new ArrayList<>();

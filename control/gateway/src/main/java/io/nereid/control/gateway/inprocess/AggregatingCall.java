@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway.inprocess;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
@@ -16,6 +17,8 @@ import org.jspecify.annotations.Nullable;
 /** A unary call within this process that collects its one response. Thread-safe. */
 public final class AggregatingCall extends InProcessCall {
     private final CompletableFuture<MemoryRegion> answer = new CompletableFuture<>();
+
+    @GuardedBy("this")
     private @Nullable MemoryRegion message;
 
     public AggregatingCall(String path, List<Header> metadata, long arrived) {

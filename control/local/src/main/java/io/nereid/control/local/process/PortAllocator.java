@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.process;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
@@ -15,7 +16,11 @@ import java.util.Set;
 public final class PortAllocator {
     private final int first;
     private final int last;
+
+    @GuardedBy("this")
     private final Set<Integer> taken = new HashSet<>();
+
+    @GuardedBy("this")
     private int next;
 
     public PortAllocator(int first, int last) {

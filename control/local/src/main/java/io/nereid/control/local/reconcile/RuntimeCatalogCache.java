@@ -3,6 +3,7 @@
 package io.nereid.control.local.reconcile;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.InferenceServiceConfig;
@@ -32,10 +33,19 @@ public final class RuntimeCatalogCache {
     public static final String HOME = "kserve";
 
     private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
     private final Map<String, ObjectNode> runtimes = new TreeMap<>();
+
+    @GuardedBy("lock")
     private final Map<String, ObjectNode> clusterRuntimes = new TreeMap<>();
+
+    @GuardedBy("lock")
     private final Map<String, ObjectNode> containers = new TreeMap<>();
+
+    @GuardedBy("lock")
     private final Map<String, ObjectNode> configs = new TreeMap<>();
+
     private final Map<String, RuntimeCatalog> catalogs = new ConcurrentHashMap<>();
     private final Supplier<RuntimeCatalog.Gateway> gateway;
     private final Supplier<InferenceServiceConfig> base;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.reconcile;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.Backoff;
@@ -32,10 +33,20 @@ public final class WorkQueue<K> implements AutoCloseable {
     private final LocalSettings.Retries retries;
     private final Consumer<K> work;
     private final ReentrantLock lock = new ReentrantLock();
+
+    @GuardedBy("lock")
     private final Set<K> waiting = new LinkedHashSet<>();
+
+    @GuardedBy("lock")
     private final Set<K> working = new LinkedHashSet<>();
+
+    @GuardedBy("lock")
     private final Map<K, Backoff> failed = new HashMap<>();
+
+    @GuardedBy("lock")
     private final Map<K, Due> due = new HashMap<>();
+
+    @GuardedBy("lock")
     private boolean closed;
 
     /** A scheduled addition of a key. */
@@ -86,13 +97,11 @@ public final class WorkQueue<K> implements AutoCloseable {
     }
 
     /** Starts work up to the limit of workers. Called with the lock held. */
+    @GuardedBy("lock")
     private void dispatch() {
         while (working.size() < WORKERS) {
             // A key that is being processed stays in the queue until its worker is done: never two workers on one key.
-            K next = waiting.stream()
-                    .filter(k -> !working.contains(k))
-                    .findFirst()
-                    .orElse(null);
+            K next = nextIdle();
             if (next == null) {
                 return;
             }
@@ -100,6 +109,17 @@ public final class WorkQueue<K> implements AutoCloseable {
             working.add(next);
             loop.io(() -> run(next));
         }
+    }
+
+    /** The first waiting key that no worker is processing, or null. */
+    @GuardedBy("lock")
+    private @Nullable K nextIdle() {
+        for (K key : waiting) {
+            if (!working.contains(key)) {
+                return key;
+            }
+        }
+        return null;
     }
 
     private void run(K key) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.workload;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -31,10 +32,20 @@ public final class RevisionLog implements AutoCloseable {
     private final int lines;
     private final long bytes;
     private final io.nereid.base.Clock clock;
+
+    @GuardedBy("this")
     private final Deque<String> last = new ArrayDeque<>();
+
+    @GuardedBy("this")
     private @Nullable BufferedWriter writer;
+
+    @GuardedBy("this")
     private long written;
+
+    @GuardedBy("this")
     private boolean broken;
+
+    @GuardedBy("this")
     private boolean closed;
 
     /** Creates a log; the file is created with the first line. */
@@ -65,6 +76,7 @@ public final class RevisionLog implements AutoCloseable {
         }
     }
 
+    @GuardedBy("this")
     private void write(String line) throws IOException {
         if (writer == null) {
             Path directory = file.getParent();

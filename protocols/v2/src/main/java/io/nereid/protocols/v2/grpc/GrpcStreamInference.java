@@ -218,6 +218,7 @@ final class GrpcStreamInference implements GrpcListener {
         }
     }
 
+    @GuardedBy("this")
     private void keep(Slot slot, ResponseBody content) {
         if (slot.waiting == null) {
             slot.waiting = new ArrayList<>(1);
