@@ -4,9 +4,9 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ResourceStore.Change;
+import io.nereid.control.api.ResourceStore.Watch;
 import io.nereid.control.apiserver.http.ApiResponse;
-import io.nereid.control.core.ResourceStore.Change;
-import io.nereid.control.core.ResourceStore.Watch;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
