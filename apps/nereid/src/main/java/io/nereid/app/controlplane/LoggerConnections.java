@@ -7,7 +7,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceServiceConfig;
-import io.nereid.control.core.ResourceStore;
+import io.nereid.control.api.ResourceStore;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.proxy.PooledUpstreamClient;

@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
+import io.nereid.control.api.ResourceStore;
+import io.nereid.control.api.ResourceStore.Key;
+import io.nereid.control.api.ResourceStore.Type;
 import io.nereid.control.core.ObservedState;
-import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.store.FileResourceStore;
 import java.io.BufferedReader;

@@ -4,6 +4,7 @@ package io.nereid.control.autoscaling;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.GoDuration;
 import io.nereid.control.autoscaling.MetricWindow.Aggregation;
 import io.nereid.control.autoscaling.ScalingSettings.Metric;
 import java.math.BigDecimal;

@@ -5,6 +5,7 @@ package io.nereid.control.core.component;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.BuiltInTransformer;

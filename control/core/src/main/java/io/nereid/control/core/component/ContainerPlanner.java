@@ -5,6 +5,7 @@ package io.nereid.control.core.component;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.Container.EnvVar;
 import io.nereid.control.api.Container.ValueFrom;

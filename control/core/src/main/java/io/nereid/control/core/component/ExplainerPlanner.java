@@ -3,6 +3,7 @@
 package io.nereid.control.core.component;
 
 import io.nereid.base.ServingException;
+import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService.BuiltInExplainer;
 import io.nereid.control.api.InferenceService.ExplainerSpec;

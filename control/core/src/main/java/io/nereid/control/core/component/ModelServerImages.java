@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.core.component;
 
+import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import java.util.List;
 import java.util.Locale;

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.GoDuration;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Plan.Event;
@@ -27,7 +28,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -50,6 +50,9 @@ public final class RolloutPlanner {
     private final JsonNode before;
     private final Instant now;
     private final List<Event> events;
+    /** The duration of gradual rollouts; zero without one. */
+    private final Duration rolloutDuration;
+
     private final ObjectNode status = JsonNodeFactory.instance.objectNode();
     private final Map<String, Integer> desired = new LinkedHashMap<>();
     private final String created;
@@ -76,6 +79,7 @@ public final class RolloutPlanner {
         this.before = before;
         this.now = now;
         this.events = events;
+        this.rolloutDuration = rolloutDuration(annotation("serving.knative.dev/rollout-duration"));
         Revision current = revisions.current(plan);
         this.created = current == null ? "" : current.name();
         List<CanaryShare> all = new ArrayList<>();
@@ -299,8 +303,7 @@ public final class RolloutPlanner {
      * current share.
      */
     private int gradual(int goal) {
-        Duration duration = duration(annotation("serving.knative.dev/rollout-duration"));
-        if (duration == null || duration.isZero()) {
+        if (rolloutDuration.toMillis() == 0) {
             return goal;
         }
         JsonNode last = before.path("rollout");
@@ -318,11 +321,11 @@ public final class RolloutPlanner {
         }
         int share = goal;
         if (goal > from) {
-            double part = (double) Duration.between(start, now).toMillis() / duration.toMillis();
+            double part = (double) Duration.between(start, now).toMillis() / rolloutDuration.toMillis();
             share = (int) Math.min(goal, Math.max(Math.max(1, from), from + Math.floor((goal - from) * part)));
         }
         if (share < goal) {
-            Duration step = duration.dividedBy(goal - from);
+            Duration step = rolloutDuration.dividedBy(goal - from);
             requeue = sooner(requeue, step.compareTo(Duration.ofSeconds(1)) < 0 ? Duration.ofSeconds(1) : step);
         }
         status.putObject("rollout")
@@ -496,15 +499,17 @@ public final class RolloutPlanner {
         return null;
     }
 
-    private @Nullable Duration duration(@Nullable String text) {
+    /** Parses the annotation; zero without one, and for an invalid one, which is added to the advice. */
+    private Duration rolloutDuration(@Nullable String text) {
         if (text == null) {
-            return null;
+            return Duration.ZERO;
         }
-        Duration found = GoDurations.parse(text);
-        if (found == null) {
+        Duration found = GoDuration.parse(text);
+        if (found == null || found.isNegative()) {
             context.advice.add("serving.knative.dev/rollout-duration: \"" + text
                     + "\" is ignored: expected a duration such as 380s or 10m");
+            return Duration.ZERO;
         }
-        return Objects.requireNonNullElse(found, Duration.ZERO);
+        return found;
     }
 }

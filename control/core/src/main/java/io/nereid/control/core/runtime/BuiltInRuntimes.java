@@ -22,7 +22,7 @@ public final class BuiltInRuntimes {
     /** The annotation with the value {@code "true"} of runtimes whose models run in the engine. */
     public static final String ENGINE = "nereid.io/engine";
 
-    private static final String FILE = "/io/nereid/control/core/built-in-runtimes.json";
+    private static final String FILE = "built-in-runtimes.json";
 
     private BuiltInRuntimes() {}
 

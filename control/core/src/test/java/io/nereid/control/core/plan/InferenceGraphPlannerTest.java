@@ -10,7 +10,6 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
-import io.nereid.control.core.component.PlanCases;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.time.Duration;
 import java.time.Instant;
@@ -20,7 +19,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class InferenceGraphPlannerTest {
-    private static final Instant NOW = PlanCases.START;
+    private static final Instant NOW = PlanCase.START;
 
     private static final String GRAPH = """
         metadata: {name: chain, namespace: team, generation: 3}
@@ -34,7 +33,7 @@ class InferenceGraphPlannerTest {
     void stepsGetTheAddressesOfTheirServicesByProtocol() {
         Plan plan = plan(
                 Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
-        ObjectNode tree = PlanCases.tree(plan);
+        ObjectNode tree = PlanCase.tree(plan);
         assertThat(tree.at("/conditions/Ready").asText()).isEqualTo("True");
         assertThat(tree.at("/route/kind").asText()).isEqualTo("InferenceGraph");
         assertThat(tree.at("/route/doors/0").asText()).isEqualTo("chain-team.example.com");
@@ -51,7 +50,7 @@ class InferenceGraphPlannerTest {
     void fieldsWithoutEffectAreReported() {
         Plan plan = plan(
                 Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
-        assertThat(PlanCases.tree(plan).path("status").toString()).contains("spec.resources has no effect");
+        assertThat(PlanCase.tree(plan).path("status").toString()).contains("spec.resources has no effect");
     }
 
     @Test
@@ -59,7 +58,7 @@ class InferenceGraphPlannerTest {
         Plan plan = plan(Map.of("one", service("one", "sklearn", null, false)));
         assertThat(plan.route()).isNull();
         assertThat(plan.requeueAfter()).isEqualTo(Duration.ofSeconds(2));
-        assertThat(PlanCases.tree(plan).at("/conditions/Ready").asText()).isEqualTo("False ServiceNotReady");
+        assertThat(PlanCase.tree(plan).at("/conditions/Ready").asText()).isEqualTo("False ServiceNotReady");
         assertThat(plan.status().toString())
                 .contains("InferenceService one, which is not ready", "InferenceService two, which does not exist");
     }

@@ -13,7 +13,6 @@ import io.nereid.control.core.Revision;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadCodec;
-import io.nereid.control.core.component.PlanCases;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,27 +35,27 @@ class PlannerTest {
     @TestFactory
     Stream<DynamicTest> everyStepOfEveryCaseIsPlannedAsExpected() {
         return FILES.stream()
-                .flatMap(file -> PlanCases.read(file).stream()
+                .flatMap(file -> PlanCase.read(file).stream()
                         .map(one -> DynamicTest.dynamicTest(
                                 file + ": " + one.path("case").asText(), () -> play(one))));
     }
 
     private static void play(ObjectNode one) throws IOException {
-        PlanCases service = new PlanCases(one);
+        PlanCase service = new PlanCase(one);
         int number = 0;
         ObjectNode tree = null;
         for (JsonNode step : steps(one)) {
             number++;
             Plan plan = service.step(step);
-            tree = PlanCases.tree(plan);
+            tree = PlanCase.tree(plan);
             for (var expected : step.path("expect").properties()) {
                 check(tree, expected.getKey(), expected.getValue(), "step " + number);
             }
-            Instant now = PlanCases.START.plusSeconds(step.path("at").asLong());
+            Instant now = PlanCase.START.plusSeconds(step.path("at").asLong());
             Plan again = service.plan(now);
             assertThat(again).as("the same input, the same plan").isEqualTo(service.plan(now));
             assertThat(again.events()).as("events are not repeated").isEmpty();
-            assertThat((Object) withoutEvents(PlanCases.tree(again)))
+            assertThat((Object) withoutEvents(PlanCase.tree(again)))
                     .as("a plan that came true changes nothing, step " + number)
                     .isEqualTo(withoutEvents(tree));
             assertThat(again.workloads()).isEqualTo(plan.workloads());
@@ -134,7 +133,7 @@ class PlannerTest {
             Files.writeString(path, json.writeValueAsString(tree) + "\n");
         } else {
             assertThat((Object) json.readTree(json.writeValueAsString(tree)))
-                    .isEqualTo(json.readTree(PlanCases.text(file)));
+                    .isEqualTo(json.readTree(PlanCase.text(file)));
         }
     }
 }

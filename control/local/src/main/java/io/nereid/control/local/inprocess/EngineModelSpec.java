@@ -6,10 +6,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Model;
-import io.nereid.control.local.workload.CommandLineOptions;
 import io.nereid.repository.ManagedModel;
 import io.nereid.spi.config.DynamicBatching;
 import java.io.IOException;
@@ -110,7 +110,7 @@ public record EngineModelSpec(ManagedModel placed, String modelName, List<String
      */
     static EngineModelSpec of(Workload workload, Model model, List<Path> files) {
         List<String> warnings = new ArrayList<>();
-        Map<String, String> options = CommandLineOptions.read(model.arguments());
+        Map<String, String> options = CommandLineArguments.normalized(model.arguments());
         Map<String, String> environment = model.environment();
         Map<String, String> parameters = new LinkedHashMap<>();
         String modelName = workload.modelName();

@@ -3,13 +3,13 @@
 package io.nereid.control.local.process;
 
 import io.nereid.base.ServingException;
+import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Port;
 import io.nereid.control.core.Workload.Process;
 import io.nereid.control.core.Workload.ProcessContainer;
-import io.nereid.control.local.workload.CommandLineOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -97,7 +97,7 @@ final class ProcessSpecBuilder {
     private static boolean readsAssignedPort(ProcessContainer container) {
         List<String> words = new ArrayList<>(container.command());
         words.addAll(container.arguments());
-        Map<String, String> options = CommandLineOptions.read(words);
+        Map<String, String> options = CommandLineArguments.normalized(words);
         words.addAll(container.environment().values());
         return options.containsKey("http_port")
                 || options.containsKey("grpc_port")
@@ -215,7 +215,7 @@ final class ProcessSpecBuilder {
         List<String> arguments = new ArrayList<>(container.arguments());
         List<String> all = new ArrayList<>(container.command());
         all.addAll(arguments);
-        Map<String, String> given = CommandLineOptions.read(all);
+        Map<String, String> given = CommandLineArguments.normalized(all);
         if (main && workload.component() != Component.PREDICTOR) {
             add(arguments, given, "model_name", workload.modelName());
             if (predictor != null) {
@@ -228,13 +228,13 @@ final class ProcessSpecBuilder {
         }
         List<String> words = new ArrayList<>(container.command());
         words.addAll(arguments);
-        words = new ArrayList<>(CommandLineOptions.with(words, "http_port", String.valueOf(port)));
+        words = new ArrayList<>(CommandLineArguments.with(words, "http_port", String.valueOf(port)));
         if (grpc != 0 || given.containsKey("grpc_port")) {
             int grpcPort = grpc != 0 ? grpc : assigned.getOrDefault(number(given.get("grpc_port")), port);
-            words = new ArrayList<>(CommandLineOptions.with(words, "grpc_port", String.valueOf(grpcPort)));
+            words = new ArrayList<>(CommandLineArguments.with(words, "grpc_port", String.valueOf(grpcPort)));
         }
         if (predictor != null && isOwnPredictor(workload, given.get("predictor_host"))) {
-            words = new ArrayList<>(CommandLineOptions.with(words, "predictor_host", predictor));
+            words = new ArrayList<>(CommandLineArguments.with(words, "predictor_host", predictor));
         }
         Map<String, String> environment = new LinkedHashMap<>();
         INHERITED.forEach(name -> {

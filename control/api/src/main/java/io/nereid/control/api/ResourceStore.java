@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core;
+package io.nereid.control.api;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;

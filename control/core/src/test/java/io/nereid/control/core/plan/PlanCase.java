@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core.component;
+package io.nereid.control.core.plan;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -17,7 +17,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadCodec;
 import io.nereid.control.core.WorkloadState;
-import io.nereid.control.core.plan.Planner;
+import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.io.IOException;
 import java.io.InputStream;
@@ -32,7 +32,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /** Runs a case file: a sequence of specifications and of states of the workloads, planned one after the other. */
-public final class PlanCases {
+public final class PlanCase {
     public static final Instant START = Instant.parse("2026-03-01T12:00:00Z");
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
@@ -42,7 +42,7 @@ public final class PlanCases {
     private Plan last = new Plan(List.of(), null, List.of(), NODES.objectNode(), List.of(), null);
     private long generation = 1;
 
-    public PlanCases(JsonNode one) {
+    public PlanCase(JsonNode one) {
         resource.put("apiVersion", "serving.kserve.io/v1beta1").put("kind", "InferenceService");
         ObjectNode meta = resource.putObject("metadata");
         meta.put("name", one.path("name").asText("iris"));
@@ -70,7 +70,7 @@ public final class PlanCases {
     }
 
     public static String text(String file) {
-        try (InputStream stream = PlanCases.class.getResourceAsStream("/io/nereid/control/core/" + file)) {
+        try (InputStream stream = PlanCase.class.getResourceAsStream("/cases/" + file)) {
             return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.autoscaling;
+package io.nereid.control.api;
 
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Parses and formats durations in Go's syntax: {@code 1m9s82ms}, {@code 42.5s}, {@code -3h}, {@code 0}. Stateless. */
-final class GoDuration {
+public final class GoDuration {
     private static final Pattern WHOLE = Pattern.compile("[+-]?(?:(?:\\d+\\.?\\d*|\\.\\d+)(?:ns|us|µs|μs|ms|s|m|h))+");
     private static final Pattern PART = Pattern.compile("(\\d+\\.?\\d*|\\.\\d+)(ns|us|µs|μs|ms|s|m|h)");
     private static final BigDecimal LARGEST = BigDecimal.valueOf(Long.MAX_VALUE);
@@ -35,7 +35,7 @@ final class GoDuration {
     private GoDuration() {}
 
     /** Parses a duration; returns null when the text is not one. */
-    static @Nullable Duration parse(String text) {
+    public static @Nullable Duration parse(String text) {
         if (text.equals("0") || text.equals("+0") || text.equals("-0")) {
             return Duration.ZERO;
         }
@@ -58,7 +58,7 @@ final class GoDuration {
     }
 
     /** Formats a duration in whole seconds: {@code 1h0m0s}, {@code 6s}. */
-    static String format(Duration duration) {
+    public static String format(Duration duration) {
         long seconds = duration.toSeconds();
         StringBuilder text = new StringBuilder();
         if (seconds >= 3600) {
