@@ -357,7 +357,9 @@ public final class RevisionActivator {
         ServingException full = null;
         synchronized (queue) {
             asleep = readyReplicas() == 0;
-            int bound = !direct || asleep ? settings.held : queueBound();
+            // Without a limit it waits only until drain(), when replicas have become ready since the check above.
+            boolean unlimited = settings.containerConcurrency == 0;
+            int bound = !direct || asleep || unlimited ? settings.held : queueBound();
             if (waiting.get() >= bound) {
                 full = ServingException.of(
                         ErrorCode.UNAVAILABLE,
@@ -500,9 +502,11 @@ public final class RevisionActivator {
         long now = context.clock.nanos();
         meter.end(now);
         if (waited) {
+            // A thread in drain() may have taken a permit for it at this moment; that thread releases it.
             left(request);
+        } else {
+            releasePermit(request);
         }
-        releasePermit(request);
         boolean gone = status == 499;
         codes[gone ? 0 : Math.max(1, Math.min(5, status / 100))].increment();
         if (!gone) {

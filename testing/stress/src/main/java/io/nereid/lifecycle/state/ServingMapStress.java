@@ -7,11 +7,11 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE_INTERESTING;
 
 import io.nereid.lifecycle.serving.LiveServable;
 import io.nereid.lifecycle.serving.ServingMap;
-import io.nereid.spi.ModelControl.Label;
-import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.management.VersionLabel;
+import io.nereid.spi.management.WeightedVersion;
 import java.util.List;
 import java.util.Map;
 import org.openjdk.jcstress.annotations.Actor;
@@ -30,7 +30,8 @@ import org.openjdk.jcstress.infra.results.ZZ_Result;
 public final class ServingMapStress {
     private static final ModelRef A = ModelRef.latest("a");
     private static final ModelRef B = ModelRef.latest("b");
-    private static final Map<String, Label> STABLE = Map.of("stable", new Label(List.of(new Share(1, 1)), List.of()));
+    private static final Map<String, VersionLabel> STABLE =
+            Map.of("stable", new VersionLabel(List.of(new WeightedVersion(1, 1)), List.of()));
 
     private ServingMapStress() {}
 
