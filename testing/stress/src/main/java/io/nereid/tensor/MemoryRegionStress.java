@@ -28,7 +28,7 @@ public final class MemoryRegionStress {
 
     /** A region that records how often it was freed. Confined to the instance of a test. */
     public static class Counted {
-        final MemoryRegion region = MemoryRegion.ofForeign(MEMORY, this::free);
+        final MemoryRegion region = MemoryRegion.wrap(MEMORY, this::free);
         volatile boolean free;
         int frees;
         int first;
@@ -107,7 +107,7 @@ public final class MemoryRegionStress {
     @Outcome(id = "1, 1, 1", expect = ACCEPTABLE, desc = "Both read memory that was not freed.")
     @State
     public static class RegionAndBuffer extends Counted {
-        private final ByteBuf buffer = region.toByteBuf(2, 2);
+        private final ByteBuf buffer = NettyBuffers.buffer(region, 2, 2);
 
         @Actor
         public void one(III_Result r) {
