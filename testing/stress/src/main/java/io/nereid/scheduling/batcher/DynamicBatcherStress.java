@@ -1,23 +1,24 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.queue;
+package io.nereid.scheduling.batcher;
 
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.base.Timer;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
-import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.RateLimiter;
-import io.nereid.scheduling.execution.Timer;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.InstanceGroup.Resource;
 import io.nereid.spi.config.ModelConfig;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -30,11 +31,11 @@ import org.openjdk.jcstress.infra.results.IIII_Result;
 import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
- * {@link RequestQueue}: every accepted job ends once, no instance runs two batches at once, and no job stays in the
+ * {@link DynamicBatcher}: every accepted job ends once, no instance runs two batches at once, and no job stays in the
  * queue while an instance is free. The pool has no threads: the actors take its entries, and after them the arbiter
  * takes what is enlisted. A job that is still queued then was forgotten.
  */
-public final class RequestQueueStress {
+public final class DynamicBatcherStress {
     private static final Clock STILL = new Clock() {
         @Override
         public long nanos() {
@@ -49,7 +50,7 @@ public final class RequestQueueStress {
 
     private static final Timer NO_TIMER = new Timer() {
         @Override
-        public Alarm at(long nanos, Runnable task) {
+        public ScheduledTask after(long nanos, Runnable task) {
             return () -> {};
         }
 
@@ -58,14 +59,16 @@ public final class RequestQueueStress {
     };
 
     private static final ModelConfig ONE = config(1, 1);
-    private static final ModelConfig TWO = config(2, 1);
+    private static final ModelConfig ORDERED = config(2, 1).toBuilder()
+            .batching(new DynamicBatching(List.of(), Duration.ZERO, true))
+            .build();
     private static final ModelConfig BATCHED = config(1, 2);
     private static final ModelConfig LIMITED = ModelConfig.builder("m")
             .instanceGroups(List.of(new InstanceGroup(
                     "m", InstanceGroup.Kind.CPU, 1, List.of(), false, "", List.of(new Resource("R", false, 1)), 1)))
             .build();
 
-    private RequestQueueStress() {}
+    private DynamicBatcherStress() {}
 
     private static ModelConfig config(int instances, int batch) {
         return ModelConfig.builder("m")
@@ -75,7 +78,7 @@ public final class RequestQueueStress {
                 .build();
     }
 
-    private static SchedulerOptions options(Inline inline) {
+    private static SchedulerOptions options(InlinePolicy inline) {
         return new SchedulerOptions(100, inline);
     }
 
@@ -115,8 +118,8 @@ public final class RequestQueueStress {
             return true;
         }
 
-        RequestQueue queue(ModelConfig config, BatchBuilder builder, boolean ordered, SchedulerOptions options) {
-            return new RequestQueue(config, builder, ordered, this, pool, options);
+        DynamicBatcher queue(ModelConfig config, SchedulerOptions options) {
+            return new DynamicBatcher(config, this, pool, options);
         }
 
         StressJob job() {
@@ -130,7 +133,7 @@ public final class RequestQueueStress {
         }
 
         /** Submits a job; returns 1 when the queue rejects it, else 0. */
-        static int submit(RequestQueue queue, StressJob job) {
+        static int submit(DynamicBatcher queue, StressJob job) {
             try {
                 queue.submit(job);
                 return 0;
@@ -145,7 +148,7 @@ public final class RequestQueueStress {
     @Outcome(id = "1, 1, 1, 0", expect = ACCEPTABLE, desc = "Both ran, one after the other.")
     @State
     public static class TwoSubmissions extends Pool {
-        private final RequestQueue queue = queue(ONE, BatchBuilder.single(), false, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(ONE, options(InlinePolicy.NEVER));
         private final StressJob a = job();
         private final StressJob b = job();
 
@@ -176,7 +179,7 @@ public final class RequestQueueStress {
     @Outcome(id = "1, 1, 1, 0", expect = ACCEPTABLE, desc = "Both ran, one after the other.")
     @State
     public static class InlineRuns extends Pool {
-        private final RequestQueue queue = queue(ONE, BatchBuilder.single(), false, options(Inline.ALWAYS));
+        private final DynamicBatcher queue = queue(ONE, options(InlinePolicy.ALWAYS));
         private final StressJob a = job();
         private final StressJob b = job();
 
@@ -205,8 +208,7 @@ public final class RequestQueueStress {
     @Outcome(id = "3, 1, 0", expect = ACCEPTABLE, desc = "All ran, in batches of at most two.")
     @State
     public static class Batches extends Pool {
-        private final RequestQueue queue =
-                queue(BATCHED, BatchBuilder.of(BATCHED, BATCHED.batching(), this, null), false, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(BATCHED, options(InlinePolicy.NEVER));
         private final StressJob a = job();
         private final StressJob b = job();
         private final StressJob c = job();
@@ -240,7 +242,7 @@ public final class RequestQueueStress {
     @Outcome(id = "1, 0, 0, 0", expect = ACCEPTABLE, desc = "It was rejected.")
     @State
     public static class SubmitAndCancel extends Pool {
-        private final RequestQueue queue = queue(ONE, BatchBuilder.single(), false, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(ONE, options(InlinePolicy.NEVER));
         private final StressJob job = job();
 
         @Actor
@@ -268,7 +270,7 @@ public final class RequestQueueStress {
     @Outcome(id = "1, 1, 0", expect = ACCEPTABLE, desc = "Both ended once.")
     @State
     public static class RunAndCancel extends Pool {
-        private final RequestQueue queue = queue(ONE, BatchBuilder.single(), false, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(ONE, options(InlinePolicy.NEVER));
         private final StressJob a = job();
         private final StressJob b = job();
 
@@ -302,7 +304,7 @@ public final class RequestQueueStress {
     @Outcome(id = "1, 0, 1, 0", expect = ACCEPTABLE, desc = "Rejected.")
     @State
     public static class SubmitAndClose extends Pool {
-        private final RequestQueue queue = queue(ONE, BatchBuilder.single(), false, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(ONE, options(InlinePolicy.NEVER));
         private final StressJob job = job();
 
         @Actor
@@ -331,7 +333,7 @@ public final class RequestQueueStress {
     @Outcome(id = "1, 0, 0", expect = ACCEPTABLE, desc = "Rejected.")
     @State
     public static class SubmitAndClosePool extends Pool {
-        private final RequestQueue queue = queue(ONE, BatchBuilder.single(), false, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(ONE, options(InlinePolicy.NEVER));
         private final StressJob job = job();
 
         @Actor
@@ -359,7 +361,7 @@ public final class RequestQueueStress {
     @Outcome(id = "3, 2, 0", expect = ACCEPTABLE, desc = "All ran, at most two at once.")
     @State
     public static class Resize extends Pool {
-        private final RequestQueue queue = queue(ONE, BatchBuilder.single(), false, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(ONE, options(InlinePolicy.NEVER));
         private final StressJob a = job();
         private final StressJob b = job();
         private final StressJob c = job();
@@ -396,7 +398,7 @@ public final class RequestQueueStress {
     @Outcome(id = "1, 2, 0", expect = ACCEPTABLE, desc = "In order.")
     @State
     public static class OrderedResponses extends Pool {
-        private final RequestQueue queue = queue(TWO, BatchBuilder.single(), true, options(Inline.NEVER));
+        private final DynamicBatcher queue = queue(ORDERED, options(InlinePolicy.NEVER));
         private final StressJob a = job();
         private final StressJob b = job();
 
@@ -430,10 +432,10 @@ public final class RequestQueueStress {
     @State
     public static class SharedResource extends Pool {
         private final RateLimiter limiter = new RateLimiter(List.of(RateLimiter.Total.parse("R:1")));
-        private final RequestQueue left = queue(
-                LIMITED, BatchBuilder.single(), false, options(Inline.NEVER).withLimiter(limiter));
-        private final RequestQueue right = queue(
-                LIMITED, BatchBuilder.single(), false, options(Inline.NEVER).withLimiter(limiter));
+        private final DynamicBatcher left =
+                queue(LIMITED, options(InlinePolicy.NEVER).withLimiter(limiter));
+        private final DynamicBatcher right =
+                queue(LIMITED, options(InlinePolicy.NEVER).withLimiter(limiter));
         private final StressJob a = job();
         private final StressJob b = job();
         private final AtomicInteger together = new AtomicInteger();

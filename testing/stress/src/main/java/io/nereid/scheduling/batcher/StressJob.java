@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.queue;
+package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
