@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine.statistics;
+package io.nereid.engine.metrics;
 
 import java.io.IOException;
 import java.nio.file.Files;
