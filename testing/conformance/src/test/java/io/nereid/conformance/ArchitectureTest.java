@@ -134,6 +134,7 @@ class ArchitectureTest {
             Map.entry("JsonReader", "one loop over bytes, unrolled by token for speed"),
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),
             Map.entry("DynamicBatcher", "one lock: the jobs, permits and runs of a model"),
+            Map.entry("BasicManagerTest", "the cases of one test class of TensorFlow Serving, under their names"),
             Map.entry("SplitRequestTest", "the cases of one table of TensorFlow Serving's batching rules"));
 
     private static List<Module> modules(String table) {

@@ -56,15 +56,15 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private final ServableId id;
     private final ModelStatistics statistics;
     private final Clock clock;
-    private final IoMapping plan;
-    private final InputGatherer gather;
-    private final OutputSplitter split;
+    private final IoMapping mapping;
+    private final InputGatherer gatherer;
+    private final OutputSplitter splitter;
     private final boolean decoupled;
     private final int maxRows;
     private final boolean batchIds;
     private final Object lock = new Object();
     /** Created on first use. Elements are written under the lock, by the one run that occupies the instance. */
-    private volatile @Nullable ModelInstance[] invocations;
+    private volatile @Nullable ModelInstance[] modelInstances;
 
     /** Creates the execution for the model's default signature. */
     public BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
@@ -90,21 +90,21 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.statistics = statistics;
         this.clock = clock;
         // a model that takes requests forms its own batch tensors, so there is nothing to pad
-        this.plan =
+        this.mapping =
                 new IoMapping(config, model.traits().takesRequests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
-        this.gather = new InputGatherer(config, plan, model.traits().inputAlignment());
-        this.split = new OutputSplitter(id.model(), plan);
+        this.gatherer = new InputGatherer(config, mapping, model.traits().inputAlignment());
+        this.splitter = new OutputSplitter(id.model(), mapping);
         this.decoupled = config.decoupled();
         this.maxRows = config.maxBatchSize();
         this.batchIds = Boolean.parseBoolean(config.parameters().get(BATCH_IDS));
-        this.invocations = new ModelInstance[Math.max(1, config.instances())];
+        this.modelInstances = new ModelInstance[Math.max(1, config.instances())];
     }
 
     @Override
     public boolean joinable(InferenceJob a, InferenceJob b) {
         // pieces of a split request must not be padded to different shapes, or their outputs could not be concatenated
-        return (!plan.pads() || (a.batchSize() <= maxRows && b.batchSize() <= maxRows))
-                && plan.joinable(a.request().inputs(), b.request().inputs());
+        return (!mapping.pads() || (a.batchSize() <= maxRows && b.batchSize() <= maxRows))
+                && mapping.joinable(a.request().inputs(), b.request().inputs());
     }
 
     @Override
@@ -124,13 +124,13 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     public void run(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
         ServingException failure;
         try {
-            ModelInstance invocation = invocation(instance);
+            ModelInstance modelInstance = modelInstance(instance);
             if (model.traits().takesRequests()) {
-                runRequests(invocation, jobs, counts);
-            } else if (jobs.size() == 1 && plan.missing(jobs.get(0).batchSize()) == 0) {
-                runOne(invocation, jobs.get(0), counts);
+                runRequests(modelInstance, jobs, counts);
+            } else if (jobs.size() == 1 && mapping.missing(jobs.get(0).batchSize()) == 0) {
+                runOne(modelInstance, jobs.get(0), counts);
             } else {
-                runMany(invocation, jobs, counts);
+                runMany(modelInstance, jobs, counts);
             }
             return;
         } catch (Throwable t) {
@@ -162,79 +162,79 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
-    private ModelInstance invocation(int instance) {
+    private ModelInstance modelInstance(int instance) {
         // without the lock: an element is only ever written by the run that occupies the instance, which is this one
-        @Nullable ModelInstance[] all = invocations;
-        ModelInstance invocation = instance < all.length ? all[instance] : null;
-        if (invocation != null) {
-            return invocation;
+        @Nullable ModelInstance[] all = modelInstances;
+        ModelInstance modelInstance = instance < all.length ? all[instance] : null;
+        if (modelInstance != null) {
+            return modelInstance;
         }
         synchronized (lock) {
-            if (instance >= invocations.length) {
-                invocations = Arrays.copyOf(invocations, instance + 1);
+            if (instance >= modelInstances.length) {
+                modelInstances = Arrays.copyOf(modelInstances, instance + 1);
             }
-            invocation = signature.isEmpty() ? model.newInstance() : model.newInstance(signature);
-            invocations[instance] = invocation;
-            return invocation;
+            modelInstance = signature.isEmpty() ? model.newInstance() : model.newInstance(signature);
+            modelInstances[instance] = modelInstance;
+            return modelInstance;
         }
     }
 
     /** Frees the memory of an instance that no longer runs. */
     @Override
     public void retired(int instance) {
-        ModelInstance invocation = null;
+        ModelInstance modelInstance = null;
         synchronized (lock) {
-            if (instance < invocations.length) {
-                invocation = invocations[instance];
-                invocations[instance] = null;
+            if (instance < modelInstances.length) {
+                modelInstance = modelInstances[instance];
+                modelInstances[instance] = null;
             }
         }
-        if (invocation != null) {
-            invocation.close();
+        if (modelInstance != null) {
+            modelInstance.close();
         }
     }
 
-    private void runOne(ModelInstance invocation, InferenceJob job, ModelStatistics counts) {
+    private void runOne(ModelInstance modelInstance, InferenceJob job, ModelStatistics counts) {
         List<Tensor> inputs = job.request().inputs();
-        List<String> wanted = wanted(job);
-        List<Tensor> fed = gather.one(job);
+        List<String> outputNames = outputNames(job);
+        List<Tensor> modelInputs = gatherer.one(job);
         List<Tensor> outputs;
-        RunGuard guard = guard(invocation, job);
+        RunGuard guard = guard(modelInstance, job);
         long from = clock.nanos();
         try {
-            outputs = invocation.run(fed, wanted);
+            outputs = modelInstance.run(modelInputs, outputNames);
         } finally {
             if (guard != null) {
                 guard.end();
                 job.onCancel(null);
             }
-            if (fed != inputs) {
-                Tensor.closeAll(fed);
+            if (modelInputs != inputs) {
+                Tensor.closeAll(modelInputs);
             }
         }
         long to = clock.nanos();
-        outputs = split.one(job, outputs, wanted);
+        outputs = splitter.one(job, outputs, outputNames);
         counts.executed(job.batchSize(), 0, to - from, 0);
         job.ran(from, to, job.batchSize());
         job.complete(outputs, runParameters());
     }
 
-    private void runMany(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
+    private void runMany(ModelInstance modelInstance, List<InferenceJob> jobs, ModelStatistics counts) {
         long started = clock.nanos();
         int given = rows(jobs);
-        int extra = plan.missing(given);
+        int extra = mapping.missing(given);
         int rows = given + extra;
-        List<List<String>> wanted = new ArrayList<>(jobs.size());
+        List<List<String>> outputNames = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
-            wanted.add(wanted(job));
+            outputNames.add(outputNames(job));
         }
-        List<String> asked = union(wanted);
-        List<Tensor> inputs = gather.many(jobs, given, extra);
+        List<String> allNames = union(outputNames);
+        List<Tensor> inputs = gatherer.many(jobs, given, extra);
         List<Tensor> outputs;
-        RunGuard guard = guard(invocation, jobs);
+        RunGuard guard = guard(modelInstance, jobs);
         long from = clock.nanos();
         try {
-            outputs = invocation.run(inputs, asked);
+            outputs = modelInstance.run(inputs, allNames);
         } finally {
             if (guard != null) {
                 guard.end();
@@ -247,7 +247,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         long to = clock.nanos();
         List<List<Tensor>> parts;
         try {
-            parts = split.many(jobs, outputs, asked, wanted, rows, extra);
+            parts = splitter.many(jobs, outputs, allNames, outputNames, rows, extra);
         } finally {
             Tensor.closeAll(outputs);
         }
@@ -271,16 +271,16 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
      * Passes the requests to the model. Every job ends here, whatever the model throws; those of a decoupled model
      * perhaps later.
      */
-    private void runRequests(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
-        RequestBatch batch =
-                new RequestBatch(id.model(), decoupled, split, jobs.size(), rows(jobs), counts, clock, runParameters());
+    private void runRequests(ModelInstance modelInstance, List<InferenceJob> jobs, ModelStatistics counts) {
+        RequestBatch batch = new RequestBatch(
+                id.model(), decoupled, splitter, jobs.size(), rows(jobs), counts, clock, runParameters());
         for (InferenceJob job : jobs) {
-            batch.add(job, gather.request(job), wanted(job));
+            batch.add(job, gatherer.request(job), outputNames(job));
         }
         ServingException failure = null;
-        RunGuard guard = guard(invocation, jobs);
+        RunGuard guard = guard(modelInstance, jobs);
         try {
-            invocation.execute(batch.requests());
+            modelInstance.execute(batch.requests());
         } catch (Throwable t) {
             failure = failure(t);
             report(failure, jobs.size());
@@ -305,10 +305,10 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         return rows;
     }
 
-    private List<String> wanted(InferenceJob job) {
+    private List<String> outputNames(InferenceJob job) {
         List<RequestedOutput> requested = job.request().outputs();
         if (requested.isEmpty()) {
-            return plan.allOutputs();
+            return mapping.allOutputs();
         }
         if (requested.size() == 1) {
             return List.of(requested.get(0).name());
@@ -316,30 +316,30 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         return requested.stream().map(RequestedOutput::name).toList();
     }
 
-    private List<String> union(List<List<String>> wanted) {
-        List<String> first = wanted.get(0);
-        for (List<String> other : wanted) {
+    private List<String> union(List<List<String>> outputNames) {
+        List<String> first = outputNames.get(0);
+        for (List<String> other : outputNames) {
             if (other != first && !other.equals(first)) {
-                return plan.union(wanted);
+                return mapping.union(outputNames);
             }
         }
         return first;
     }
 
-    private @Nullable RunGuard guard(ModelInstance invocation, InferenceJob job) {
+    private @Nullable RunGuard guard(ModelInstance modelInstance, InferenceJob job) {
         if (!model.traits().cancellable()) {
             return null;
         }
-        RunGuard guard = new RunGuard(invocation, 1);
+        RunGuard guard = new RunGuard(modelInstance, 1);
         job.onCancel(guard);
         return guard;
     }
 
-    private @Nullable RunGuard guard(ModelInstance invocation, List<InferenceJob> jobs) {
+    private @Nullable RunGuard guard(ModelInstance modelInstance, List<InferenceJob> jobs) {
         if (!model.traits().cancellable()) {
             return null;
         }
-        RunGuard guard = new RunGuard(invocation, jobs.size());
+        RunGuard guard = new RunGuard(modelInstance, jobs.size());
         for (InferenceJob job : jobs) {
             job.onCancel(guard);
         }
@@ -349,7 +349,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     /** Closes the instances. No run is in progress and none follows. */
     @Override
     public void close() {
-        for (int i = 0; i < invocations.length; i++) {
+        for (int i = 0; i < modelInstances.length; i++) {
             retired(i);
         }
     }
@@ -359,20 +359,18 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
      * never hits the next run on the same instance; hence the lock.
      */
     private static final class RunGuard implements Runnable {
-        private final ModelInstance invocation;
-
-        @GuardedBy("this")
+        private final ModelInstance modelInstance;
         private int waiting;
 
-        RunGuard(ModelInstance invocation, int waiting) {
-            this.invocation = invocation;
+        RunGuard(ModelInstance modelInstance, int waiting) {
+            this.modelInstance = modelInstance;
             this.waiting = waiting;
         }
 
         @Override
         public synchronized void run() {
             if (waiting > 0 && --waiting == 0) {
-                invocation.cancel();
+                modelInstance.cancel();
             }
         }
 

@@ -26,7 +26,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class RequestBatch {
     private final String model;
     private final boolean decoupled;
-    private final OutputSplitter split;
+    private final OutputSplitter splitter;
     private final int rows;
     private final ModelStatistics statistics;
     private final Clock clock;
@@ -44,7 +44,7 @@ final class RequestBatch {
     RequestBatch(
             String model,
             boolean decoupled,
-            OutputSplitter split,
+            OutputSplitter splitter,
             int jobs,
             int rows,
             ModelStatistics statistics,
@@ -52,7 +52,7 @@ final class RequestBatch {
             Map<String, Object> parameters) {
         this.model = model;
         this.decoupled = decoupled;
-        this.split = split;
+        this.splitter = splitter;
         this.rows = rows;
         this.statistics = statistics;
         this.clock = clock;
@@ -181,7 +181,7 @@ final class RequestBatch {
             }
             List<Tensor> response;
             try {
-                response = split.request(job, tensors, outputs);
+                response = splitter.request(job, tensors, outputs);
             } catch (ServingException e) {
                 fail(e);
                 return;
@@ -199,7 +199,7 @@ final class RequestBatch {
             List<Tensor> response;
             long to = answered();
             try {
-                response = split.request(job, tensors, outputs);
+                response = splitter.request(job, tensors, outputs);
             } catch (ServingException e) {
                 closeInputs();
                 job.fail(e);

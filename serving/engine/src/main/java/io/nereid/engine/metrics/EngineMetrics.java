@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine;
+package io.nereid.engine.metrics;
 
 import static io.nereid.observe.metrics.MetricType.COUNTER;
 import static io.nereid.observe.metrics.MetricType.GAUGE;
@@ -14,7 +14,6 @@ import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.servable.ShadowTraffic;
 import io.nereid.engine.statistics.BatchStatistics;
 import io.nereid.engine.statistics.Histogram;
-import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.LatencySummaries;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.engine.statistics.SlidingQuantiles;
@@ -72,7 +71,7 @@ public final class EngineMetrics {
      * @param reserved the bytes that the lifecycle manager has reserved for models
      * @param limit the limit of these bytes; 0 for none
      */
-    void write(HostMetrics host, Map<String, Long> cache, ShadowTraffic labelled, long reserved, long limit) {
+    public void write(HostMetrics host, Map<String, Long> cache, ShadowTraffic labelled, long reserved, long limit) {
         write(cache);
         single("nereid_memory_reserved_bytes", "Memory reserved for models, for loading ones by estimate", reserved);
         single("nereid_memory_limit_bytes", "Limit of the memory reserved for models; 0 for no limit", limit);

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine.statistics;
+package io.nereid.engine.metrics;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;

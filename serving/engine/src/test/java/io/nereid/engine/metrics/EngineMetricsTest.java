@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine;
+package io.nereid.engine.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -11,13 +11,15 @@ import io.nereid.backend.ModelMetric.Sample;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.engine.CountedTensors;
+import io.nereid.engine.FakeClock;
+import io.nereid.engine.FakeModel;
 import io.nereid.engine.cache.Hash128;
 import io.nereid.engine.cache.ResponseCache;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.engine.servable.Client;
 import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.servable.ModelServable;
-import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.observe.metrics.MetricsWriter;
