@@ -65,14 +65,14 @@ public final class ControlPlane implements AutoCloseable {
     private VirtualHosts.@Nullable Listener listener;
 
     /**
-     * @param placed the engine's model source for the models of services
+     * @param models the engine's model source for the models of services
      * @param inference the engine's inference API, behind the request recorder
      * @param pool runs work that would block event loops
      */
     public ControlPlane(
             ControlFlags flags,
             Clock clock,
-            ManagedModels placed,
+            ManagedModels models,
             InferenceEngine inference,
             Engine engine,
             RevisionCodecs codecs,
@@ -92,7 +92,7 @@ public final class ControlPlane implements AutoCloseable {
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,
-                placed::place,
+                models,
                 artifacts,
                 new ServiceComponents(
                         gateway,

@@ -6,7 +6,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
-import io.nereid.control.local.spi.InProcessComponents.Running;
+import io.nereid.control.local.spi.InProcessComponents.RunningComponent;
 import io.nereid.transform.JavaTransformer;
 import io.nereid.transform.Transformer;
 import io.nereid.transport.api.ProtocolCodec;
@@ -35,7 +35,7 @@ final class JavaTransformerFactory {
         this.scratch = scratch;
     }
 
-    Running of(Workload workload, Workload.Transformer form, Path jar) {
+    RunningComponent of(Workload workload, Workload.Transformer form, Path jar) {
         JavaTransformer steps = JavaTransformer.load(
                 jar,
                 Objects.requireNonNullElse(form.className(), ""),
@@ -71,7 +71,7 @@ final class JavaTransformerFactory {
                 : Math.max(8, 4 * Runtime.getRuntime().availableProcessors());
     }
 
-    private record Steps(List<ProtocolCodec> codecs, JavaTransformer transformer) implements Running {
+    private record Steps(List<ProtocolCodec> codecs, JavaTransformer transformer) implements RunningComponent {
         @Override
         public void close() {
             transformer.close();

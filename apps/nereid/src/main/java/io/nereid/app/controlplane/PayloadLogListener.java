@@ -3,8 +3,7 @@
 package io.nereid.app.controlplane;
 
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.PayloadListener;
-import io.nereid.control.local.spi.InProcessComponents.Tap;
+import io.nereid.control.local.spi.InProcessComponents.PayloadLogger;
 import io.nereid.payload.PayloadLog;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.payload.PayloadOrigin;
@@ -16,7 +15,7 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** Connects a revision's payload log to the gateway, as a payload listener. Immutable and thread-safe. */
-final class PayloadLogListener implements Tap, PayloadListener {
+final class PayloadLogListener implements PayloadLogger {
     private final PayloadLog log;
     private final List<String> warnings;
 
@@ -39,11 +38,6 @@ final class PayloadLogListener implements Tap, PayloadListener {
                         workload.revision(),
                         workload.annotations()),
                 over);
-    }
-
-    @Override
-    public PayloadListener listener() {
-        return this;
     }
 
     @Override

@@ -66,19 +66,19 @@ final class ServiceComponents implements InProcessComponents {
     }
 
     @Override
-    public Running explainer(Workload workload, Workload.Explainer form, List<Path> files) {
+    public RunningComponent explainer(Workload workload, Workload.Explainer form, List<Path> files) {
         ExplainSettings settings = ExplainSettings.of(form.method(), form.settings(), files);
         ExplainTarget target = new ExplainTarget(gateway, workload);
         return new Codecs(List.of(new ExplainCodec(target, pool, clock, settings)));
     }
 
     @Override
-    public Running transformer(Workload workload, Workload.Transformer form, Path jar) {
+    public RunningComponent transformer(Workload workload, Workload.Transformer form, Path jar) {
         return steps.of(workload, form, jar);
     }
 
     @Override
-    public Running graph(Route route) {
+    public RunningComponent graph(Route route) {
         ObjectNode spec;
         try {
             spec = (ObjectNode) JSON.readTree(route.graph());
@@ -103,7 +103,7 @@ final class ServiceComponents implements InProcessComponents {
     }
 
     @Override
-    public @Nullable Tap tap(Workload workload) {
+    public @Nullable PayloadLogger payloadLogger(Workload workload) {
         Workload.Logger logger = workload.logger();
         if (logger == null) {
             return null;
@@ -114,7 +114,7 @@ final class ServiceComponents implements InProcessComponents {
     }
 
     /** A component without resources of its own. */
-    private record Codecs(List<ProtocolCodec> codecs) implements Running {
+    private record Codecs(List<ProtocolCodec> codecs) implements RunningComponent {
         @Override
         public void close() {
             // Nothing to release.

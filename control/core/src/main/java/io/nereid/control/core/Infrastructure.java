@@ -28,6 +28,11 @@ public interface Infrastructure extends AutoCloseable {
     /** The last lines of a revision's log, written by its processes or by the loading of its model; oldest first. */
     List<String> logs(String namespace, String revision, int most);
 
+    /**
+     * Retries what failed in a namespace at once, because its secrets or service accounts have changed. Does not block.
+     */
+    default void retry(String namespace) {}
+
     @Override
     void close();
 }

@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 final class GatewayServiceRouting implements ServiceRouting {
     private static final String LOOPBACK = "127.0.0.1";
 
-    /** Upper bound for the time between the route look-up of a request and its arrival at the gate. */
-    private static final Duration PASSING = Duration.ofMillis(300);
+    /** Upper bound for the time between the route look-up of a request and its arrival at the activator. */
+    private static final Duration TRANSIT_TIME = Duration.ofMillis(300);
 
     private final Gateway gateway;
     private final EventLoop loop;
@@ -43,8 +43,9 @@ final class GatewayServiceRouting implements ServiceRouting {
     }
 
     @Override
-    public Gate open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
-        return new Opened(gateway.open(namespace, revision, settings, destination), loop);
+    public Activator open(
+            String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
+        return new GatewayActivator(gateway.open(namespace, revision, settings, destination), loop);
     }
 
     @Override
@@ -63,51 +64,51 @@ final class GatewayServiceRouting implements ServiceRouting {
         }
     }
 
-    /** One gate. Thread-safe. */
-    private record Opened(RevisionActivator gate, EventLoop loop) implements Gate {
+    /** One activator. Thread-safe. */
+    private record GatewayActivator(RevisionActivator activator, EventLoop loop) implements Activator {
         @Override
         public void destination(Destination destination) {
-            gate.destination(destination);
+            activator.destination(destination);
         }
 
         @Override
         public void capacity(int replicas) {
-            gate.capacity(replicas);
+            activator.capacity(replicas);
         }
 
         @Override
-        public void serving(boolean direct) {
-            gate.serving(direct);
+        public void direct(boolean direct) {
+            activator.serving(direct);
         }
 
         @Override
         public void reject(@Nullable String why) {
-            gate.refuse(why);
+            activator.refuse(why);
         }
 
         @Override
-        public void tap(@Nullable PayloadListener tap) {
-            gate.tap(tap);
+        public void listener(@Nullable PayloadListener listener) {
+            activator.tap(listener);
         }
 
         @Override
         public RevisionActivator.Load sample(long now) {
-            return gate.sample(now);
+            return activator.sample(now);
         }
 
         @Override
         public Traffic traffic(long now) {
-            return gate.traffic(now);
+            return activator.traffic(now);
         }
 
         @Override
         public void close(Runnable drained) {
             // A request whose route was looked up before the change must still be accepted.
-            EventLoop.Timer unused = loop.after(PASSING, () -> close(gate, drained));
+            EventLoop.Timer unused = loop.after(TRANSIT_TIME, () -> close(activator, drained));
         }
 
-        private static void close(RevisionActivator gate, Runnable drained) {
-            var unused = gate.close().whenComplete((none, e) -> drained.run());
+        private static void close(RevisionActivator activator, Runnable drained) {
+            var unused = activator.close().whenComplete((none, e) -> drained.run());
         }
     }
 }

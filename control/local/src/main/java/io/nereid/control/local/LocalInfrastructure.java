@@ -13,23 +13,16 @@ import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.local.inprocess.InProcessRunner;
 import io.nereid.control.local.inprocess.ModelDeployer;
-import io.nereid.control.local.inprocess.ModelRunner;
-import io.nereid.control.local.process.PortAllocator;
-import io.nereid.control.local.process.ProcessRunner;
 import io.nereid.control.local.process.ProcessSupervisor;
-import io.nereid.control.local.process.TransformerArtifacts;
 import io.nereid.control.local.spi.ArtifactFetcher;
-import io.nereid.control.local.spi.EngineModels;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
-import io.nereid.control.local.workload.WorkloadRunner;
+import io.nereid.repository.ManagedModels;
 import io.nereid.spi.ServableState;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -42,7 +35,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -56,10 +48,10 @@ import org.slf4j.LoggerFactory;
  * {@code namespace/revision}.
  *
  * <pre>{@code
- * var infrastructure = new LocalInfrastructure(settings, engineModels, artifacts, components, gateway, Clock.system());
+ * var infrastructure = new LocalInfrastructure(settings, managedModels, artifacts, components, gateway, Clock.system());
  * infrastructure.start();
  * infrastructure.apply("default", "iris", plan);
- * Map<String, ObservedState.State> states = infrastructure.observe("default", "iris");
+ * Map<String, WorkloadState> states = infrastructure.observe("default", "iris");
  * }</pre>
  */
 public final class LocalInfrastructure implements Infrastructure {
@@ -69,16 +61,16 @@ public final class LocalInfrastructure implements Infrastructure {
 
     private final LocalSettings settings;
     private final ArtifactFetcher artifacts;
-    private final InProcessComponents builtIns;
-    private final ServiceRouting front;
+    private final InProcessComponents components;
+    private final ServiceRouting routing;
     private final EventLoop loop;
-    private final ModelDeployer placer;
-    private final ProcessSupervisor table;
-    private final PortAllocator ports;
+    private final ModelDeployer deployer;
+    private final ProcessSupervisor supervisor;
+    private final WorkloadRunners runners;
     private final Map<String, Service> services = new HashMap<>();
-    private final Map<String, RevisionController> units = new LinkedHashMap<>();
-    /** The revisions of {@link #units} by service and revision name, for readers on other threads. */
-    private final Map<String, Map<String, RevisionController>> shown = new ConcurrentHashMap<>();
+    private final Map<String, RevisionController> revisions = new LinkedHashMap<>();
+    /** The same revisions by service and revision name, for readers on other threads. */
+    private final Map<String, Map<String, RevisionController>> revisionsByService = new ConcurrentHashMap<>();
 
     private final Map<String, RevisionLog> logs = new ConcurrentHashMap<>();
     private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
@@ -93,8 +85,8 @@ public final class LocalInfrastructure implements Infrastructure {
         @Nullable
         Route route;
 
-        InProcessComponents.@Nullable Running graph;
-        ServiceRouting.@Nullable Gate graphGate;
+        InProcessComponents.@Nullable RunningComponent graph;
+        ServiceRouting.@Nullable Activator graphActivator;
 
         @Nullable
         String graphText;
@@ -111,82 +103,83 @@ public final class LocalInfrastructure implements Infrastructure {
      */
     public LocalInfrastructure(
             LocalSettings settings,
-            EngineModels models,
+            ManagedModels models,
             ArtifactFetcher artifacts,
-            InProcessComponents builtIns,
+            InProcessComponents components,
             Gateway gateway,
             Clock clock) {
-        this(settings, models, artifacts, builtIns, gateway, EventLoop.threads(clock));
+        this(settings, models, artifacts, components, gateway, EventLoop.threads(clock));
     }
 
     private LocalInfrastructure(
             LocalSettings settings,
-            EngineModels models,
+            ManagedModels models,
             ArtifactFetcher artifacts,
-            InProcessComponents builtIns,
+            InProcessComponents components,
             Gateway gateway,
             EventLoop loop) {
-        this(settings, models, artifacts, builtIns, new GatewayServiceRouting(gateway, loop), loop);
+        this(settings, models, artifacts, components, new GatewayServiceRouting(gateway, loop), loop);
     }
 
+    /** Creates an infrastructure with other routing and another event loop, without starting it. */
     public LocalInfrastructure(
             LocalSettings settings,
-            EngineModels models,
+            ManagedModels models,
             ArtifactFetcher artifacts,
-            InProcessComponents builtIns,
-            ServiceRouting front,
+            InProcessComponents components,
+            ServiceRouting routing,
             EventLoop loop) {
         this.settings = settings;
         this.artifacts = artifacts;
-        this.builtIns = builtIns;
-        this.front = front;
+        this.components = components;
+        this.routing = routing;
         this.loop = loop;
-        this.placer = new ModelDeployer(loop, models);
-        this.table = new ProcessSupervisor(settings.directory());
-        this.ports = new PortAllocator(settings.firstPort(), settings.lastPort());
+        this.deployer = new ModelDeployer(loop, models);
+        this.supervisor = new ProcessSupervisor(settings.directory());
+        this.runners = new WorkloadRunners(loop, settings, artifacts, components, routing, deployer, supervisor);
     }
 
     /** Ends the processes that an earlier server left running, and starts autoscaling. Blocks until they have ended. */
     public void start() {
-        int orphans = table.killOrphans();
+        int orphans = supervisor.killOrphans();
         if (orphans > 0) {
             LOG.info("ended {} processes of an earlier server", orphans);
         }
-        second();
+        tick();
     }
 
-    private void second() {
+    private void tick() {
         EventLoop.Timer unused = loop.after(SECOND, () -> {
             long now = loop.clock().nanos();
-            for (RevisionController unit : List.copyOf(units.values())) {
-                unit.second(now);
+            for (RevisionController controller : List.copyOf(revisions.values())) {
+                controller.tick(now);
             }
             if (!closed) {
-                second();
+                tick();
             }
         });
     }
 
     /** Receives every state change of the engine's models. Does not block. */
     public void modelState(ServableState state) {
-        loop.execute(() -> placer.state(state));
+        loop.execute(() -> deployer.state(state));
     }
 
     /** Reports that a request waits for a revision without replicas, which is then scaled up. Does not block. */
     public void wake(String namespace, String revision) {
         loop.execute(() -> {
-            RevisionController unit = units.get(key(namespace, revision));
-            if (unit != null) {
-                unit.wake();
+            RevisionController controller = revisions.get(key(namespace, revision));
+            if (controller != null) {
+                controller.wake();
             }
         });
     }
 
-    /** Retries failed fetches of a namespace at once, after its secrets have changed. Does not block. */
+    @Override
     public void retry(String namespace) {
-        loop.execute(() -> units.values().forEach(u -> {
-            if (u.workload().namespace().equals(namespace)) {
-                u.retryFetch();
+        loop.execute(() -> revisions.values().forEach(controller -> {
+            if (controller.workload().namespace().equals(namespace)) {
+                controller.retryFetch();
             }
         }));
     }
@@ -210,31 +203,32 @@ public final class LocalInfrastructure implements Infrastructure {
         Set<String> planned = new HashSet<>();
         for (Workload workload : plan.workloads()) {
             planned.add(key(namespace, workload.revision()));
-            begin(workload);
+            startRevision(workload);
         }
         route(service);
-        for (RevisionController unit :
-                List.copyOf(shown.getOrDefault(key(namespace, name), Map.of()).values())) {
-            if (!planned.contains(key(namespace, unit.workload().revision()))) {
-                end(unit);
+        for (RevisionController controller : List.copyOf(
+                revisionsByService.getOrDefault(key(namespace, name), Map.of()).values())) {
+            if (!planned.contains(key(namespace, controller.workload().revision()))) {
+                endRevision(controller);
             }
         }
         updateReachability(service);
         if (plan.workloads().isEmpty() && plan.route() == null) {
             services.remove(key(namespace, name));
-            front.closeLocalPorts(namespace, name);
+            routing.closeLocalPorts(namespace, name);
         }
     }
 
-    private void begin(Workload workload) {
+    /** Starts the revision of a workload, updates it, or replaces it when the change needs a restart. */
+    private void startRevision(Workload workload) {
         String key = key(workload.namespace(), workload.revision());
-        RevisionController unit = units.get(key);
-        if (unit != null && (unit.ending() || unit.update(workload))) {
+        RevisionController controller = revisions.get(key);
+        if (controller != null && (controller.ending() || controller.update(workload))) {
             // A revision that is being drained is started again by the callback of its end.
             return;
         }
-        if (unit != null) {
-            end(unit);
+        if (controller != null) {
+            endRevision(controller);
             return;
         }
         String file = workload.namespace() + "." + workload.revision() + ".log";
@@ -244,87 +238,32 @@ public final class LocalInfrastructure implements Infrastructure {
                 settings.logBytes(),
                 loop.clock());
         logs.put(key, log);
-        RevisionController made = new RevisionController(
+        RevisionController created = new RevisionController(
                 loop,
                 settings,
                 artifacts,
-                builtIns,
-                front,
-                this::runner,
+                components,
+                routing,
+                runners,
                 log,
                 workload,
                 () -> listener.accept(workload.namespace(), workload.service()));
-        units.put(key, made);
-        shown.computeIfAbsent(key(workload.namespace(), workload.service()), k -> new ConcurrentHashMap<>())
-                .put(workload.revision(), made);
-        made.start();
+        revisions.put(key, created);
+        revisionsByService
+                .computeIfAbsent(key(workload.namespace(), workload.service()), k -> new ConcurrentHashMap<>())
+                .put(workload.revision(), created);
+        created.start();
     }
 
-    private WorkloadRunner runner(
-            Workload workload, List<Path> files, ServiceRouting.Gate gate, RevisionLog log, Runnable changed) {
-        if (workload.form() instanceof Workload.Model) {
-            return new ModelRunner(loop, placer, workload, files, gate, log, changed);
-        }
-        if (workload.form() instanceof Workload.Process) {
-            return new ProcessRunner(
-                    loop, table, settings, front, ports, workload, artifacts, files, gate, log, changed);
-        }
-        if (workload.form() instanceof Workload.Transformer form) {
-            return transformer(workload, form, files, gate, log, changed);
-        }
-        warnSingleInstance(workload, log);
-        return new InProcessRunner(
-                loop,
-                "explainer",
-                () -> builtIns.explainer(workload, (Workload.Explainer) workload.form(), files),
-                gate,
-                log,
-                changed);
-    }
-
-    /** Warns that an in-process component has a single instance when more replicas are configured. */
-    private static void warnSingleInstance(Workload workload, RevisionLog log) {
-        if (workload.scaling().min() > 1) {
-            log.add("warning: minReplicas " + workload.scaling().min()
-                    + " has no effect: one instance inside the server process serves all requests");
-        }
-    }
-
-    /** Creates the runner of a transformer: a jar runs in this process, a Python file in child processes. */
-    private WorkloadRunner transformer(
-            Workload workload,
-            Workload.Transformer form,
-            List<Path> files,
-            ServiceRouting.Gate gate,
-            RevisionLog log,
-            Runnable changed) {
-        Supplier<InProcessComponents.Running> maker;
-        try {
-            Path file = TransformerArtifacts.find(form, files);
-            if (TransformerArtifacts.isPython(file)) {
-                Workload process = TransformerArtifacts.process(workload, form, file, settings.directory(), log::add);
-                return new ProcessRunner(
-                        loop, table, settings, front, ports, process, artifacts, files, gate, log, changed);
-            }
-            warnSingleInstance(workload, log);
-            maker = () -> builtIns.transformer(workload, form, file);
-        } catch (ServingException e) {
-            maker = () -> {
-                throw e;
-            };
-        }
-        return new InProcessRunner(loop, "transformer", maker, gate, log, changed);
-    }
-
-    private void end(RevisionController unit) {
-        Workload workload = unit.workload();
-        unit.end(() -> {
-            units.remove(key(workload.namespace(), workload.revision()));
-            Map<String, RevisionController> of = shown.get(key(workload.namespace(), workload.service()));
+    private void endRevision(RevisionController controller) {
+        Workload workload = controller.workload();
+        controller.end(() -> {
+            revisions.remove(key(workload.namespace(), workload.revision()));
+            Map<String, RevisionController> of = revisionsByService.get(key(workload.namespace(), workload.service()));
             if (of != null) {
                 of.remove(workload.revision());
                 if (of.isEmpty()) {
-                    shown.remove(key(workload.namespace(), workload.service()));
+                    revisionsByService.remove(key(workload.namespace(), workload.service()));
                 }
             }
             Service service = services.get(key(workload.namespace(), workload.service()));
@@ -332,10 +271,10 @@ public final class LocalInfrastructure implements Infrastructure {
                 service.workloads.stream()
                         .filter(w -> w.revision().equals(workload.revision()))
                         .findFirst()
-                        .ifPresent(this::begin);
+                        .ifPresent(this::startRevision);
                 updateReachability(service);
             }
-            if (!units.containsKey(key(workload.namespace(), workload.revision()))) {
+            if (!revisions.containsKey(key(workload.namespace(), workload.revision()))) {
                 logs.remove(key(workload.namespace(), workload.revision()));
             }
             listener.accept(workload.namespace(), workload.service());
@@ -350,7 +289,7 @@ public final class LocalInfrastructure implements Infrastructure {
             if (route != null && !route.graph().isEmpty()) {
                 graph(service, route);
             } else {
-                front.route(service.namespace, service.name, route);
+                routing.route(service.namespace, service.name, route);
                 closeGraph(service);
             }
         } catch (RuntimeException e) {
@@ -366,16 +305,16 @@ public final class LocalInfrastructure implements Infrastructure {
     private void graph(Service service, Route route) {
         if (!route.graph().equals(service.graphText)) {
             closeGraph(service);
-            InProcessComponents.Running graph = builtIns.graph(route);
+            InProcessComponents.RunningComponent graph = components.graph(route);
             String revision = graphRevision(route);
-            ServiceRouting.Gate gate = front.open(
+            ServiceRouting.Activator activator = routing.open(
                     service.namespace,
                     revision,
                     RevisionActivator.Settings.of(service.name),
                     new Destination.Handler(graph.codecs()));
-            gate.capacity(1);
+            activator.capacity(1);
             service.graph = graph;
-            service.graphGate = gate;
+            service.graphActivator = activator;
             service.graphText = route.graph();
         }
         Map<Component, Route.Backend> components = route.components().isEmpty()
@@ -383,7 +322,7 @@ public final class LocalInfrastructure implements Infrastructure {
                         Component.PREDICTOR,
                         new Route.Backend(List.of(new Route.Target(graphRevision(route), 100, null)), List.of(), null))
                 : route.components();
-        front.route(
+        routing.route(
                 service.namespace,
                 service.name,
                 new Route(route.namespace(), route.name(), route.kind(), route.doors(), components, route.graph()));
@@ -397,13 +336,13 @@ public final class LocalInfrastructure implements Infrastructure {
     }
 
     private static void closeGraph(Service service) {
-        InProcessComponents.Running graph = service.graph;
-        ServiceRouting.Gate gate = service.graphGate;
+        InProcessComponents.RunningComponent graph = service.graph;
+        ServiceRouting.Activator activator = service.graphActivator;
         service.graph = null;
-        service.graphGate = null;
+        service.graphActivator = null;
         service.graphText = null;
-        if (gate != null && graph != null) {
-            gate.close(graph::close);
+        if (activator != null && graph != null) {
+            activator.close(graph::close);
         }
     }
 
@@ -419,9 +358,9 @@ public final class LocalInfrastructure implements Infrastructure {
             }
         }
         for (Workload w : service.workloads) {
-            RevisionController unit = units.get(key(w.namespace(), w.revision()));
-            if (unit != null) {
-                unit.routed(targets.contains(w.revision()));
+            RevisionController controller = revisions.get(key(w.namespace(), w.revision()));
+            if (controller != null) {
+                controller.routed(targets.contains(w.revision()));
             }
         }
     }
@@ -431,8 +370,8 @@ public final class LocalInfrastructure implements Infrastructure {
     @Override
     public Map<String, WorkloadState> observe(String namespace, String service) {
         Map<String, WorkloadState> states = new LinkedHashMap<>();
-        shown.getOrDefault(key(namespace, service), Map.of()).forEach((revision, unit) -> {
-            states.put(revision, unit.state());
+        revisionsByService.getOrDefault(key(namespace, service), Map.of()).forEach((revision, controller) -> {
+            states.put(revision, controller.state());
         });
         return states;
     }
@@ -458,12 +397,12 @@ public final class LocalInfrastructure implements Infrastructure {
         CountDownLatch ended = new CountDownLatch(1);
         loop.execute(() -> {
             List<RevisionLog> open = new ArrayList<>();
-            units.values().forEach(u -> {
-                u.abandon();
-                open.add(u.log());
+            revisions.values().forEach(controller -> {
+                controller.abandon();
+                open.add(controller.log());
             });
             loop.io(() -> {
-                table.endAll();
+                supervisor.endAll();
                 open.forEach(RevisionLog::close);
                 ended.countDown();
             });

@@ -7,9 +7,8 @@ import io.nereid.control.core.ObservedState.Phase;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.WorkloadState;
-import io.nereid.control.gateway.RevisionActivator.Load;
+import io.nereid.control.gateway.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.local.process.ProcessRunner;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
@@ -20,10 +19,13 @@ import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,17 +36,17 @@ import org.jspecify.annotations.Nullable;
 final class RevisionController {
     private final EventLoop loop;
     private final ArtifactFetcher artifacts;
-    private final InProcessComponents builtIns;
+    private final InProcessComponents components;
     private final WorkloadRunner.Factory runners;
     private final RevisionLog log;
     private final Runnable changed;
-    private final RevisionScaler scale;
+    private final RevisionScaler scaler;
     private final List<ArtifactFetcher.Lease> leases = new ArrayList<>();
     private final Backoff backoff = Backoff.ofRestarts();
-    private final EventLoop.Timer[] retry = {EventLoop.Timer.NONE};
+    private EventLoop.Timer retry = EventLoop.Timer.NONE;
     private Workload workload;
-    private final ServiceRouting.Gate gate;
-    private InProcessComponents.@Nullable Tap tap;
+    private final ServiceRouting.Activator activator;
+    private InProcessComponents.@Nullable PayloadLogger payloadLogger;
     private @Nullable WorkloadRunner runner;
     private @Nullable CompletableFuture<ArtifactFetcher.Lease> fetching;
     private @Nullable Failure fetchFailure;
@@ -52,8 +54,8 @@ final class RevisionController {
     private boolean routed;
     private volatile boolean ending;
     /** The replicas that the runner was scaled to; -1 before the first time. */
-    private int applied = -1;
-    /** The capacity that the gate was set to; -1 before the first time. */
+    private int scaledTo = -1;
+    /** The capacity that the activator was set to; -1 before the first time. */
     private int capacity = -1;
 
     private @Nullable String rejection;
@@ -71,24 +73,27 @@ final class RevisionController {
             EventLoop loop,
             LocalSettings settings,
             ArtifactFetcher artifacts,
-            InProcessComponents builtIns,
-            ServiceRouting front,
+            InProcessComponents components,
+            ServiceRouting routing,
             WorkloadRunner.Factory runners,
             RevisionLog log,
             Workload workload,
             Runnable changed) {
         this.loop = loop;
         this.artifacts = artifacts;
-        this.builtIns = builtIns;
+        this.components = components;
         this.runners = runners;
         this.log = log;
         this.workload = workload;
         this.changed = changed;
-        this.scale = new RevisionScaler(
-                workload, settings.mostReplicas(), loop.clock().nanos());
-        this.gate = front.open(
-                workload.namespace(), workload.revision(), ServiceRouting.settings(workload), destination(workload));
-        gate.capacity(0);
+        this.scaler = new RevisionScaler(
+                workload, settings.maxReplicas(), loop.clock().nanos());
+        this.activator = routing.open(
+                workload.namespace(),
+                workload.revision(),
+                RevisionActivator.Settings.of(workload),
+                destination(workload));
+        activator.capacity(0);
         capacity = 0;
     }
 
@@ -112,35 +117,34 @@ final class RevisionController {
     // ---- start ----
 
     void start() {
-        scale.warnings().forEach(w -> log.add("warning: " + w));
+        scaler.warnings().forEach(w -> log.add("warning: " + w));
         updateLogger();
         fetch();
         refresh();
     }
 
     private void updateLogger() {
-        InProcessComponents.Tap before = tap;
-        tap = null;
+        InProcessComponents.PayloadLogger before = payloadLogger;
+        payloadLogger = null;
         if (workload.logger() != null) {
             try {
-                tap = builtIns.tap(workload);
-                if (tap == null) {
+                payloadLogger = components.payloadLogger(workload);
+                if (payloadLogger == null) {
                     log.add("warning: requests are not logged: this server does not have a payload logger");
                 } else {
-                    tap.warnings().forEach(w -> log.add("warning: " + w));
+                    payloadLogger.warnings().forEach(w -> log.add("warning: " + w));
                 }
             } catch (RuntimeException e) {
                 log.add("warning: requests are not logged: " + FailureMessages.text(e));
             }
         }
-        InProcessComponents.Tap now = tap;
-        gate.tap(now == null ? null : now.listener());
+        activator.listener(payloadLogger);
         if (before != null) {
             before.close();
         }
     }
 
-    private List<Artifact> needed() {
+    private List<Artifact> artifactsOf() {
         Workload.Form form = workload.form();
         if (form instanceof Workload.Model model) {
             return model.artifacts();
@@ -155,13 +159,13 @@ final class RevisionController {
 
     /** Fetches the missing artifacts, one after the other, then creates the runner. */
     private void fetch() {
-        List<Artifact> needed = needed();
+        List<Artifact> needed = artifactsOf();
         if (ending) {
             return;
         }
         if (leases.size() == needed.size()) {
             List<Path> files = leases.stream().map(ArtifactFetcher.Lease::path).toList();
-            runner = runners.runner(workload, files, gate, log, this::refresh);
+            runner = runners.runner(workload, files, activator, log, this::refresh);
             apply();
             refresh();
             return;
@@ -190,14 +194,13 @@ final class RevisionController {
             log.add("fetched " + artifact.uri());
             fetch();
         } else if (!ending) {
-            Throwable cause =
-                    e instanceof java.util.concurrent.CompletionException && e.getCause() != null ? e.getCause() : e;
+            Throwable cause = e instanceof CompletionException && e.getCause() != null ? e.getCause() : e;
             String reason = FailureMessages.text(cause);
             fetchFailure = new Failure(
                     "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), 1);
-            java.time.Duration wait = backoff.next();
+            Duration wait = backoff.next();
             log.add("cannot fetch " + artifact.uri() + ": " + reason + "; retried in " + wait.toSeconds() + " s");
-            retry[0] = loop.after(wait, this::fetch);
+            retry = loop.after(wait, this::fetch);
         }
         refresh();
     }
@@ -205,7 +208,7 @@ final class RevisionController {
     /** Retries a failed fetch at once. */
     void retryFetch() {
         if (fetchFailure != null && fetching == null && !ending) {
-            retry[0].cancel();
+            retry.cancel();
             fetch();
         }
     }
@@ -213,19 +216,19 @@ final class RevisionController {
     // ---- scale ----
 
     /** Evaluates the scale; called every second. */
-    void second(long now) {
+    void tick(long now) {
         if (ending) {
             return;
         }
-        Load load = gate.sample(now);
-        if (scale.second(now, load, ready())) {
+        RevisionActivator.Load load = activator.sample(now);
+        if (scaler.tick(now, load, ready())) {
             apply();
         }
     }
 
     /** Scales up for a waiting request. */
     void wake() {
-        if (!ending && scale.poke(loop.clock().nanos(), ready())) {
+        if (!ending && scaler.wake(loop.clock().nanos(), ready())) {
             apply();
         }
     }
@@ -241,7 +244,7 @@ final class RevisionController {
     private void updateReachability() {
         // A revision gets its route only after it was ready once. Until then it counts as reachable, or it would be
         // scaled to zero before it could become ready.
-        scale.reachable(routed || !everReady);
+        scaler.reachable(routed || !everReady);
     }
 
     private int ready() {
@@ -251,24 +254,24 @@ final class RevisionController {
 
     private void apply() {
         WorkloadRunner r = runner;
-        int desired = scale.desired();
+        int desired = scaler.desired();
         if (r != null && !ending) {
-            int bounded = Math.min(desired, r.most());
-            if (bounded != applied) {
-                if (applied >= 0) {
-                    log.add("scaled from " + applied + " to " + bounded + " replicas");
+            int bounded = Math.min(desired, r.maxReplicas());
+            if (bounded != scaledTo) {
+                if (scaledTo >= 0) {
+                    log.add("scaled from " + scaledTo + " to " + bounded + " replicas");
                 }
-                applied = bounded;
+                scaledTo = bounded;
                 if (bounded == 0) {
-                    // Before the runner releases anything, so that the gate holds new requests.
+                    // Before the runner releases anything, so that the activator holds new requests.
                     capacity(0);
                 }
                 r.scale(bounded);
             }
         }
-        if (direct != scale.direct()) {
-            direct = scale.direct();
-            gate.serving(direct);
+        if (direct != scaler.direct()) {
+            direct = scaler.direct();
+            activator.direct(direct);
         }
         refresh();
     }
@@ -276,7 +279,7 @@ final class RevisionController {
     private void capacity(int replicas) {
         if (replicas != capacity) {
             capacity = replicas;
-            gate.capacity(replicas);
+            activator.capacity(replicas);
         }
     }
 
@@ -294,19 +297,19 @@ final class RevisionController {
         if (!next.form().equals(workload.form())
                 || next.component() != workload.component()
                 || !next.modelName().equals(workload.modelName())
-                || !java.util.Objects.equals(next.batcher(), workload.batcher())) {
+                || !Objects.equals(next.batcher(), workload.batcher())) {
             return false;
         }
-        if (!ServiceRouting.settings(next).equals(ServiceRouting.settings(workload))) {
+        if (!RevisionActivator.Settings.of(next).equals(RevisionActivator.Settings.of(workload))) {
             return false;
         }
-        boolean logger = !java.util.Objects.equals(next.logger(), workload.logger())
+        boolean logger = !Objects.equals(next.logger(), workload.logger())
                 || next.logger() != null && !next.annotations().equals(workload.annotations());
         boolean scaled = !next.scaling().equals(workload.scaling());
         workload = next;
         if (scaled) {
-            scale.configure(next, loop.clock().nanos());
-            scale.warnings().forEach(w -> log.add("warning: " + w));
+            scaler.configure(next, loop.clock().nanos());
+            scaler.warnings().forEach(w -> log.add("warning: " + w));
             updateReachability();
             apply();
         }
@@ -316,7 +319,7 @@ final class RevisionController {
         return true;
     }
 
-    /** Recomputes the phase and the gate's state after any change, and reports a changed phase. */
+    /** Recomputes the phase and the activator's state after any change, and reports a changed phase. */
     private void refresh() {
         WorkloadRunner r = runner;
         Failure failure = fetchFailure;
@@ -327,9 +330,9 @@ final class RevisionController {
             failure = r.failure();
             failing = r.failing();
         }
-        int desired = scale.desired();
+        int desired = scaler.desired();
         if (r != null) {
-            desired = Math.min(desired, r.most());
+            desired = Math.min(desired, r.maxReplicas());
         }
         Phase phase;
         if (ready > 0) {
@@ -347,11 +350,11 @@ final class RevisionController {
             boolean waking = snapshot.phase == Phase.STANDBY && everReady;
             phase = waking ? Phase.STANDBY : Phase.LOADING;
         }
-        capacity(ending || applied == 0 ? 0 : ready);
+        capacity(ending || scaledTo == 0 ? 0 : ready);
         String why = phase == Phase.FAILED && failure != null ? failure.message() : null;
-        if (!java.util.Objects.equals(why, rejection)) {
+        if (!Objects.equals(why, rejection)) {
             rejection = why;
-            gate.reject(why);
+            activator.reject(why);
         }
         Snapshot next = new Snapshot(phase, ready, desired, failure);
         if (!next.equals(snapshot)) {
@@ -368,7 +371,7 @@ final class RevisionController {
                 s.replicas,
                 s.desired,
                 s.failure,
-                gate.traffic(loop.clock().nanos()));
+                activator.traffic(loop.clock().nanos()));
     }
 
     // ---- the end ----
@@ -379,20 +382,20 @@ final class RevisionController {
             return;
         }
         ending = true;
-        retry[0].cancel();
-        CompletableFuture<ArtifactFetcher.Lease> f = fetching;
-        if (f != null) {
-            f.cancel(true);
+        retry.cancel();
+        CompletableFuture<ArtifactFetcher.Lease> download = fetching;
+        if (download != null) {
+            download.cancel(true);
         }
         log.add("draining: waiting for the last request");
-        gate.close(() -> loop.execute(() -> {
+        activator.close(() -> loop.execute(() -> {
             WorkloadRunner r = runner;
             Runnable done = () -> {
                 leases.forEach(ArtifactFetcher.Lease::close);
                 leases.clear();
-                InProcessComponents.Tap t = tap;
-                if (t != null) {
-                    t.close();
+                InProcessComponents.PayloadLogger logger = payloadLogger;
+                if (logger != null) {
+                    logger.close();
                 }
                 log.add("ended");
                 log.close();
@@ -408,7 +411,8 @@ final class RevisionController {
 
     /** Prevents further restarts of processes. Called at server shutdown. */
     void abandon() {
-        if (runner instanceof ProcessRunner r) {
+        WorkloadRunner r = runner;
+        if (r != null) {
             r.abandon();
         }
     }

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Computes the desired number of replicas of one revision, with Knative's autoscaling algorithm. An idle revision whose
- * scale cannot change rests: a tick then costs only a sample of the gate's load. Confined to the event loop thread.
+ * scale cannot change rests: a tick then costs only a sample of the activator's load. Confined to the event loop thread.
  */
 final class RevisionScaler {
     private static final String PREFIX = "autoscaling.knative.dev/";
@@ -25,7 +25,7 @@ final class RevisionScaler {
     private static final int RESTING_TICKS = 3;
 
     private final List<String> warnings = new ArrayList<>();
-    private final int most;
+    private final int maxReplicas;
     private @Nullable Autoscaler autoscaler;
     private @Nullable ScalingSettings settings;
     private boolean record;
@@ -33,15 +33,15 @@ final class RevisionScaler {
     private boolean direct;
     private int unchangedTicks;
     private long busyAt;
-    private int fixed;
+    private int fixedReplicas;
 
     /**
      * Creates the scaler of a new revision.
      *
-     * @param mostReplicas upper bound for a revision without one of its own
+     * @param maxReplicas upper bound for a revision without one of its own
      */
-    RevisionScaler(Workload workload, int mostReplicas, long now) {
-        this.most = mostReplicas;
+    RevisionScaler(Workload workload, int maxReplicas, long now) {
+        this.maxReplicas = maxReplicas;
         this.busyAt = now;
         configure(workload, now);
     }
@@ -57,11 +57,11 @@ final class RevisionScaler {
         boolean byLoad = s.metric().isEmpty()
                 || s.metric().equals("concurrency")
                 || s.metric().equals("rps");
-        fixed = Math.max(1, s.min());
+        fixedReplicas = Math.max(1, s.min());
         if (s.autoscaler().equals("none") || s.autoscaler().equals("external") || !byLoad) {
             if (!byLoad) {
                 warnings.add("the metric '" + s.metric()
-                        + "' is not measured on one machine; the number of replicas is fixed at " + fixed
+                        + "' is not measured on one machine; the number of replicas is fixed at " + fixedReplicas
                         + "; use concurrency or rps for autoscaling");
             }
             autoscaler = null;
@@ -79,7 +79,8 @@ final class RevisionScaler {
                     annotations);
             warnings.addAll(ScalingSettings.warnings(annotations));
         } catch (ServingException e) {
-            warnings.add("autoscaling is off, the number of replicas is fixed at " + fixed + ": " + e.describe());
+            warnings.add(
+                    "autoscaling is off, the number of replicas is fixed at " + fixedReplicas + ": " + e.describe());
             autoscaler = null;
             settings = null;
             return;
@@ -105,12 +106,12 @@ final class RevisionScaler {
     /** The desired number of replicas. */
     int desired() {
         Autoscaler a = autoscaler;
-        return a == null ? fixed : bounded(a.wanted());
+        return a == null ? fixedReplicas : bounded(a.wanted());
     }
 
     private int bounded(int desired) {
         ScalingSettings s = settings;
-        return s != null && s.max() == 0 ? Math.min(desired, Math.max(most, s.min())) : desired;
+        return s != null && s.max() == 0 ? Math.min(desired, Math.max(maxReplicas, s.min())) : desired;
     }
 
     /**
@@ -136,7 +137,7 @@ final class RevisionScaler {
      * @param ready number of ready replicas
      * @return whether the desired scale or mode has changed
      */
-    boolean second(long now, Load load, int ready) {
+    boolean tick(long now, Load load, int ready) {
         Autoscaler a = autoscaler;
         if (a == null) {
             return false;
@@ -184,7 +185,7 @@ final class RevisionScaler {
     }
 
     /** Evaluates the scale at once, because a request waits for a replica. */
-    boolean poke(long now, int ready) {
+    boolean wake(long now, int ready) {
         Autoscaler a = autoscaler;
         if (a == null) {
             return false;
@@ -195,10 +196,5 @@ final class RevisionScaler {
         Autoscaler.Decision decision = a.poke(now, ready);
         direct = decision.mode() == Scaler.Mode.SERVE;
         return true;
-    }
-
-    /** Whether ticks are skipped. */
-    boolean resting() {
-        return autoscaler == null || resting;
     }
 }

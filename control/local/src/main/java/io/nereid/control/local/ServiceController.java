@@ -73,28 +73,28 @@ public final class ServiceController implements AutoCloseable {
     private final Infrastructure infrastructure;
     private final Clock clock;
     private final EventLoop loop;
-    private final WorkQueue<Item> queue;
+    private final WorkQueue<ServiceKey> queue;
     private final RuntimeCatalogCache catalogs;
     private final RevisionStore revisions;
     private final EventRecorder events;
     /**
      * The planning inputs of each resource at its last plan; changes outside of them, such as status, need no new plan.
      */
-    private final Map<Item, JsonNode> seen = new ConcurrentHashMap<>();
+    private final Map<ServiceKey, JsonNode> seen = new ConcurrentHashMap<>();
 
-    private final Map<Item, Boolean> known = new ConcurrentHashMap<>();
+    private final Map<ServiceKey, Boolean> known = new ConcurrentHashMap<>();
 
     @GuardedBy("this")
     private final List<ResourceStore.Watch> watches = new ArrayList<>();
     /** Resources that were in the store at the start and have not been reconciled yet. */
-    private final Set<Item> first = ConcurrentHashMap.newKeySet();
+    private final Set<ServiceKey> first = ConcurrentHashMap.newKeySet();
 
     private final CountDownLatch initialSync = new CountDownLatch(1);
     private volatile boolean closed;
 
-    /** The key of a resource in the work queue. */
-    private record Item(boolean graph, String namespace, String name) {
-        ResourceStore.Key key() {
+    /** The key of a service or graph in the work queue. */
+    private record ServiceKey(boolean graph, String namespace, String name) {
+        ResourceStore.Key inStore() {
             return new ResourceStore.Key(graph ? GRAPHS : SERVICES, namespace, name);
         }
 
@@ -156,7 +156,7 @@ public final class ServiceController implements AutoCloseable {
 
     /** Starts to watch the store. All stored services are planned and applied soon after. */
     public void start() {
-        infrastructure.onChange((namespace, name) -> queue.add(new Item(false, namespace, name)));
+        infrastructure.onChange((namespace, name) -> queue.add(new ServiceKey(false, namespace, name)));
         // Runtimes and settings first: every plan depends on them.
         watch(type(ResourceKinds.CLUSTER_SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.CLUSTER_RUNTIME, c));
         watch(type(ResourceKinds.SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.RUNTIME, c));
@@ -169,15 +169,15 @@ public final class ServiceController implements AutoCloseable {
             }
         });
         for (ObjectNode service : store.list(SERVICES, null).items()) {
-            first.add(new Item(false, namespace(service), name(service)));
+            first.add(new ServiceKey(false, namespace(service), name(service)));
         }
         for (ObjectNode graph : store.list(GRAPHS, null).items()) {
-            first.add(new Item(true, namespace(graph), name(graph)));
+            first.add(new ServiceKey(true, namespace(graph), name(graph)));
         }
         watch(SERVICES, c -> changed(false, c));
         watch(GRAPHS, c -> changed(true, c));
-        watch(type(ResourceKinds.SECRET), c -> retry(namespace(c.resource())));
-        watch(type(ResourceKinds.SERVICE_ACCOUNT), c -> retry(namespace(c.resource())));
+        watch(type(ResourceKinds.SECRET), c -> infrastructure.retry(namespace(c.resource())));
+        watch(type(ResourceKinds.SERVICE_ACCOUNT), c -> infrastructure.retry(namespace(c.resource())));
         if (first.isEmpty()) {
             initialSync.countDown();
         }
@@ -194,15 +194,9 @@ public final class ServiceController implements AutoCloseable {
         return initialSync.await(limit.toMillis(), TimeUnit.MILLISECONDS);
     }
 
-    private void reconciled(Item item) {
-        if (first.remove(item) && first.isEmpty()) {
+    private void reconciled(ServiceKey key) {
+        if (first.remove(key) && first.isEmpty()) {
             initialSync.countDown();
-        }
-    }
-
-    private void retry(String namespace) {
-        if (infrastructure instanceof LocalInfrastructure local) {
-            local.retry(namespace);
         }
     }
 
@@ -249,17 +243,17 @@ public final class ServiceController implements AutoCloseable {
 
     private void changed(boolean graph, Change change) {
         ObjectNode resource = change.resource();
-        Item item = new Item(graph, namespace(resource), name(resource));
+        ServiceKey key = new ServiceKey(graph, namespace(resource), name(resource));
         if (change.kind() == Change.Kind.DELETED) {
-            seen.remove(item);
+            seen.remove(key);
         } else {
-            known.put(item, true);
+            known.put(key, true);
             // The controller's own status updates need no new plan.
-            if (planningInputs(resource).equals(seen.get(item))) {
+            if (planningInputs(resource).equals(seen.get(key))) {
                 return;
             }
         }
-        queue.add(item);
+        queue.add(key);
     }
 
     /** Returns the parts of a resource that a plan depends on. */
@@ -285,44 +279,44 @@ public final class ServiceController implements AutoCloseable {
 
     // ---- reconciling ----
 
-    private void work(Item item) {
+    private void work(ServiceKey key) {
         if (closed) {
             return;
         }
         try {
-            reconcile(item);
+            reconcile(key);
         } finally {
-            reconciled(item);
+            reconciled(key);
         }
     }
 
-    private void reconcile(Item item) {
-        ObjectNode resource = store.get(item.key());
+    private void reconcile(ServiceKey key) {
+        ObjectNode resource = store.get(key.inStore());
         if (resource == null) {
-            infrastructure.apply(item.namespace, item.name, nothing());
-            if (!item.graph) {
-                revisions.delete(item.namespace, item.name);
+            infrastructure.apply(key.namespace, key.name, nothing());
+            if (!key.graph) {
+                revisions.delete(key.namespace, key.name);
             }
-            known.remove(item);
-            seen.remove(item);
-            queueGraphs(item);
+            known.remove(key);
+            seen.remove(key);
+            queueGraphs(key);
             return;
         }
-        seen.put(item, planningInputs(resource));
+        seen.put(key, planningInputs(resource));
         if (resource.path("metadata").hasNonNull("deletionTimestamp")) {
-            end(item, resource);
+            end(key, resource);
             return;
         }
-        if (!item.graph && !hasFinalizer(resource)) {
+        if (!key.graph && !hasFinalizer(resource)) {
             ArrayNode finalizers = resource.withObject("/metadata").withArray("finalizers");
             finalizers.add(FINALIZER);
-            resource = updated(item, resource);
+            resource = updated(key, resource);
             if (resource == null) {
                 return;
             }
-            seen.put(item, planningInputs(resource));
+            seen.put(key, planningInputs(resource));
         }
-        plan(item, resource);
+        plan(key, resource);
     }
 
     private static Plan nothing() {
@@ -338,12 +332,12 @@ public final class ServiceController implements AutoCloseable {
         return false;
     }
 
-    private void end(Item item, ObjectNode resource) {
-        infrastructure.apply(item.namespace, item.name, nothing());
+    private void end(ServiceKey key, ObjectNode resource) {
+        infrastructure.apply(key.namespace, key.name, nothing());
         if (!hasFinalizer(resource)) {
             return;
         }
-        if (infrastructure.observe(item.namespace, item.name).isEmpty()) {
+        if (infrastructure.observe(key.namespace, key.name).isEmpty()) {
             ArrayNode kept = JsonNodeFactory.instance.arrayNode();
             resource.path("metadata").path("finalizers").forEach(f -> {
                 if (!f.asText().equals(FINALIZER)) {
@@ -351,11 +345,11 @@ public final class ServiceController implements AutoCloseable {
                 }
             });
             resource.withObject("/metadata").set("finalizers", kept);
-            ObjectNode unused = updated(item, resource);
+            ObjectNode unused = updated(key, resource);
             if (kept.isEmpty()) {
-                revisions.delete(item.namespace, item.name);
+                revisions.delete(key.namespace, key.name);
             }
-            queue.add(item);
+            queue.add(key);
         }
         // Otherwise the infrastructure reports the end of the last workload, which queues this service again.
     }
@@ -364,51 +358,51 @@ public final class ServiceController implements AutoCloseable {
      * Writes a resource; null when the stored version is newer (optimistic concurrency), which is then reconciled
      * instead.
      */
-    private @Nullable ObjectNode updated(Item item, ObjectNode resource) {
+    private @Nullable ObjectNode updated(ServiceKey key, ObjectNode resource) {
         try {
             return store.update(
-                    item.key().type(),
+                    key.inStore().type(),
                     resource,
                     resource.path("metadata").path("resourceVersion").asText());
         } catch (ServingException e) {
             if (e.code() == ErrorCode.ABORTED || e.code() == ErrorCode.NOT_FOUND) {
-                queue.add(item);
+                queue.add(key);
                 return null;
             }
             throw e;
         }
     }
 
-    private void plan(Item item, ObjectNode resource) {
+    private void plan(ServiceKey key, ObjectNode resource) {
         Instant now = Instant.ofEpochMilli(clock.millis());
-        RuntimeCatalog catalog = catalogs.of(item.namespace);
+        RuntimeCatalog catalog = catalogs.of(key.namespace);
         String uid = resource.path("metadata").path("uid").asText();
         JsonNode status =
                 resource.path("status").isObject() ? resource.path("status") : JsonNodeFactory.instance.objectNode();
-        List<Revision> before = item.graph ? List.of() : revisions.read(item.namespace, item.name, uid);
-        ObservedState observed = new ObservedState(infrastructure.observe(item.namespace, item.name), before, status);
-        Plan plan = item.graph
+        List<Revision> before = key.graph ? List.of() : revisions.read(key.namespace, key.name, uid);
+        ObservedState observed = new ObservedState(infrastructure.observe(key.namespace, key.name), before, status);
+        Plan plan = key.graph
                 ? Planner.planGraph(
-                        InferenceGraph.read(resource), name -> service(item.namespace, name), catalog, observed, now)
+                        InferenceGraph.read(resource), name -> service(key.namespace, name), catalog, observed, now)
                 : Planner.plan(InferenceService.read(resource), catalog, observed, now);
-        if (!item.graph && !plan.revisions().equals(before)) {
+        if (!key.graph && !plan.revisions().equals(before)) {
             // Stored before they run, so that a crash cannot assign the name of a revision a second time.
-            revisions.write(item.namespace, item.name, uid, plan.revisions());
+            revisions.write(key.namespace, key.name, uid, plan.revisions());
         }
-        infrastructure.apply(item.namespace, item.name, plan);
+        infrastructure.apply(key.namespace, key.name, plan);
         if (!plan.status().equals(status)) {
             resource.set("status", plan.status());
-            ObjectNode written = updated(item, resource);
+            ObjectNode written = updated(key, resource);
             if (written == null) {
                 return;
             }
-            queueGraphs(item);
+            queueGraphs(key);
         }
         for (Plan.Event event : plan.events()) {
             events.record(resource, event);
         }
         if (plan.requeueAfter() != null) {
-            queue.addAfter(item, plan.requeueAfter());
+            queue.addAfter(key, plan.requeueAfter());
         }
     }
 
@@ -418,10 +412,10 @@ public final class ServiceController implements AutoCloseable {
     }
 
     /** Queues the graphs of the namespace, for they call its services. */
-    private void queueGraphs(Item item) {
-        if (!item.graph) {
+    private void queueGraphs(ServiceKey key) {
+        if (!key.graph) {
             known.keySet().stream()
-                    .filter(i -> i.graph && i.namespace.equals(item.namespace))
+                    .filter(i -> i.graph && i.namespace.equals(key.namespace))
                     .forEach(queue::add);
         }
     }

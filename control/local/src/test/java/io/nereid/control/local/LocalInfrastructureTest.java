@@ -19,12 +19,12 @@ import io.nereid.control.core.Workload.Scaling;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.workload.Fakes;
+import io.nereid.control.local.workload.Fakes.FakeActivator;
 import io.nereid.control.local.workload.Fakes.FakeArtifacts;
-import io.nereid.control.local.workload.Fakes.FakeBuiltIns;
-import io.nereid.control.local.workload.Fakes.FakeFront;
-import io.nereid.control.local.workload.Fakes.FakeGate;
+import io.nereid.control.local.workload.Fakes.FakeComponents;
+import io.nereid.control.local.workload.Fakes.FakeEngine;
 import io.nereid.control.local.workload.Fakes.FakeLoop;
-import io.nereid.control.local.workload.Fakes.FakeModels;
+import io.nereid.control.local.workload.Fakes.FakeRouting;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -43,20 +43,23 @@ class LocalInfrastructureTest {
     Path disk;
 
     private final FakeLoop loop = new FakeLoop();
-    private final FakeModels models = new FakeModels();
+    private final FakeEngine engine = new FakeEngine();
     private final FakeArtifacts artifacts = new FakeArtifacts();
-    private final FakeBuiltIns builtIns = new FakeBuiltIns();
-    private final FakeFront front = new FakeFront();
+    private final FakeComponents components = new FakeComponents();
+    private final FakeRouting routing = new FakeRouting();
     private final List<String> changes = new ArrayList<>();
     private LocalInfrastructure infrastructure = null;
+    private Path model = null;
 
     @BeforeEach
     void start() {
-        infrastructure = new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
-        models.listener = infrastructure::modelState;
+        infrastructure =
+                new LocalInfrastructure(Fakes.settings(disk), engine.models, artifacts, components, routing, loop);
+        engine.listener = infrastructure::modelState;
         infrastructure.onChange((namespace, service) -> changes.add(namespace + "/" + service));
         infrastructure.start();
-        artifacts.paths.put("s3://models/iris", disk);
+        model = Fakes.sklearnModel(disk.resolve("model"));
+        artifacts.paths.put("s3://models/iris", model);
     }
 
     @AfterEach
@@ -72,19 +75,20 @@ class LocalInfrastructureTest {
     @Test
     void aModelIsFetchedPlacedAndThenTakesRequests() {
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
-        models.slow = true;
+        engine.slow = true;
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.LOADING);
-        assertThat(front.gate("iris-1").capacity).isZero();
+        assertThat(routing.activator("iris-1").capacity).isZero();
 
-        models.report("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
+        engine.report("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
         loop.run();
 
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
         assertThat(state("iris-1").replicas()).isEqualTo(1);
-        assertThat(front.gate("iris-1").capacity).isEqualTo(1);
-        assertThat(front.gate("iris-1").destination).isEqualTo(new Destination.Models("default/iris-1", false, "iris"));
-        assertThat(models.placed.get("default/iris-1").directory()).isEqualTo(disk);
+        assertThat(routing.activator("iris-1").capacity).isEqualTo(1);
+        assertThat(routing.activator("iris-1").destination)
+                .isEqualTo(new Destination.Models("default/iris-1", false, "iris"));
+        assertThat(engine.aspired.get("default/iris-1").directory()).isEqualTo(model);
         assertThat(changes).contains("default/iris");
     }
 
@@ -107,7 +111,7 @@ class LocalInfrastructureTest {
         assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
         assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).contains("no bucket 'models'");
         assertThat(Objects.requireNonNull(state("iris-1").failure()).reason()).isEqualTo("ModelLoadFailed");
-        assertThat(front.gate("iris-1").rejection).contains("no bucket");
+        assertThat(routing.activator("iris-1").rejection).contains("no bucket");
 
         artifacts.failing.clear();
         loop.seconds(9);
@@ -115,7 +119,7 @@ class LocalInfrastructureTest {
         loop.seconds(2);
 
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
-        assertThat(front.gate("iris-1").rejection).isNull();
+        assertThat(routing.activator("iris-1").rejection).isNull();
     }
 
     @Test
@@ -133,13 +137,13 @@ class LocalInfrastructureTest {
 
     @Test
     void aModelThatFailsIsTriedAgainWithItsReasonKept() {
-        models.failing.put("default/iris-1", "it is not a pickle");
+        engine.failing.put("default/iris-1", "it is not a pickle");
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
         assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).isEqualTo("it is not a pickle");
 
-        models.failing.clear();
+        engine.failing.clear();
         loop.seconds(11);
 
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
@@ -148,17 +152,21 @@ class LocalInfrastructureTest {
 
     @Test
     void aRepositoryAnswersWhenAllItsModelsDo() {
-        models.repositories.put("default/iris-1", List.of("default/iris-1/a", "default/iris-1/b"));
-        models.failing.put("default/iris-1/b", "broken");
+        Path repository = disk.resolve("repository");
+        Fakes.sklearnModel(repository.resolve("a"));
+        Fakes.sklearnModel(repository.resolve("b"));
+        artifacts.paths.put("s3://models/iris", repository);
+        engine.failing.put("default/iris-1/b", "broken");
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
         assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).contains("model 'b': broken");
 
-        models.failing.clear();
+        engine.failing.clear();
         loop.seconds(11);
 
-        assertThat(front.gate("iris-1").destination).isEqualTo(new Destination.Models("default/iris-1", true, "iris"));
+        assertThat(routing.activator("iris-1").destination)
+                .isEqualTo(new Destination.Models("default/iris-1", true, "iris"));
     }
 
     @Test
@@ -169,27 +177,27 @@ class LocalInfrastructureTest {
 
         loop.seconds(100);
         assertThat(state("iris-1").phase()).isEqualTo(Phase.STANDBY);
-        assertThat(models.placed).isEmpty();
-        assertThat(front.gate("iris-1").capacity).isZero();
+        assertThat(engine.aspired).isEmpty();
+        assertThat(routing.activator("iris-1").capacity).isZero();
 
         infrastructure.wake("default", "iris-1");
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
-        assertThat(front.gate("iris-1").capacity).isEqualTo(1);
+        assertThat(routing.activator("iris-1").capacity).isEqualTo(1);
     }
 
     @Test
     void aWakingServiceStaysInStandbyUntilItAnswers() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ZERO)));
         loop.seconds(100);
-        models.slow = true;
+        engine.slow = true;
 
         infrastructure.wake("default", "iris-1");
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.STANDBY);
-        assertThat(models.placed).containsKey("default/iris-1");
+        assertThat(engine.aspired).containsKey("default/iris-1");
 
-        models.report("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
+        engine.report("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
     }
@@ -198,15 +206,15 @@ class LocalInfrastructureTest {
     void trafficScalesInstancesUpAndDown() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ZERO)));
         loop.run();
-        FakeGate gate = front.gate("iris-1");
+        FakeActivator activator = routing.activator("iris-1");
 
-        gate.load(3);
+        activator.load(3);
         loop.seconds(30);
         assertThat(state("iris-1").replicas()).isEqualTo(3);
-        assertThat(models.placed.get("default/iris-1").instances()).isEqualTo(3);
-        assertThat(gate.capacity).isEqualTo(3);
+        assertThat(engine.aspired.get("default/iris-1").instances()).isEqualTo(3);
+        assertThat(activator.capacity).isEqualTo(3);
 
-        gate.load(0);
+        activator.load(0);
         loop.seconds(200);
         assertThat(state("iris-1").phase()).isEqualTo(Phase.STANDBY);
     }
@@ -215,14 +223,14 @@ class LocalInfrastructureTest {
     void anIdleServiceRests() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
         loop.seconds(400);
-        int calls = models.calls;
-        int before = front.gate("iris-1").samples;
+        int calls = engine.calls;
+        int before = routing.activator("iris-1").samples;
         int ran = loop.ran;
 
         loop.seconds(100);
 
-        assertThat(models.calls).isEqualTo(calls);
-        assertThat(front.gate("iris-1").samples - before).isBetween(99, 101);
+        assertThat(engine.calls).isEqualTo(calls);
+        assertThat(routing.activator("iris-1").samples - before).isBetween(99, 101);
         assertThat(loop.ran - ran).isLessThan(10);
     }
 
@@ -230,18 +238,18 @@ class LocalInfrastructureTest {
     void whatIsNoLongerPlannedEndsWhenItsLastRequestHas() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
         loop.run();
-        FakeGate gate = front.gate("iris-1");
-        gate.busy = true;
+        FakeActivator activator = routing.activator("iris-1");
+        activator.busy = true;
 
         infrastructure.apply("default", "iris", plan(route("iris-2"), model("iris-2", ONE)));
         loop.run();
-        assertThat(gate.closed).isTrue();
-        assertThat(models.placed).containsKeys("default/iris-1", "default/iris-2");
+        assertThat(activator.closed).isTrue();
+        assertThat(engine.aspired).containsKeys("default/iris-1", "default/iris-2");
         assertThat(state("iris-1").phase()).isEqualTo(Phase.PENDING);
 
-        Objects.requireNonNull(gate.drained).run();
+        Objects.requireNonNull(activator.drained).run();
         loop.seconds(1);
-        assertThat(models.placed).containsOnlyKeys("default/iris-2");
+        assertThat(engine.aspired).containsOnlyKeys("default/iris-2");
         assertThat(infrastructure.observe("default", "iris")).containsOnlyKeys("iris-2");
         assertThat(artifacts.leases).isEqualTo(1);
     }
@@ -250,14 +258,14 @@ class LocalInfrastructureTest {
     void aRevisionThatIsPlannedAgainWhileItEndsComesBack() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
         loop.run();
-        FakeGate gate = front.gate("iris-1");
-        gate.busy = true;
+        FakeActivator activator = routing.activator("iris-1");
+        activator.busy = true;
         infrastructure.apply("default", "iris", plan(route("iris-2"), model("iris-2", ONE)));
         loop.run();
 
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
         loop.run();
-        Objects.requireNonNull(gate.drained).run();
+        Objects.requireNonNull(activator.drained).run();
         loop.seconds(1);
 
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
@@ -268,12 +276,12 @@ class LocalInfrastructureTest {
     void theSamePlanTwiceDoesNothing() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
         loop.run();
-        int calls = models.calls;
+        int calls = engine.calls;
 
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
         loop.run();
 
-        assertThat(models.calls).isEqualTo(calls);
+        assertThat(engine.calls).isEqualTo(calls);
     }
 
     @Test
@@ -285,7 +293,7 @@ class LocalInfrastructureTest {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", three)));
         loop.seconds(3);
 
-        assertThat(models.placed.get("default/iris-1").instances()).isEqualTo(3);
+        assertThat(engine.aspired.get("default/iris-1").instances()).isEqualTo(3);
         assertThat(artifacts.fetches).isEqualTo(1);
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
     }
@@ -316,11 +324,11 @@ class LocalInfrastructureTest {
         infrastructure.apply("default", "iris", plan(route("iris-e-1"), explainer));
         loop.run();
         assertThat(state("iris-e-1").phase()).isEqualTo(Phase.READY);
-        assertThat(front.gate("iris-e-1").destination).isInstanceOf(Destination.Handler.class);
+        assertThat(routing.activator("iris-e-1").destination).isInstanceOf(Destination.Handler.class);
 
         infrastructure.apply("default", "iris", plan(null));
         loop.run();
-        assertThat(builtIns.running).isZero();
+        assertThat(components.running).isZero();
     }
 
     @Test
@@ -351,13 +359,13 @@ class LocalInfrastructureTest {
         infrastructure.apply("default", "iris", plan(route("iris-t-1"), steps(null)));
         loop.run();
 
-        assertThat(builtIns.jars).containsExactly(jar);
+        assertThat(components.jars).containsExactly(jar);
         assertThat(state("iris-t-1").phase()).isEqualTo(Phase.READY);
-        assertThat(front.gate("iris-t-1").destination).isInstanceOf(Destination.Handler.class);
+        assertThat(routing.activator("iris-t-1").destination).isInstanceOf(Destination.Handler.class);
 
         infrastructure.apply("default", "iris", plan(null));
         loop.run();
-        assertThat(builtIns.running).isZero();
+        assertThat(components.running).isZero();
         assertThat(artifacts.leases).isZero();
     }
 
@@ -395,18 +403,18 @@ class LocalInfrastructureTest {
         Route graph = new Route("default", "pipe", "InferenceGraph", List.of(), Map.of(), "{\"nodes\":{}}");
         infrastructure.apply("default", "pipe", plan(graph));
         loop.run();
-        assertThat(builtIns.graphs).isEqualTo(1);
-        assertThat(front.gate("pipe").capacity).isEqualTo(1);
-        assertThat(front.routes.get("default/pipe").components()).containsKey(Component.PREDICTOR);
+        assertThat(components.graphs).isEqualTo(1);
+        assertThat(routing.activator("pipe").capacity).isEqualTo(1);
+        assertThat(routing.routes.get("default/pipe").components()).containsKey(Component.PREDICTOR);
 
         infrastructure.apply("default", "pipe", plan(graph));
         loop.run();
-        assertThat(builtIns.graphs).isEqualTo(1);
+        assertThat(components.graphs).isEqualTo(1);
 
         infrastructure.apply("default", "pipe", plan(null));
         loop.run();
-        assertThat(builtIns.graphs).isZero();
-        assertThat(front.routes).isEmpty();
+        assertThat(components.graphs).isZero();
+        assertThat(routing.routes).isEmpty();
     }
 
     @Test

@@ -21,10 +21,10 @@ import io.nereid.control.local.reconcile.RevisionStore;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.Fakes;
 import io.nereid.control.local.workload.Fakes.FakeArtifacts;
-import io.nereid.control.local.workload.Fakes.FakeBuiltIns;
-import io.nereid.control.local.workload.Fakes.FakeFront;
+import io.nereid.control.local.workload.Fakes.FakeComponents;
+import io.nereid.control.local.workload.Fakes.FakeEngine;
 import io.nereid.control.local.workload.Fakes.FakeLoop;
-import io.nereid.control.local.workload.Fakes.FakeModels;
+import io.nereid.control.local.workload.Fakes.FakeRouting;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -51,13 +51,13 @@ class ServiceControllerTest {
     /** A fake infrastructure. */
     private final class Machine {
         final FakeLoop loop = new FakeLoop();
-        final FakeModels models = new FakeModels();
+        final FakeEngine engine = new FakeEngine();
         final FakeArtifacts artifacts = new FakeArtifacts();
-        final FakeBuiltIns builtIns = new FakeBuiltIns();
-        final FakeFront front = new FakeFront();
+        final FakeComponents components = new FakeComponents();
+        final FakeRouting routing = new FakeRouting();
         final LocalInfrastructure infrastructure =
-                new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
-        final ServiceController plane = new ServiceController(
+                new LocalInfrastructure(Fakes.settings(disk), engine.models, artifacts, components, routing, loop);
+        final ServiceController controller = new ServiceController(
                 store,
                 infrastructure,
                 RETRIES,
@@ -66,9 +66,10 @@ class ServiceControllerTest {
                 loop);
 
         Machine() {
-            models.listener = infrastructure::modelState;
+            artifacts.others = Fakes.sklearnModel(disk.resolve("model"));
+            engine.listener = infrastructure::modelState;
             infrastructure.start();
-            plane.start();
+            controller.start();
             loop.seconds(3);
         }
     }
@@ -130,8 +131,8 @@ class ServiceControllerTest {
         apply(service("s3://models/iris"));
 
         assertThat(condition("Ready").path("status").asText()).isEqualTo("True");
-        assertThat(machine.front.routes).containsKey("default/iris");
-        assertThat(machine.models.placed).hasSize(1);
+        assertThat(machine.routing.routes).containsKey("default/iris");
+        assertThat(machine.engine.aspired).hasSize(1);
         assertThat(store.list(EventRecorder.EVENTS, null).items())
                 .anyMatch(e -> e.path("reason").asText().equals("InferenceServiceReady"));
         assertThat(Objects.requireNonNull(current())
@@ -165,7 +166,7 @@ class ServiceControllerTest {
                         .path("message")
                         .asText())
                 .contains("no bucket 'models'");
-        assertThat(machine.front.routes.toString()).doesNotContain("percent=100");
+        assertThat(machine.routing.routes.toString()).doesNotContain("percent=100");
     }
 
     @Test
@@ -174,33 +175,33 @@ class ServiceControllerTest {
         machine.artifacts.failing.put("s3://models/iris2", ServingException.of(ErrorCode.NOT_FOUND, "no iris2"));
 
         apply(service("s3://models/iris2"));
-        assertThat(machine.front.routes.get("default/iris").toString())
+        assertThat(machine.routing.routes.get("default/iris").toString())
                 .contains("00001")
                 .doesNotContain("00002");
-        assertThat(machine.models.placed.keySet()).anyMatch(n -> n.contains("00001"));
+        assertThat(machine.engine.aspired.keySet()).anyMatch(n -> n.contains("00001"));
 
         machine.artifacts.failing.clear();
         machine.loop.seconds(400);
-        assertThat(machine.front.routes.get("default/iris").toString()).contains("00002");
-        assertThat(machine.models.placed.keySet()).anyMatch(n -> n.contains("00002"));
+        assertThat(machine.routing.routes.get("default/iris").toString()).contains("00002");
+        assertThat(machine.engine.aspired.keySet()).anyMatch(n -> n.contains("00002"));
     }
 
     @Test
     void aDeletedServiceDrainsAndGoes() {
         apply(service("s3://models/iris"));
-        var gate = machine.front.gates.values().iterator().next();
+        var gate = machine.routing.activators.values().iterator().next();
         gate.busy = true;
 
         store.delete(new Key(SERVICES, "default", "iris"), null);
         machine.loop.seconds(5);
         assertThat(current()).isNotNull();
         assertThat(gate.closed).isTrue();
-        assertThat(machine.front.routes).isEmpty();
+        assertThat(machine.routing.routes).isEmpty();
 
         Objects.requireNonNull(gate.drained).run();
         machine.loop.seconds(5);
         assertThat(current()).isNull();
-        assertThat(machine.models.placed).isEmpty();
+        assertThat(machine.engine.aspired).isEmpty();
         assertThat(store.get(new Key(RevisionStore.REVISIONS, "default", "iris")))
                 .isNull();
     }
@@ -209,40 +210,47 @@ class ServiceControllerTest {
     void afterAKillEverythingComesBackUnderItsNames() {
         apply(service("s3://models/iris"));
         apply(service("s3://models/iris2"));
-        var route = machine.front.routes.get("default/iris");
+        var route = machine.routing.routes.get("default/iris");
         int writes = store.writes;
 
-        machine.plane.close();
+        machine.controller.close();
         machine = new Machine();
         machine.loop.seconds(5);
 
-        assertThat(machine.front.routes.get("default/iris")).isEqualTo(route);
-        assertThat(machine.models.placed.keySet()).anyMatch(n -> n.contains("00002"));
+        assertThat(machine.routing.routes.get("default/iris")).isEqualTo(route);
+        assertThat(machine.engine.aspired.keySet()).anyMatch(n -> n.contains("00002"));
         assertThat(condition("Ready").path("status").asText()).isEqualTo("True");
         assertThat(store.writes - writes).isLessThan(12);
     }
 
     @Test
     void aServerThatComesBackSaysWhenItKnowsItsServices() throws Exception {
-        assertThat(machine.plane.settled(Duration.ZERO)).as("there were none").isTrue();
+        assertThat(machine.controller.settled(Duration.ZERO))
+                .as("there were none")
+                .isTrue();
         apply(service("s3://models/iris"));
         FakeLoop loop = new FakeLoop();
-        FakeFront front = new FakeFront();
+        FakeRouting routing = new FakeRouting();
         LocalInfrastructure infrastructure = new LocalInfrastructure(
-                Fakes.settings(disk), new FakeModels(), new FakeArtifacts(), new FakeBuiltIns(), front, loop);
-        ServiceController plane = new ServiceController(
+                Fakes.settings(disk),
+                new FakeEngine().models,
+                new FakeArtifacts(),
+                new FakeComponents(),
+                routing,
+                loop);
+        ServiceController controller = new ServiceController(
                 store,
                 infrastructure,
                 RETRIES,
                 () -> RuntimeCatalog.Gateway.UNKNOWN,
                 InferenceServiceConfig::defaults,
                 loop);
-        plane.start();
-        boolean before = plane.settled(Duration.ZERO);
-        assertThat(before).isEqualTo(!front.routes.isEmpty());
+        controller.start();
+        boolean before = controller.settled(Duration.ZERO);
+        assertThat(before).isEqualTo(!routing.routes.isEmpty());
         loop.seconds(3);
-        assertThat(plane.settled(Duration.ZERO)).isTrue();
-        assertThat(front.routes).isNotEmpty();
+        assertThat(controller.settled(Duration.ZERO)).isTrue();
+        assertThat(routing.routes).isNotEmpty();
     }
 
     @Test
@@ -254,7 +262,7 @@ class ServiceControllerTest {
 
         apply(service("s3://models/iris3"));
 
-        assertThat(machine.models.placed.keySet()).hasSize(1).allMatch(n -> n.contains("00001"));
+        assertThat(machine.engine.aspired.keySet()).hasSize(1).allMatch(n -> n.contains("00001"));
     }
 
     @Test
@@ -299,13 +307,13 @@ class ServiceControllerTest {
                         + "'metadata':{'name':'pipe','namespace':'default','generation':1},"
                         + "'spec':{'nodes':{'root':{'routerType':'Sequence','steps':[{'serviceName':'iris'}]}}}}"));
         machine.loop.seconds(5);
-        assertThat(machine.builtIns.graphs).isZero();
+        assertThat(machine.components.graphs).isZero();
 
         apply(service("s3://models/iris"));
         machine.loop.seconds(5);
 
-        assertThat(machine.builtIns.graphs).isEqualTo(1);
-        assertThat(machine.front.routes).containsKey("default/pipe");
+        assertThat(machine.components.graphs).isEqualTo(1);
+        assertThat(machine.routing.routes).containsKey("default/pipe");
     }
 
     @Test

@@ -20,39 +20,39 @@ import org.jspecify.annotations.Nullable;
  */
 public final class InProcessRunner implements WorkloadRunner {
     private final EventLoop loop;
-    private final String what;
-    private final Supplier<InProcessComponents.Running> maker;
-    private final ServiceRouting.Gate gate;
+    private final String kind;
+    private final Supplier<InProcessComponents.RunningComponent> factory;
+    private final ServiceRouting.Activator activator;
     private final RevisionLog log;
     private final Runnable changed;
-    private InProcessComponents.@Nullable Running running;
+    private InProcessComponents.@Nullable RunningComponent running;
     private int desired;
-    private boolean making;
+    private boolean creating;
     private @Nullable Failure failure;
 
     /**
      * Creates a runner that starts nothing until it is scaled.
      *
-     * @param what the kind of component in log lines, such as {@code explainer}
-     * @param maker creates the component, on a thread that may block
+     * @param kind the kind of component in log lines, such as {@code explainer}
+     * @param factory creates the component, on a thread that may block
      */
     public InProcessRunner(
             EventLoop loop,
-            String what,
-            Supplier<InProcessComponents.Running> maker,
-            ServiceRouting.Gate gate,
+            String kind,
+            Supplier<InProcessComponents.RunningComponent> factory,
+            ServiceRouting.Activator activator,
             RevisionLog log,
             Runnable changed) {
         this.loop = loop;
-        this.what = what;
-        this.maker = maker;
-        this.gate = gate;
+        this.kind = kind;
+        this.factory = factory;
+        this.activator = activator;
         this.log = log;
         this.changed = changed;
     }
 
     @Override
-    public int most() {
+    public int maxReplicas() {
         return 1;
     }
 
@@ -61,47 +61,33 @@ public final class InProcessRunner implements WorkloadRunner {
         desired = Math.min(1, replicas);
         if (desired == 0) {
             close();
-        } else if (running == null && !making) {
-            making = true;
-            loop.io(this::make);
+        } else if (running == null && !creating) {
+            creating = true;
+            loop.supply(factory, this::created);
         }
         changed.run();
     }
 
-    private void make() {
-        InProcessComponents.Running made = null;
-        RuntimeException error = null;
-        try {
-            made = maker.get();
-        } catch (RuntimeException e) {
-            error = e;
+    private void created(InProcessComponents.@Nullable RunningComponent component, @Nullable RuntimeException error) {
+        creating = false;
+        if (component != null && desired == 0) {
+            component.close();
+        } else if (component != null) {
+            running = component;
+            failure = null;
+            activator.destination(new Destination.Handler(component.codecs()));
+            log.add("the " + kind + " is ready");
+        } else {
+            String reason = FailureMessages.text(error);
+            failure = new Failure(
+                    "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), null);
+            log.add("the " + kind + " cannot be created: " + reason);
         }
-        InProcessComponents.Running result = made;
-        RuntimeException problem = error;
-        loop.execute(() -> {
-            making = false;
-            if (result != null && desired == 0) {
-                result.close();
-            } else if (result != null) {
-                running = result;
-                failure = null;
-                gate.destination(new Destination.Handler(result.codecs()));
-                log.add("the " + what + " is ready");
-            } else {
-                String reason = FailureMessages.text(problem);
-                failure = new Failure(
-                        "ModelLoadFailed",
-                        reason,
-                        Instant.ofEpochMilli(loop.clock().millis()),
-                        null);
-                log.add("the " + what + " cannot be created: " + reason);
-            }
-            changed.run();
-        });
+        changed.run();
     }
 
     private void close() {
-        InProcessComponents.Running now = running;
+        InProcessComponents.RunningComponent now = running;
         running = null;
         if (now != null) {
             now.close();

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.inprocess;
 
-import io.nereid.control.local.spi.EngineModels;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.FailureMessages;
 import io.nereid.repository.ManagedModel;
+import io.nereid.repository.ManagedModels;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import java.time.Duration;
@@ -20,33 +20,37 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Deploys models to the engine and tracks the state of each. The engine always receives the complete list of models;
- * calls never overlap, and changes during a call are combined into the next one. Confined to the event loop thread.
+ * Deploys the models of all revisions to the engine and tracks the state of each. The engine's source
+ * ({@link ManagedModels}) always receives the complete list of models; calls never overlap, and changes during a call
+ * are combined into the next one. Confined to the event loop thread.
  */
 public final class ModelDeployer {
     private static final Logger LOG = LoggerFactory.getLogger(ModelDeployer.class);
 
-    /** Delay before a list that the engine rejected is sent again. */
+    /** Delay before a list that the source rejected is sent again. */
     private static final Duration RETRY = Duration.ofSeconds(1);
 
     private final EventLoop loop;
-    private final EngineModels models;
+    private final ManagedModels source;
     private final Map<String, ManagedModel> desired = new LinkedHashMap<>();
+    /** The names in the engine by the name of each managed model. */
     private final Map<String, List<String>> names = new HashMap<>();
+    /** The states of the versions by the model's name in the engine. */
     private final Map<String, Map<Long, ServableState>> states = new HashMap<>();
+
     private final Map<String, Runnable> listeners = new HashMap<>();
-    /** Whether a call to the engine is in progress. */
-    private boolean placing;
+    /** Whether a call to the source is in progress. */
+    private boolean calling;
     /** Whether the list has changed since the call in progress began. */
     private boolean dirty;
 
-    public ModelDeployer(EventLoop loop, EngineModels models) {
+    public ModelDeployer(EventLoop loop, ManagedModels source) {
         this.loop = loop;
-        this.models = models;
+        this.source = source;
     }
 
     /** Deploys or updates a model; {@code changed} is called at every state change, until the model is forgotten. */
-    void place(ManagedModel model, Runnable changed) {
+    void deploy(ManagedModel model, Runnable changed) {
         ManagedModel before = desired.put(model.name(), model);
         listeners.put(model.name(), changed);
         if (before == null) {
@@ -57,31 +61,32 @@ public final class ModelDeployer {
                             && e.getValue().values().stream().allMatch(ModelDeployer::ended));
         }
         if (!model.equals(before)) {
-            place();
+            sendList();
         }
     }
 
     /** Removes a model from the list; the engine unloads it. */
-    void withdraw(String name) {
+    void undeploy(String name) {
         if (desired.remove(name) != null) {
-            place();
+            sendList();
         }
     }
 
-    /** Whether a withdrawn model has been unloaded completely. */
-    boolean gone(String name) {
-        return !placing && !dirty && states.keySet().stream().noneMatch(n -> isOf(name, n));
+    /** Whether a removed model has been unloaded completely. */
+    boolean isUnloaded(String name) {
+        return !calling && !dirty && states.keySet().stream().noneMatch(n -> isOf(name, n));
     }
 
     private static boolean ended(ServableState state) {
         return state.phase() == Phase.FAILED || state.phase() == Phase.GONE;
     }
 
-    private static boolean isOf(String placed, String name) {
-        return name.equals(placed) || (name.startsWith(placed) && name.charAt(placed.length()) == '/');
+    /** Whether a name in the engine belongs to a managed model. */
+    private static boolean isOf(String managed, String name) {
+        return name.equals(managed) || (name.startsWith(managed) && name.charAt(managed.length()) == '/');
     }
 
-    /** Removes the listener and the states of a withdrawn model. */
+    /** Removes the listener and the states of a removed model. */
     void forget(String name) {
         if (!desired.containsKey(name)) {
             listeners.remove(name);
@@ -90,32 +95,23 @@ public final class ModelDeployer {
         }
     }
 
-    private void place() {
+    private void sendList() {
         dirty = true;
-        if (placing) {
+        if (calling) {
             return;
         }
-        placing = true;
+        calling = true;
         dirty = false;
         List<ManagedModel> all = List.copyOf(desired.values());
-        loop.io(() -> {
-            Map<String, List<String>> placed;
-            try {
-                placed = models.place(all);
-            } catch (RuntimeException e) {
-                LOG.error("models cannot be deployed: {}", FailureMessages.text(e));
-                placed = null;
-            }
-            Map<String, List<String>> result = placed;
-            loop.execute(() -> placed(result));
-        });
+        loop.supply(() -> source.place(all), this::accepted);
     }
 
-    private void placed(@Nullable Map<String, List<String>> result) {
-        placing = false;
+    private void accepted(@Nullable Map<String, List<String>> result, @Nullable RuntimeException error) {
+        calling = false;
         List<Runnable> toNotify = new ArrayList<>();
         if (result == null) {
-            EventLoop.Timer unused = loop.after(RETRY, this::place);
+            LOG.error("models cannot be deployed: {}", FailureMessages.text(error));
+            EventLoop.Timer unused = loop.after(RETRY, this::sendList);
         } else {
             result.forEach((name, all) -> {
                 if (desired.containsKey(name) && !all.equals(names.put(name, all))) {
@@ -124,9 +120,9 @@ public final class ModelDeployer {
             });
         }
         if (dirty) {
-            place();
+            sendList();
         }
-        // Listeners of withdrawn models are called, too: they wait until the engine has unloaded their model.
+        // Listeners of removed models are called, too: they wait until the engine has unloaded their model.
         listeners.forEach((name, listener) -> {
             if (!desired.containsKey(name)) {
                 toNotify.add(listener);
@@ -139,7 +135,7 @@ public final class ModelDeployer {
     public void state(ServableState state) {
         String model = state.id().model();
         Runnable listener = null;
-        // The models of a repository are named PLACED/NAME: the listener is that of the longest matching prefix.
+        // The models of a repository are named MANAGED/NAME: the listener is that of the longest matching prefix.
         String owner = model;
         while (listener == null && !owner.isEmpty()) {
             listener = listeners.get(owner);
@@ -164,13 +160,13 @@ public final class ModelDeployer {
     }
 
     /** The model's names in the engine: several for a repository, none before it is deployed. */
-    List<String> names(String placed) {
-        return names.getOrDefault(placed, List.of());
+    List<String> names(String managed) {
+        return names.getOrDefault(managed, List.of());
     }
 
     /** Whether the model, or every model of the repository, is available. */
-    boolean available(String placed) {
-        List<String> all = names(placed);
+    boolean available(String managed) {
+        List<String> all = names(managed);
         return !all.isEmpty()
                 && all.stream()
                         .allMatch(n -> states.getOrDefault(n, Map.of()).values().stream()
@@ -179,15 +175,15 @@ public final class ModelDeployer {
 
     /** Returns why the model cannot be served; null while it is available or can become so. */
     @Nullable
-    String failure(String placed) {
+    String failure(String managed) {
         List<String> reasons = new ArrayList<>();
-        for (String name : names(placed)) {
+        for (String name : names(managed)) {
             Map<Long, ServableState> versions = states.getOrDefault(name, Map.of());
             boolean available = versions.values().stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
             boolean pending = versions.values().stream().anyMatch(s -> !ended(s));
             for (ServableState s : versions.values()) {
                 if (!available && !pending && s.phase() == Phase.FAILED) {
-                    String what = name.equals(placed) ? "" : "model '" + name.substring(placed.length() + 1) + "': ";
+                    String what = name.equals(managed) ? "" : "model '" + name.substring(managed.length() + 1) + "': ";
                     reasons.add(what + (s.reason() == null ? "it failed to load" : s.reason()));
                 }
             }

@@ -14,6 +14,7 @@ import io.nereid.control.local.workload.WorkloadRunner;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -22,50 +23,52 @@ import org.jspecify.annotations.Nullable;
  * unloaded and its memory released. Confined to the event loop thread.
  */
 public final class ModelRunner implements WorkloadRunner {
-    /** Time in which requests that have passed the gate reach the engine, before their model is unloaded. */
-    private static final Duration PASSING = Duration.ofMillis(100);
+    /** Time in which admitted requests reach the engine, before their model is unloaded. */
+    private static final Duration TRANSIT_TIME = Duration.ofMillis(100);
 
     private final EventLoop loop;
-    private final ModelDeployer placer;
+    private final ModelDeployer deployer;
     private final Workload workload;
     private final List<Path> files;
-    private final ServiceRouting.Gate gate;
+    private final ServiceRouting.Activator activator;
     private final RevisionLog log;
     private final Runnable changed;
     private final String name;
     private final Backoff backoff = Backoff.ofRestarts();
-    private @Nullable EngineModelSpec form;
-    private boolean reading;
+    /** The specification, once it has been built. */
+    private ManagedModelBuilder.@Nullable Result spec;
+
+    private boolean building;
     private int desired;
-    private boolean placed;
+    private boolean deployed;
     private boolean registered;
     private boolean available;
     private boolean failing;
     private @Nullable Failure failure;
     private EventLoop.Timer retry = EventLoop.Timer.NONE;
-    private EventLoop.Timer withdrawal = EventLoop.Timer.NONE;
+    private EventLoop.Timer undeployment = EventLoop.Timer.NONE;
     private @Nullable Runnable ended;
 
     public ModelRunner(
             EventLoop loop,
-            ModelDeployer placer,
+            ModelDeployer deployer,
             Workload workload,
             List<Path> files,
-            ServiceRouting.Gate gate,
+            ServiceRouting.Activator activator,
             RevisionLog log,
             Runnable changed) {
         this.loop = loop;
-        this.placer = placer;
+        this.deployer = deployer;
         this.workload = workload;
         this.files = files;
-        this.gate = gate;
+        this.activator = activator;
         this.log = log;
         this.changed = changed;
         this.name = workload.namespace() + "/" + workload.revision();
     }
 
     @Override
-    public int most() {
+    public int maxReplicas() {
         return Integer.MAX_VALUE;
     }
 
@@ -76,100 +79,93 @@ public final class ModelRunner implements WorkloadRunner {
         if (replicas == 0) {
             retry.cancel();
             failing = false;
-            if (before > 0 || placed) {
-                gate.capacity(0);
-                withdrawal.cancel();
-                withdrawal = loop.after(PASSING, this::withdraw);
+            if (before > 0 || deployed) {
+                activator.capacity(0);
+                undeployment.cancel();
+                undeployment = loop.after(TRANSIT_TIME, this::undeploy);
             }
         } else if (ended == null) {
-            withdrawal.cancel();
-            place();
+            undeployment.cancel();
+            deploy();
         }
         changed.run();
     }
 
-    private void withdraw() {
-        if (placed) {
-            placed = false;
+    private void undeploy() {
+        if (deployed) {
+            deployed = false;
             available = false;
             log.add("the model is unloaded, its memory is released");
-            placer.withdraw(name);
+            deployer.undeploy(name);
         }
         engineChanged();
     }
 
-    private void place() {
-        EngineModelSpec known = form;
+    private void deploy() {
+        ManagedModelBuilder.Result known = spec;
         if (known == null) {
-            read();
+            build();
             return;
         }
-        if (!placed) {
+        if (!deployed) {
             log.add("the model is deployed as " + name + " from "
-                    + known.placed().directory());
+                    + known.model().directory());
         }
-        placed = true;
+        deployed = true;
         registered = true;
-        placer.place(known.placed().withInstances(desired), this::engineChanged);
+        deployer.deploy(known.model().withInstances(desired), this::engineChanged);
     }
 
-    private void read() {
-        if (reading) {
+    /** Builds the specification on the pool, for it reads the model's directory; then deploys the model. */
+    private void build() {
+        if (building) {
             return;
         }
-        reading = true;
-        loop.io(() -> {
-            EngineModelSpec read = null;
-            RuntimeException error = null;
-            try {
-                read = EngineModelSpec.of(workload, (Workload.Model) workload.form(), files);
-            } catch (RuntimeException e) {
-                error = e;
-            }
-            EngineModelSpec result = read;
-            RuntimeException problem = error;
-            loop.execute(() -> {
-                reading = false;
-                if (result != null) {
-                    form = result;
-                    result.warnings().forEach(w -> log.add("warning: " + w));
-                    if (desired > 0 && ended == null) {
-                        place();
+        building = true;
+        List<String> warnings = new ArrayList<>();
+        loop.supply(
+                () -> ManagedModelBuilder.build(workload, (Workload.Model) workload.form(), files, warnings),
+                (result, error) -> {
+                    building = false;
+                    if (result != null) {
+                        spec = result;
+                        warnings.forEach(w -> log.add("warning: " + w));
+                        if (desired > 0 && ended == null) {
+                            deploy();
+                        }
+                    } else {
+                        fail(FailureMessages.text(error));
                     }
-                } else {
-                    fail(FailureMessages.text(problem));
-                }
-                changed.run();
-            });
-        });
+                    changed.run();
+                });
     }
 
     /** Evaluates the model's state in the engine after a change. */
     private void engineChanged() {
         Runnable end = ended;
         if (end != null) {
-            if (!placed && placer.gone(name)) {
+            if (!deployed && deployer.isUnloaded(name)) {
                 ended = null;
-                placer.forget(name);
+                deployer.forget(name);
                 end.run();
             }
             return;
         }
-        if (!placed) {
+        if (!deployed) {
             return;
         }
-        EngineModelSpec known = form;
-        String reason = placer.failure(name);
-        if (placer.available(name) && known != null) {
+        ManagedModelBuilder.Result known = spec;
+        String reason = deployer.failure(name);
+        if (deployer.available(name) && known != null) {
             if (!available) {
                 available = true;
                 retry.cancel();
                 failing = false;
                 failure = null;
                 backoff.reset();
-                List<String> names = placer.names(name);
+                List<String> names = deployer.names(name);
                 boolean repository = !names.equals(List.of(name));
-                gate.destination(new Destination.Models(name, repository, known.modelName()));
+                activator.destination(new Destination.Models(name, repository, known.modelName()));
                 log.add(repository ? "the models are ready: " + String.join(", ", names) : "the model is ready");
             }
         } else {
@@ -190,29 +186,29 @@ public final class ModelRunner implements WorkloadRunner {
         retry.cancel();
         retry = loop.after(wait, () -> {
             if (desired > 0 && ended == null) {
-                placer.withdraw(name);
-                placed = false;
-                awaitGone();
+                deployer.undeploy(name);
+                deployed = false;
+                redeployWhenUnloaded();
             }
         });
     }
 
     /** Deploys the model again as soon as it has been unloaded completely. */
-    private void awaitGone() {
+    private void redeployWhenUnloaded() {
         if (desired == 0 || ended != null) {
             return;
         }
-        if (placer.gone(name)) {
+        if (deployer.isUnloaded(name)) {
             failing = false;
-            place();
+            deploy();
         } else {
-            retry = loop.after(PASSING, this::awaitGone);
+            retry = loop.after(TRANSIT_TIME, this::redeployWhenUnloaded);
         }
     }
 
     @Override
     public int ready() {
-        return available && placed ? desired : 0;
+        return available && deployed ? desired : 0;
     }
 
     @Override
@@ -228,13 +224,13 @@ public final class ModelRunner implements WorkloadRunner {
     @Override
     public void end(Runnable then) {
         retry.cancel();
-        withdrawal.cancel();
+        undeployment.cancel();
         desired = 0;
         if (!registered) {
             then.run();
             return;
         }
         ended = then;
-        withdraw();
+        undeploy();
     }
 }

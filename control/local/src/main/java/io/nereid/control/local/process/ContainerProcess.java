@@ -41,10 +41,10 @@ final class ContainerProcess {
     private static final String NOT_READY = "RuntimeUnhealthy";
 
     private final EventLoop loop;
-    private final ProcessSupervisor table;
+    private final ProcessSupervisor supervisor;
     private final String name;
     private final ProcessContainer container;
-    private final ProcessSpecBuilder.Start start;
+    private final ProcessSpec spec;
     private final Path directory;
     private final Duration grace;
     private final RevisionLog log;
@@ -53,8 +53,8 @@ final class ContainerProcess {
     private final Backoff backoff = Backoff.ofRestarts();
     private final long memoryLimit;
     private final double cpuLimit;
-    private @Nullable Run run;
-    private int ends;
+    private @Nullable ProcessRun run;
+    private int exits;
     private boolean waiting;
     private boolean stopping;
     private boolean starting;
@@ -64,7 +64,7 @@ final class ContainerProcess {
     private @Nullable Runnable ended;
 
     /** One run of the process, from start to exit. Confined to the event loop thread, except for {@link #lastLine}. */
-    private static final class Run {
+    private static final class ProcessRun {
         final ProcessSupervisor.Started started;
         final long since;
         boolean ready;
@@ -78,7 +78,7 @@ final class ContainerProcess {
         boolean outOfMemory;
         volatile String lastLine = "";
 
-        Run(ProcessSupervisor.Started started, long since) {
+        ProcessRun(ProcessSupervisor.Started started, long since) {
             this.started = started;
             this.since = since;
         }
@@ -94,21 +94,21 @@ final class ContainerProcess {
      */
     ContainerProcess(
             EventLoop loop,
-            ProcessSupervisor table,
+            ProcessSupervisor supervisor,
             String name,
             ProcessContainer container,
-            ProcessSpecBuilder.Start start,
+            ProcessSpec spec,
             Path directory,
             Duration grace,
             RevisionLog log,
             String prefix,
             Runnable changed) {
         this.loop = loop;
-        this.table = table;
+        this.supervisor = supervisor;
         this.name = name;
         this.container = container;
-        this.start = start;
-        Path own = start.workingDirectory();
+        this.spec = spec;
+        Path own = spec.workingDirectory();
         this.directory = own == null ? directory : own;
         this.grace = grace;
         this.log = log;
@@ -131,7 +131,7 @@ final class ContainerProcess {
     }
 
     boolean ready() {
-        Run now = run;
+        ProcessRun now = run;
         return now != null && now.ready && !stopping;
     }
 
@@ -145,8 +145,8 @@ final class ContainerProcess {
         return waiting;
     }
 
-    ProcessSpecBuilder.Start form() {
-        return start;
+    ProcessSpec spec() {
+        return spec;
     }
 
     void start() {
@@ -159,21 +159,21 @@ final class ContainerProcess {
             ProcessSupervisor.Started started = null;
             RuntimeException error = null;
             try {
-                started = table.start(name, start, directory, memoryLimit, cpuLimit);
+                started = supervisor.start(name, spec, directory, memoryLimit, cpuLimit);
             } catch (RuntimeException e) {
                 error = e;
             }
             ProcessSupervisor.Started result = started;
             RuntimeException problem = error;
             if (result != null) {
-                Run life = new Run(result, loop.clock().nanos());
-                Threads.named("nereid-output").newThread(() -> copy(life)).start();
-                loop.execute(() -> started(life));
+                ProcessRun processRun = new ProcessRun(result, loop.clock().nanos());
+                Threads.named("nereid-output").newThread(() -> copy(processRun)).start();
+                loop.execute(() -> started(processRun));
                 var unused = result.process()
                         .onExit()
                         .thenRun(() -> loop.io(() -> {
-                            table.sweep(result);
-                            loop.execute(() -> exited(life));
+                            supervisor.sweep(result);
+                            loop.execute(() -> exited(processRun));
                         }));
             } else {
                 loop.execute(() -> notStarted(FailureMessages.text(problem)));
@@ -181,18 +181,17 @@ final class ContainerProcess {
         });
     }
 
-    private void copy(Run life) {
+    private void copy(ProcessRun processRun) {
         try (BufferedReader reader = new BufferedReader(
-                new InputStreamReader(life.started.process().getInputStream(), StandardCharsets.UTF_8))) {
+                new InputStreamReader(processRun.started.process().getInputStream(), StandardCharsets.UTF_8))) {
             for (String line = reader.readLine(); line != null; line = reader.readLine()) {
                 if (!line.isBlank()) {
-                    life.lastLine = line;
+                    processRun.lastLine = line;
                 }
                 log.add(prefix + line);
             }
         } catch (IOException e) {
             // The pipe of a killed process breaks, which ends its output.
-            life.lastLine = life.lastLine.isEmpty() ? "" : life.lastLine;
         }
     }
 
@@ -209,102 +208,102 @@ final class ContainerProcess {
         changed.run();
     }
 
-    private void started(Run life) {
+    private void started(ProcessRun processRun) {
         starting = false;
-        // The process can exit before this task runs; exited(life) has handled it then.
-        if (life.over) {
+        // The process can exit before this task runs; exited(processRun) has handled it then.
+        if (processRun.over) {
             return;
         }
-        run = life;
-        log.add(prefix + "started as process " + life.started.process().pid() + ": "
-                + String.join(" ", start.command()));
+        run = processRun;
+        log.add(prefix + "started as process " + processRun.started.process().pid() + ": "
+                + String.join(" ", spec.command()));
         // Without cgroups, memory is polled and the process is killed over its limit; CPU limits are not enforced.
-        if (memoryLimit > 0 && !table.limits()) {
-            watch(life);
+        if (memoryLimit > 0 && !supervisor.limits()) {
+            watch(processRun);
         }
-        if (cpuLimit > 0 && !table.limits() && ends == 0) {
+        if (cpuLimit > 0 && !supervisor.limits() && exits == 0) {
             log.add(prefix + "warning: the limit of " + cpuLimit
                     + " CPUs is not enforced: this server may not create control groups");
         }
         if (stopping) {
-            terminate(life);
+            terminate(processRun);
             return;
         }
         if (container.startupProbe() != null && !container.startupProbe().isEmpty()) {
             Probe probe = Probe.of(container.startupProbe());
-            EventLoop.Timer unused = loop.after(probe.initialDelay(), () -> startup(life, probe));
+            EventLoop.Timer unused = loop.after(probe.initialDelay(), () -> startup(processRun, probe));
         } else {
-            up(life);
+            startProbes(processRun);
         }
         changed.run();
     }
 
     // ---- probes: each runs on the pool, and its result is applied on the event loop ----
 
-    private boolean current(Run life) {
-        return run == life && !life.over && !stopping;
+    private boolean current(ProcessRun processRun) {
+        return run == processRun && !processRun.over && !stopping;
     }
 
-    private void ask(Run life, Probe probe, java.util.function.Consumer<@Nullable String> then) {
-        if (!current(life)) {
+    private void probe(ProcessRun processRun, Probe probe, java.util.function.Consumer<@Nullable String> then) {
+        if (!current(processRun)) {
             return;
         }
         loop.io(() -> {
-            String wrong = probe.ask(start, container.ports());
+            String wrong = probe.ask(spec, container.ports());
             loop.execute(() -> {
-                if (current(life)) {
+                if (current(processRun)) {
                     then.accept(wrong);
                 }
             });
         });
     }
 
-    private void startup(Run life, Probe probe) {
-        ask(life, probe, wrong -> {
-            life.failures = wrong == null ? 0 : life.failures + 1;
+    private void startup(ProcessRun processRun, Probe probe) {
+        probe(processRun, probe, wrong -> {
+            processRun.failures = wrong == null ? 0 : processRun.failures + 1;
             if (wrong == null) {
-                up(life);
-            } else if (life.failures >= probe.failures()) {
-                kill(life, "startup " + wrong);
+                startProbes(processRun);
+            } else if (processRun.failures >= probe.failures()) {
+                kill(processRun, "startup " + wrong);
             } else {
-                EventLoop.Timer unused = loop.after(probe.period(), () -> startup(life, probe));
+                EventLoop.Timer unused = loop.after(probe.period(), () -> startup(processRun, probe));
             }
         });
     }
 
-    private void up(Run life) {
-        life.failures = 0;
+    private void startProbes(ProcessRun processRun) {
+        processRun.failures = 0;
         Probe readiness = Probe.of(container.readinessProbe());
-        EventLoop.Timer first = loop.after(readiness.initialDelay(), () -> readiness(life, readiness));
+        EventLoop.Timer first = loop.after(readiness.initialDelay(), () -> readiness(processRun, readiness));
         if (container.livenessProbe() != null && !container.livenessProbe().isEmpty()) {
             Probe liveness = Probe.of(container.livenessProbe());
             int[] failures = new int[1];
-            first = loop.after(liveness.initialDelay(), () -> liveness(life, liveness, failures));
+            first = loop.after(liveness.initialDelay(), () -> liveness(processRun, liveness, failures));
         }
         if (first == EventLoop.Timer.NONE) {
             log.add(prefix + "the server is shutting down");
         }
     }
 
-    private void readiness(Run life, Probe probe) {
-        ask(life, probe, wrong -> {
-            boolean before = life.ready;
+    private void readiness(ProcessRun processRun, Probe probe) {
+        probe(processRun, probe, wrong -> {
+            boolean before = processRun.ready;
             if (wrong == null) {
-                life.failures = 0;
-                life.successes++;
-                if (life.successes >= probe.successes()) {
-                    life.ready = true;
+                processRun.failures = 0;
+                processRun.successes++;
+                if (processRun.successes >= probe.successes()) {
+                    processRun.ready = true;
                 }
             } else {
-                life.successes = 0;
-                life.failures++;
-                if (life.failures >= probe.failures()) {
-                    life.ready = false;
+                processRun.successes = 0;
+                processRun.failures++;
+                if (processRun.failures >= probe.failures()) {
+                    processRun.ready = false;
                 }
             }
-            if (before != life.ready) {
-                log.add(prefix + (life.ready ? "ready" : "not ready any more: " + wrong));
-                if (life.ready) {
+            if (before != processRun.ready) {
+                log.add(prefix + (processRun.ready ? "ready" : "not ready any more: " + wrong));
+                if (processRun.ready) {
                     everReady = true;
                     failure = null;
                 } else {
@@ -314,40 +313,40 @@ final class ContainerProcess {
             }
             // Not yet ready: probe often. The default probe (a TCP connection) of a ready process is slowed down, for
             // it only repeats what every request shows.
-            Duration next = life.ready
+            Duration next = processRun.ready
                     ? (probe.spec().isMissingNode() ? READY_INTERVAL : probe.period())
                     : probe.spec().has("exec") || before || probe.period().compareTo(STARTING_INTERVAL) < 0
                             ? probe.period()
                             : STARTING_INTERVAL;
-            EventLoop.Timer unused = loop.after(next, () -> readiness(life, probe));
+            EventLoop.Timer unused = loop.after(next, () -> readiness(processRun, probe));
         });
     }
 
-    private void liveness(Run life, Probe probe, int[] failures) {
-        ask(life, probe, wrong -> {
+    private void liveness(ProcessRun processRun, Probe probe, int[] failures) {
+        probe(processRun, probe, wrong -> {
             failures[0] = wrong == null ? 0 : failures[0] + 1;
             if (failures[0] >= probe.failures()) {
-                kill(life, "liveness " + wrong);
+                kill(processRun, "liveness " + wrong);
             } else {
-                EventLoop.Timer unused = loop.after(probe.period(), () -> liveness(life, probe, failures));
+                EventLoop.Timer unused = loop.after(probe.period(), () -> liveness(processRun, probe, failures));
             }
         });
     }
 
-    private void watch(Run life) {
+    private void watch(ProcessRun processRun) {
         EventLoop.Timer unused = loop.after(MEMORY_CHECK_INTERVAL, () -> {
-            if (current(life)) {
+            if (current(processRun)) {
                 loop.io(() -> {
-                    long held = ProcessSupervisor.residentBytes(life.started.process());
+                    long held = ProcessSupervisor.residentBytes(processRun.started.process());
                     loop.execute(() -> {
-                        if (current(life) && held > memoryLimit) {
-                            life.outOfMemory = true;
+                        if (current(processRun) && held > memoryLimit) {
+                            processRun.outOfMemory = true;
                             kill(
-                                    life,
+                                    processRun,
                                     "it used " + Units.formatBytes(held) + " of memory, its limit is "
                                             + Units.formatBytes(memoryLimit) + " (OOMKilled)");
-                        } else if (current(life)) {
-                            watch(life);
+                        } else if (current(processRun)) {
+                            watch(processRun);
                         }
                     });
                 });
@@ -355,45 +354,45 @@ final class ContainerProcess {
         });
     }
 
-    private void kill(Run life, String why) {
-        life.killedFor = why;
+    private void kill(ProcessRun processRun, String why) {
+        processRun.killedFor = why;
         log.add(prefix + "is stopped: " + why);
-        terminate(life);
+        terminate(processRun);
     }
 
     // ---- the end ----
 
-    private void exited(Run life) {
-        life.over = true;
-        if (run != life && run != null) {
+    private void exited(ProcessRun processRun) {
+        processRun.over = true;
+        if (run != processRun && run != null) {
             return;
         }
         run = null;
         starting = false;
-        int code = life.started.process().exitValue();
+        int code = processRun.started.process().exitValue();
         if (stopping) {
             log.add(prefix + "exited with " + code);
             finish();
             return;
         }
-        if (loop.clock().nanos() - life.since >= LONG_RUN.toNanos()) {
-            ends = 0;
+        if (loop.clock().nanos() - processRun.since >= LONG_RUN.toNanos()) {
+            exits = 0;
             backoff.reset();
         }
-        ends++;
-        String killedFor = life.killedFor;
-        String last = life.lastLine.isEmpty() ? "without output" : life.lastLine;
+        exits++;
+        String killedFor = processRun.killedFor;
+        String last = processRun.lastLine.isEmpty() ? "without output" : processRun.lastLine;
         failure = failed(
                 killedFor == null && !everReady ? "ModelLoadFailed" : NOT_READY,
                 "container '" + container.name() + "' exited with " + code + ": "
                         + (killedFor == null ? last : killedFor),
-                life.outOfMemory ? Integer.valueOf(OUT_OF_MEMORY) : Integer.valueOf(code));
-        if (ends == 1) {
+                processRun.outOfMemory ? Integer.valueOf(OUT_OF_MEMORY) : Integer.valueOf(code));
+        if (exits == 1) {
             log.add(prefix + "exited with " + code + ", is restarted");
             start();
         } else {
             Duration wait = backoff.next();
-            log.add(prefix + "exited with " + code + " (exit " + ends + "), is restarted in " + wait.toSeconds()
+            log.add(prefix + "exited with " + code + " (exit " + exits + "), is restarted in " + wait.toSeconds()
                     + " s");
             waiting = true;
             timer = loop.after(wait, this::start);
@@ -405,12 +404,12 @@ final class ContainerProcess {
         return new Failure(reason, message, Instant.ofEpochMilli(loop.clock().millis()), code);
     }
 
-    private void terminate(Run life) {
-        loop.io(() -> table.signal(life.started, false));
+    private void terminate(ProcessRun processRun) {
+        loop.io(() -> supervisor.signal(processRun.started, false));
         EventLoop.Timer unused = loop.after(grace, () -> {
-            if (!life.over) {
+            if (!processRun.over) {
                 log.add(prefix + "has not exited within " + grace.toSeconds() + " s, is killed");
-                loop.io(() -> table.signal(life.started, true));
+                loop.io(() -> supervisor.signal(processRun.started, true));
             }
         });
     }
@@ -423,7 +422,7 @@ final class ContainerProcess {
         }
         stopping = true;
         timer.cancel();
-        Run now = run;
+        ProcessRun now = run;
         if (now != null) {
             terminate(now);
         } else if (!starting) {

@@ -54,7 +54,7 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
 
     /** Runs the probe. Blocks for up to {@link #timeout}. Returns null on success, else the reason of the failure. */
     @Nullable
-    String ask(ProcessSpecBuilder.Start process, List<Port> ports) {
+    String ask(ProcessSpec process, List<Port> ports) {
         try {
             if (spec.has("httpGet")) {
                 return http(spec.path("httpGet"), process, ports);
@@ -67,7 +67,7 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
             }
             JsonNode port = spec.path("tcpSocket").path("port");
             int number = port.isMissingNode()
-                    ? (process.http() == 0 ? process.grpc() : process.http())
+                    ? (process.httpPort() == 0 ? process.grpcPort() : process.httpPort())
                     : port(port, process, ports);
             try (Socket socket = new Socket()) {
                 socket.connect(new InetSocketAddress(host(spec.path("tcpSocket")), number), millis());
@@ -91,7 +91,7 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
         return host.isEmpty() ? HOST : host;
     }
 
-    private static int port(JsonNode port, ProcessSpecBuilder.Start process, List<Port> ports) {
+    private static int port(JsonNode port, ProcessSpec process, List<Port> ports) {
         int number = port.asInt(0);
         if (number == 0) {
             String name = port.asText("");
@@ -103,10 +103,10 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
         }
         Integer assigned = process.ports().get(number);
         // A process without declared ports listens on its assigned port, whatever port its probe names.
-        return assigned != null ? assigned : ports.isEmpty() && process.http() != 0 ? process.http() : number;
+        return assigned != null ? assigned : ports.isEmpty() && process.httpPort() != 0 ? process.httpPort() : number;
     }
 
-    private @Nullable String http(JsonNode get, ProcessSpecBuilder.Start process, List<Port> ports) throws IOException {
+    private @Nullable String http(JsonNode get, ProcessSpec process, List<Port> ports) throws IOException {
         String path = get.path("path").asText("/");
         String scheme = get.path("scheme").asText("HTTP").equalsIgnoreCase("HTTPS") ? "https" : "http";
         URI uri = URI.create(scheme + "://" + host(get) + ":" + port(get.path("port"), process, ports)
@@ -130,7 +130,7 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
         }
     }
 
-    private @Nullable String exec(JsonNode exec, ProcessSpecBuilder.Start process) throws IOException {
+    private @Nullable String exec(JsonNode exec, ProcessSpec process) throws IOException {
         List<String> command = new ArrayList<>();
         exec.path("command").forEach(c -> command.add(ProcessSpecBuilder.expand(c.asText(), process.environment(), 1)));
         ProcessBuilder builder =
@@ -161,8 +161,7 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
     // ---- gRPC: one call of grpc.health.v1.Health/Check over HTTP/2 without TLS. One request on stream 1 needs only a
     // handful of frames (types: 0 DATA, 1 HEADERS, 3 RST_STREAM, 4 SETTINGS, 7 GOAWAY), hence no HTTP/2 client. ----
 
-    private @Nullable String grpc(JsonNode grpc, ProcessSpecBuilder.Start process, List<Port> ports)
-            throws IOException {
+    private @Nullable String grpc(JsonNode grpc, ProcessSpec process, List<Port> ports) throws IOException {
         int port = port(grpc.path("port"), process, ports);
         byte[] service = grpc.path("service").asText("").getBytes(StandardCharsets.UTF_8);
         try (Socket socket = new Socket()) {

@@ -30,33 +30,33 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Runs the replicas of a revision as child processes. Confined to the event loop thread. */
+/** Runs the replicas of a revision as process processes. Confined to the event loop thread. */
 public final class ProcessRunner implements WorkloadRunner {
     private static final String HOST = "127.0.0.1";
     /**
      * Time between the removal of a replica from the destination and the request to exit; covers requests on their way.
      */
-    private static final Duration PASSING = Duration.ofSeconds(1);
+    private static final Duration TRANSIT_TIME = Duration.ofSeconds(1);
 
     private static final Duration GRACE = Duration.ofSeconds(30);
     /** Annotation: seconds between the request to exit and the kill; 30 without it, as in Kubernetes. */
     static final String GRACE_ANNOTATION = "nereid.io/termination-grace-period-seconds";
 
     private final EventLoop loop;
-    private final ProcessSupervisor table;
+    private final ProcessSupervisor supervisor;
     private final LocalSettings settings;
-    private final ServiceRouting front;
+    private final ServiceRouting routing;
     private final PortAllocator ports;
     private final Workload workload;
     private final Process form;
     private final ArtifactFetcher artifacts;
     private final List<Path> files;
-    private final ServiceRouting.Gate gate;
+    private final ServiceRouting.Activator activator;
     private final RevisionLog log;
     private final Runnable changed;
     private final Duration grace;
     private final List<Pod> pods = new ArrayList<>();
-    private final List<Pod> leaving = new ArrayList<>();
+    private final List<Pod> ending = new ArrayList<>();
     private final Set<String> warned = new HashSet<>();
     private final Backoff backoff = Backoff.ofRestarts();
     private EventLoop.Timer retry = EventLoop.Timer.NONE;
@@ -67,38 +67,38 @@ public final class ProcessRunner implements WorkloadRunner {
     private @Nullable Runnable ended;
 
     /** One replica: the processes of its containers, and their ports. */
-    private record Pod(int number, List<ContainerProcess> children, List<Integer> ports) {
+    private record Pod(int number, List<ContainerProcess> processes, List<Integer> ports) {
         boolean ready() {
-            return children.stream().allMatch(ContainerProcess::ready);
+            return processes.stream().allMatch(ContainerProcess::ready);
         }
     }
 
     public ProcessRunner(
             EventLoop loop,
-            ProcessSupervisor table,
+            ProcessSupervisor supervisor,
             LocalSettings settings,
-            ServiceRouting front,
+            ServiceRouting routing,
             PortAllocator ports,
             Workload workload,
             ArtifactFetcher artifacts,
             List<Path> files,
-            ServiceRouting.Gate gate,
+            ServiceRouting.Activator activator,
             RevisionLog log,
             Runnable changed) {
         this.loop = loop;
-        this.table = table;
+        this.supervisor = supervisor;
         this.settings = settings;
-        this.front = front;
+        this.routing = routing;
         this.ports = ports;
         this.workload = workload;
         this.form = (Process) workload.form();
         this.artifacts = artifacts;
         this.files = files;
-        this.gate = gate;
+        this.activator = activator;
         this.log = log;
         this.changed = changed;
         String seconds = workload.annotations().get(GRACE_ANNOTATION);
-        if (most() == 1 && workload.scaling().max() != 1) {
+        if (maxReplicas() == 1 && workload.scaling().max() != 1) {
             log.add("warning: the command listens on a fixed port, so there can be only one replica; let it take"
                     + " the port"
                     + " from $(PORT) or --http_port=$(PORT) to have more");
@@ -108,16 +108,16 @@ public final class ProcessRunner implements WorkloadRunner {
     }
 
     @Override
-    public int most() {
+    public int maxReplicas() {
         return ProcessSpecBuilder.hasAssignablePorts(workload, form) ? Integer.MAX_VALUE : 1;
     }
 
     @Override
     public void scale(int replicas) {
-        desired = Math.min(replicas, most());
+        desired = Math.min(replicas, maxReplicas());
         retry.cancel();
         while (pods.size() > desired) {
-            leave(pods.remove(pods.size() - 1));
+            remove(pods.remove(pods.size() - 1));
         }
         try {
             while (pods.size() < desired) {
@@ -141,32 +141,32 @@ public final class ProcessRunner implements WorkloadRunner {
         List<String> warnings = new ArrayList<>();
         String predictor = workload.component() == Component.PREDICTOR
                 ? null
-                : HOST + ":" + front.localPort(workload.namespace(), workload.service(), Component.PREDICTOR);
-        List<ProcessSpecBuilder.Start> starts = ProcessSpecBuilder.starts(
+                : HOST + ":" + routing.localPort(workload.namespace(), workload.service(), Component.PREDICTOR);
+        List<ProcessSpec> specs = ProcessSpecBuilder.build(
                 workload, resolveVariables(), files, predictor, settings.environment(), ports, warnings);
         warnings.stream().filter(warned::add).forEach(w -> log.add("warning: " + w));
-        List<ContainerProcess> children = new ArrayList<>();
-        List<Integer> taken = new ArrayList<>();
+        List<ContainerProcess> processes = new ArrayList<>();
+        List<Integer> podPorts = new ArrayList<>();
         String podName = workload.namespace() + "." + workload.revision() + "." + number;
-        for (int i = 0; i < starts.size(); i++) {
-            ProcessSpecBuilder.Start start = starts.get(i);
-            boolean alone = starts.size() == 1 && number == 0;
-            children.add(new ContainerProcess(
+        for (int i = 0; i < specs.size(); i++) {
+            ProcessSpec spec = specs.get(i);
+            boolean single = specs.size() == 1 && number == 0;
+            processes.add(new ContainerProcess(
                     loop,
-                    table,
-                    podName + "." + start.container() + "."
+                    supervisor,
+                    podName + "." + spec.container() + "."
                             + Long.toString(loop.clock().nanos(), 36),
                     form.containers().get(i),
-                    start,
+                    spec,
                     settings.directory().resolve("work").resolve(workload.namespace() + "." + workload.revision()),
                     grace,
                     log,
-                    alone ? "" : start.container() + "." + number + ": ",
+                    single ? "" : spec.container() + "." + number + ": ",
                     this::stateChanged));
-            taken.addAll(start.ports().values());
+            podPorts.addAll(spec.ports().values());
         }
-        Pod pod = new Pod(number, List.copyOf(children), List.copyOf(taken));
-        children.forEach(ContainerProcess::start);
+        Pod pod = new Pod(number, List.copyOf(processes), List.copyOf(podPorts));
+        processes.forEach(ContainerProcess::start);
         return pod;
     }
 
@@ -196,18 +196,18 @@ public final class ProcessRunner implements WorkloadRunner {
         return new Process(form.artifacts(), List.copyOf(containers));
     }
 
-    private void leave(Pod pod) {
-        leaving.add(pod);
-        EventLoop.Timer unused = loop.after(PASSING, () -> stop(pod));
+    private void remove(Pod pod) {
+        ending.add(pod);
+        EventLoop.Timer unused = loop.after(TRANSIT_TIME, () -> stop(pod));
     }
 
     private void stop(Pod pod) {
-        int[] left = {pod.children.size()};
-        for (ContainerProcess child : pod.children) {
-            child.stop(() -> {
+        int[] left = {pod.processes.size()};
+        for (ContainerProcess process : pod.processes) {
+            process.stop(() -> {
                 if (--left[0] == 0) {
                     pod.ports.forEach(ports::release);
-                    leaving.remove(pod);
+                    ending.remove(pod);
                     stateChanged();
                 }
             });
@@ -217,8 +217,8 @@ public final class ProcessRunner implements WorkloadRunner {
     private void stateChanged() {
         List<Replica> ready = pods.stream()
                 .filter(Pod::ready)
-                .map(p -> p.children.get(0).form())
-                .map(f -> new Replica(HOST, f.http(), f.grpc()))
+                .map(p -> p.processes.get(0).spec())
+                .map(f -> new Replica(HOST, f.httpPort(), f.grpcPort()))
                 .toList();
         if (!ready.equals(published)) {
             published = ready;
@@ -226,10 +226,10 @@ public final class ProcessRunner implements WorkloadRunner {
                 failure = null;
                 backoff.reset();
             }
-            gate.destination(new Destination.Processes(ready));
+            activator.destination(new Destination.Processes(ready));
         }
         Runnable end = ended;
-        if (end != null && pods.isEmpty() && leaving.isEmpty()) {
+        if (end != null && pods.isEmpty() && ending.isEmpty()) {
             ended = null;
             end.run();
         } else {
@@ -245,8 +245,8 @@ public final class ProcessRunner implements WorkloadRunner {
     @Override
     public @Nullable Failure failure() {
         for (Pod pod : pods) {
-            for (ContainerProcess child : pod.children) {
-                Failure f = child.failure();
+            for (ContainerProcess process : pod.processes) {
+                Failure f = process.failure();
                 if (f != null) {
                     return f;
                 }
@@ -257,7 +257,7 @@ public final class ProcessRunner implements WorkloadRunner {
 
     @Override
     public boolean failing() {
-        return failing || pods.stream().anyMatch(p -> p.children.stream().anyMatch(ContainerProcess::failing));
+        return failing || pods.stream().anyMatch(p -> p.processes.stream().anyMatch(ContainerProcess::failing));
     }
 
     @Override
@@ -267,16 +267,16 @@ public final class ProcessRunner implements WorkloadRunner {
         desired = 0;
         List<Pod> all = List.copyOf(pods);
         pods.clear();
-        leaving.addAll(all);
+        ending.addAll(all);
         all.forEach(this::stop);
         stateChanged();
     }
 
-    /** Prevents further restarts. Called at server shutdown. */
+    @Override
     public void abandon() {
-        for (List<Pod> all : List.of(pods, leaving)) {
+        for (List<Pod> all : List.of(pods, ending)) {
             for (Pod pod : all) {
-                pod.children.forEach(ContainerProcess::abandon);
+                pod.processes.forEach(ContainerProcess::abandon);
             }
         }
     }

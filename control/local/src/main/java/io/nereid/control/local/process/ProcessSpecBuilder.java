@@ -59,26 +59,6 @@ final class ProcessSpecBuilder {
 
     private ProcessSpecBuilder() {}
 
-    /**
-     * The specification of a process to start.
-     *
-     * @param container the container's name
-     * @param command program and arguments
-     * @param environment all environment variables
-     * @param ports assigned ports by the number in the container's specification
-     * @param http the port for HTTP; 0 without one
-     * @param grpc the port for gRPC; 0 without one
-     * @param workingDirectory null for the default directory
-     */
-    record Start(
-            String container,
-            List<String> command,
-            Map<String, String> environment,
-            Map<Integer, Integer> ports,
-            int http,
-            int grpc,
-            @Nullable Path workingDirectory) {}
-
     /** Whether every replica can be assigned ports of its own. */
     static boolean hasAssignablePorts(Workload workload, Process form) {
         for (int i = 0; i < form.containers().size(); i++) {
@@ -112,7 +92,7 @@ final class ProcessSpecBuilder {
      * @param warnings receives a sentence for each setting that cannot be applied as given
      * @throws ServingException FAILED_PRECONDITION, RESOURCE_EXHAUSTED
      */
-    static List<Start> starts(
+    static List<ProcessSpec> build(
             Workload workload,
             Process form,
             List<Path> files,
@@ -133,7 +113,7 @@ final class ProcessSpecBuilder {
                 }
             });
         }
-        List<Start> starts = new ArrayList<>();
+        List<ProcessSpec> starts = new ArrayList<>();
         for (int i = 0; i < form.containers().size(); i++) {
             boolean main = i == 0;
             starts.add(start(
@@ -199,7 +179,7 @@ final class ProcessSpecBuilder {
                 .orElse(-1);
     }
 
-    private static Start start(
+    private static ProcessSpec start(
             Workload workload,
             ProcessContainer container,
             @Nullable String predictor,
@@ -271,7 +251,7 @@ final class ProcessSpecBuilder {
                 .map(w -> expand(located(w, artifacts, files, moved), environment, 1))
                 .toList();
         String directory = container.workingDirectory();
-        return new Start(
+        return new ProcessSpec(
                 container.name(),
                 command,
                 environment,

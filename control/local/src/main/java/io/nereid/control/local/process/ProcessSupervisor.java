@@ -184,7 +184,7 @@ public final class ProcessSupervisor {
      * @param cpus CPU limit; 0 for no limit
      * @throws ServingException FAILED_PRECONDITION when it cannot be started, UNAVAILABLE after {@link #endAll}
      */
-    Started start(String name, ProcessSpecBuilder.Start start, Path workingDirectory, long memoryBytes, double cpus) {
+    Started start(String name, ProcessSpec start, Path workingDirectory, long memoryBytes, double cpus) {
         gate.readLock().lock();
         try {
             if (ended) {
@@ -198,8 +198,7 @@ public final class ProcessSupervisor {
         }
     }
 
-    private Started begin(
-            String name, ProcessSpecBuilder.Start start, Path workingDirectory, long memoryBytes, double cpus) {
+    private Started begin(String name, ProcessSpec start, Path workingDirectory, long memoryBytes, double cpus) {
         List<String> given = start.command();
         if (given.isEmpty()) {
             throw ServingException.of(

@@ -25,7 +25,7 @@ public interface InProcessComponents {
      * @param files the fetched artifacts of {@code form}, in their order
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an unknown method or setting
      */
-    Running explainer(Workload workload, Workload.Explainer form, List<Path> files);
+    RunningComponent explainer(Workload workload, Workload.Explainer form, List<Path> files);
 
     /**
      * Creates a transformer from the steps in a jar. May block.
@@ -35,7 +35,7 @@ public interface InProcessComponents {
      * @param jar the jar, one of the fetched artifacts of {@code form}
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a jar without steps
      */
-    default Running transformer(Workload workload, Workload.Transformer form, Path jar) {
+    default RunningComponent transformer(Workload workload, Workload.Transformer form, Path jar) {
         throw ServingException.of(
                 ErrorCode.UNIMPLEMENTED,
                 "this server does not run transformers from jars, and " + jar.getFileName() + " is a jar",
@@ -48,20 +48,20 @@ public interface InProcessComponents {
      * @param route the graph's route; {@link Route#graph} holds its definition
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid graph
      */
-    Running graph(Route route);
+    RunningComponent graph(Route route);
 
     /**
-     * Creates the payload listener of a revision's logger. Does not block.
+     * Creates the payload logger of a revision. Does not block.
      *
-     * @return the listener; null when this server does not log payloads
+     * @return the logger; null when this server does not log payloads
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid logger
      */
-    default @Nullable Tap tap(Workload workload) {
+    default @Nullable PayloadLogger payloadLogger(Workload workload) {
         return null;
     }
 
     /** A running component. It serves requests until it is closed. */
-    interface Running extends AutoCloseable {
+    interface RunningComponent extends AutoCloseable {
         /** The protocols through which the component serves requests. */
         List<ProtocolCodec> codecs();
 
@@ -69,10 +69,8 @@ public interface InProcessComponents {
         void close();
     }
 
-    /** A listener for a revision's requests, until it is closed. */
-    interface Tap extends AutoCloseable {
-        PayloadListener listener();
-
+    /** Logs a revision's requests until it is closed. */
+    interface PayloadLogger extends PayloadListener, AutoCloseable {
         /** Settings of the logger without effect on this server, a sentence each. */
         default List<String> warnings() {
             return List.of();

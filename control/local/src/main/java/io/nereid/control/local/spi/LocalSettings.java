@@ -15,8 +15,7 @@ import java.util.Map;
  * @param lastPort last of these ports
  * @param logLines most lines kept in memory for each revision
  * @param logBytes size at which a log file is rotated; one older file is kept
- * @param tick evaluation interval of the autoscaler for a revision under load
- * @param mostReplicas most replicas of a revision that sets no limit
+ * @param maxReplicas most replicas of a revision that sets no limit
  * @param retries shortest and longest delay after which a failed reconciliation is retried
  */
 public record LocalSettings(
@@ -26,8 +25,7 @@ public record LocalSettings(
         int lastPort,
         int logLines,
         long logBytes,
-        Duration tick,
-        int mostReplicas,
+        int maxReplicas,
         Retries retries) {
     /** Retry delays: they double from the shortest to the longest. */
     public record Retries(Duration shortest, Duration longest) {}
@@ -41,7 +39,6 @@ public record LocalSettings(
                 32_700,
                 2_000,
                 10L << 20,
-                Duration.ofSeconds(2),
                 4 * Runtime.getRuntime().availableProcessors(),
                 new Retries(Duration.ofSeconds(1), Duration.ofMinutes(5)));
     }

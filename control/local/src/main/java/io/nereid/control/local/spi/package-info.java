@@ -1,8 +1,7 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the application provides to the local control plane: settings, artifact fetching, the engine and in-process
- * components.
+ * What the application provides to the local control plane: settings, artifact fetching and in-process components.
  */
 @NullMarked
 package io.nereid.control.local.spi;

@@ -14,6 +14,9 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.BiConsumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -36,6 +39,22 @@ public interface EventLoop extends AutoCloseable {
 
     /** Runs a blocking task on the pool. The task hands its result back through {@link #execute}. */
     void io(Runnable task);
+
+    /**
+     * Runs blocking work on the pool, and passes its result or its exception to {@code then} on the event loop thread.
+     */
+    default <T> void supply(Supplier<T> work, BiConsumer<@Nullable T, @Nullable RuntimeException> then) {
+        io(() -> {
+            T result;
+            try {
+                result = work.get();
+            } catch (RuntimeException e) {
+                execute(() -> then.accept(null, e));
+                return;
+            }
+            execute(() -> then.accept(result, null));
+        });
+    }
 
     Clock clock();
 

@@ -4,7 +4,6 @@ package io.nereid.control.local.workload;
 
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Route;
-import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.PayloadListener;
 import io.nereid.control.gateway.RevisionActivator;
@@ -12,15 +11,15 @@ import io.nereid.control.gateway.upstream.Destination;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The gateway, as workloads see it: the routes of services, and a gate in front of each revision. Implementations are
+ * The gateway, as workloads see it: the routes of services, and an activator in front of each revision. Implementations are
  * thread-safe and do not block.
  */
 public interface ServiceRouting {
     /** Replaces the route of a service; null removes it. */
     void route(String namespace, String service, @Nullable Route route);
 
-    /** Opens the gate of a revision: requests for the revision pass through it. */
-    Gate open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination);
+    /** Opens the activator of a revision, which all requests for the revision pass through. */
+    Activator open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination);
 
     /** Returns the local port on which one component of a service can be called; opens it on the first call. */
     int localPort(String namespace, String service, Component component);
@@ -28,8 +27,8 @@ public interface ServiceRouting {
     /** Closes the local ports of a service. */
     void closeLocalPorts(String namespace, String service);
 
-    /** The gate of one revision: holds, forwards or rejects its requests. */
-    interface Gate {
+    /** The activator of one revision: holds, forwards or rejects its requests. */
+    interface Activator {
         /** Forwards requests to another destination from now on. */
         void destination(Destination destination);
 
@@ -37,13 +36,13 @@ public interface ServiceRouting {
         void capacity(int replicas);
 
         /** Sets whether requests bypass the activator and go straight to the replicas. */
-        void serving(boolean direct);
+        void direct(boolean direct);
 
         /** Rejects requests with this message; null accepts them again. */
         void reject(@Nullable String why);
 
         /** Sets the payload listener; null removes it. */
-        void tap(@Nullable PayloadListener tap);
+        void listener(@Nullable PayloadListener listener);
 
         /** Returns the load since the last call. */
         RevisionActivator.Load sample(long now);
@@ -53,9 +52,5 @@ public interface ServiceRouting {
 
         /** Accepts no further requests, and runs the callback when the last request has ended. */
         void close(Runnable drained);
-    }
-
-    static RevisionActivator.Settings settings(Workload workload) {
-        return RevisionActivator.Settings.of(workload);
     }
 }

@@ -27,7 +27,10 @@ public interface WorkloadRunner {
     boolean failing();
 
     /** The largest number of replicas that this workload can have. */
-    int most();
+    int maxReplicas();
+
+    /** Prevents restarts of failed processes from now on. Called at server shutdown. */
+    default void abandon() {}
 
     /** Ends the workload, and runs the callback when everything is released. */
     void end(Runnable ended);
@@ -39,11 +42,15 @@ public interface WorkloadRunner {
          * Creates a runner, which starts nothing until it is scaled.
          *
          * @param files the fetched artifacts, in their order
-         * @param gate receives the destination of requests
+         * @param activator receives the destination of requests
          * @param log the log of the revision
          * @param changed called when the reported state has changed
          */
         WorkloadRunner runner(
-                Workload workload, List<Path> files, ServiceRouting.Gate gate, RevisionLog log, Runnable changed);
+                Workload workload,
+                List<Path> files,
+                ServiceRouting.Activator activator,
+                RevisionLog log,
+                Runnable changed);
     }
 }

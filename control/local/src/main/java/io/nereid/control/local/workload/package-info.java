@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** What every way to run a workload shares: the runner interface, the event loop, routing, logs and back-off. */
+/** What all runners of workloads share: the runner interface, the event loop, routing, logs and back-off. */
 @NullMarked
 package io.nereid.control.local.workload;
 

@@ -26,9 +26,9 @@ import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.Fakes;
 import io.nereid.control.local.workload.Fakes.FakeArtifacts;
-import io.nereid.control.local.workload.Fakes.FakeBuiltIns;
-import io.nereid.control.local.workload.Fakes.FakeFront;
-import io.nereid.control.local.workload.Fakes.FakeModels;
+import io.nereid.control.local.workload.Fakes.FakeComponents;
+import io.nereid.control.local.workload.Fakes.FakeEngine;
+import io.nereid.control.local.workload.Fakes.FakeRouting;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -54,24 +54,24 @@ class ProcessRunnerTest {
     @TempDir
     Path disk;
 
-    private final FakeFront front = new FakeFront();
+    private final FakeRouting routing = new FakeRouting();
     private final FakeArtifacts artifacts = new FakeArtifacts();
     private LocalInfrastructure infrastructure = null;
 
     @BeforeEach
     void start() {
-        infrastructure = made();
+        infrastructure = newInfrastructure();
         infrastructure.start();
         artifacts.paths.put("file:///models", disk.resolve("models"));
     }
 
-    private LocalInfrastructure made() {
+    private LocalInfrastructure newInfrastructure() {
         return new LocalInfrastructure(
                 Fakes.settings(disk.resolve("plane")),
-                new FakeModels(),
+                new FakeEngine().models,
                 artifacts,
-                new FakeBuiltIns(),
-                front,
+                new FakeComponents(),
+                routing,
                 EventLoop.threads(Clock.system()));
     }
 
@@ -166,7 +166,7 @@ class ProcessRunnerTest {
     }
 
     private List<Replica> replicas() {
-        Fakes.FakeGate gate = front.gates.get("default/iris-1");
+        Fakes.FakeActivator gate = routing.activators.get("default/iris-1");
         return gate != null && gate.destination instanceof Processes p ? p.replicas() : List.of();
     }
 
@@ -201,7 +201,7 @@ class ProcessRunnerTest {
                                 .build(),
                         HttpResponse.BodyHandlers.ofString());
         assertThat(answer.body()).isEqualTo("hello");
-        assertThat(front.gate("iris-1").capacity).isEqualTo(1);
+        assertThat(routing.activator("iris-1").capacity).isEqualTo(1);
         until("its output in the log", () -> logged("GET /iris.txt"));
     }
 
@@ -313,7 +313,7 @@ class ProcessRunnerTest {
         assertThat(failure.reason()).isEqualTo("ModelLoadFailed");
         assertThat(failure.message()).contains("exited with 3").contains("no such model");
         assertThat(logged("is restarted in 10 s")).isTrue();
-        assertThat(front.gate("iris-1").rejection).contains("no such model");
+        assertThat(routing.activator("iris-1").rejection).contains("no such model");
     }
 
     @Test
@@ -334,7 +334,7 @@ class ProcessRunnerTest {
         until("up", () -> logged("up"));
 
         assertThat(replicas()).isEmpty();
-        assertThat(front.gate("iris-1").capacity).isZero();
+        assertThat(routing.activator("iris-1").capacity).isZero();
     }
 
     @Test

@@ -36,11 +36,10 @@ class ProcessSpecBuilderTest {
                 JsonNodeFactory.instance.objectNode());
     }
 
-    private List<ProcessSpecBuilder.Start> starts(
-            Component component, String predictor, ProcessContainer... containers) {
+    private List<ProcessSpec> starts(Component component, String predictor, ProcessContainer... containers) {
         Process form = new Process(List.of(Fakes.artifact("s3://m")), List.of(containers));
         Workload workload = Fakes.workload("iris-t-1", component, form, Fakes.ONE);
-        return ProcessSpecBuilder.starts(
+        return ProcessSpecBuilder.build(
                 workload,
                 form,
                 List.of(Path.of("/cache/abc")),
@@ -55,9 +54,9 @@ class ProcessSpecBuilderTest {
         var start = starts(Component.PREDICTOR, "", container("c", List.of("--http_port=8080"), Map.of()))
                 .get(0);
 
-        assertThat(start.http()).isBetween(33_000, 33_100);
-        assertThat(start.command()).containsExactly("serve", "--http_port=" + start.http());
-        assertThat(start.environment()).containsEntry("PORT", String.valueOf(start.http()));
+        assertThat(start.httpPort()).isBetween(33_000, 33_100);
+        assertThat(start.command()).containsExactly("serve", "--http_port=" + start.httpPort());
+        assertThat(start.environment()).containsEntry("PORT", String.valueOf(start.httpPort()));
     }
 
     @Test
@@ -73,10 +72,11 @@ class ProcessSpecBuilderTest {
                                 new Port("http1", 8080)))
                 .get(0);
 
-        assertThat(start.http()).isEqualTo(start.ports().get(8080));
-        assertThat(start.grpc()).isEqualTo(start.ports().get(9000));
+        assertThat(start.httpPort()).isEqualTo(start.ports().get(8080));
+        assertThat(start.grpcPort()).isEqualTo(start.ports().get(9000));
         assertThat(start.command())
-                .containsExactly("serve", String.valueOf(start.http()), "--grpc_port", String.valueOf(start.grpc()));
+                .containsExactly(
+                        "serve", String.valueOf(start.httpPort()), "--grpc_port", String.valueOf(start.grpcPort()));
     }
 
     @Test
@@ -87,7 +87,7 @@ class ProcessSpecBuilderTest {
         var second = starts(Component.PREDICTOR, "", container("c", List.of(), Map.of(), new Port(null, 33_050)))
                 .get(0);
 
-        assertThat(second.http()).isNotEqualTo(33_050);
+        assertThat(second.httpPort()).isNotEqualTo(33_050);
         assertThat(warnings).singleElement().asString().contains("port 33050").contains("$(PORT)");
     }
 
@@ -106,7 +106,7 @@ class ProcessSpecBuilderTest {
                         "--model_name",
                         "x",
                         "--http_port",
-                        String.valueOf(start.http()));
+                        String.valueOf(start.httpPort()));
     }
 
     @Test
@@ -133,8 +133,8 @@ class ProcessSpecBuilderTest {
                 container("kserve-container", List.of(), Map.of(), new Port(null, 33_070)));
 
         assertThat(two.get(0).command())
-                .contains("--predictor_host=localhost:" + two.get(1).http());
-        assertThat(two.get(1).http()).isNotEqualTo(33_070);
+                .contains("--predictor_host=localhost:" + two.get(1).httpPort());
+        assertThat(two.get(1).httpPort()).isNotEqualTo(33_070);
     }
 
     @Test

@@ -3,6 +3,10 @@
 package io.nereid.control.local.workload;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -16,14 +20,22 @@ import io.nereid.control.gateway.PayloadListener;
 import io.nereid.control.gateway.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.spi.ArtifactFetcher;
-import io.nereid.control.local.spi.EngineModels;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
-import io.nereid.repository.ManagedModel;
+import io.nereid.repository.ManagedModels;
+import io.nereid.repository.polling.LoaderFactory;
+import io.nereid.spi.AspiredVersion;
+import io.nereid.spi.Loader;
+import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.Source;
+import io.nereid.spi.config.ModelConfig;
 import io.nereid.transport.api.ProtocolCodec;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -118,47 +130,49 @@ public final class Fakes {
         public void close() {}
     }
 
-    /** An engine that loads all models except those configured to fail. */
-    public static final class FakeModels implements EngineModels {
-        public final Map<String, ManagedModel> placed = new LinkedHashMap<>();
+    /** An engine that loads all models of its source except those configured to fail. */
+    public static final class FakeEngine implements Source.Target, LoaderFactory {
+        /** The source, which the control plane gives the complete list of models. */
+        public final ManagedModels models = new ManagedModels(List.of(new FakeBackend()));
+        /** The aspired models by name. */
+        public final Map<String, FakeLoader> aspired = new LinkedHashMap<>();
+
         public final Map<String, String> failing = new HashMap<>();
-        public final Map<String, List<String>> repositories = new HashMap<>();
+        /** Whether loading models stay in that state, until the test reports another one. */
         public boolean slow;
+
         public int calls;
         public Consumer<ServableState> listener = s -> {};
 
-        @Override
-        public Map<String, List<String>> place(List<ManagedModel> all) {
-            calls++;
-            Map<String, ManagedModel> next = new LinkedHashMap<>();
-            all.forEach(m -> next.put(m.name(), m));
-            Map<String, ManagedModel> before = new HashMap<>(placed);
-            placed.clear();
-            placed.putAll(next);
-            before.keySet().forEach(name -> {
-                if (!next.containsKey(name)) {
-                    names(name).forEach(n -> report(n, Phase.GONE, null));
-                }
-            });
-            Map<String, List<String>> result = new LinkedHashMap<>();
-            next.forEach((name, model) -> {
-                result.put(name, names(name));
-                if (!before.containsKey(name)) {
-                    for (String n : names(name)) {
-                        report(n, Phase.LOADING, null);
-                        if (failing.containsKey(n)) {
-                            report(n, Phase.FAILED, failing.get(n));
-                        } else if (!slow) {
-                            report(n, Phase.AVAILABLE, null);
-                        }
-                    }
-                }
-            });
-            return result;
+        public FakeEngine() {
+            models.loaders(this);
+            models.start(this);
         }
 
-        List<String> names(String placed) {
-            return repositories.getOrDefault(placed, List.of(placed));
+        @Override
+        public Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint) {
+            return new FakeLoader(source.id(), fingerprint, config, source.versionDirectory());
+        }
+
+        @Override
+        public void aspire(String model, List<AspiredVersion> versions) {
+            calls++;
+            if (versions.isEmpty()) {
+                aspired.remove(model);
+                report(model, Phase.GONE, null);
+                return;
+            }
+            AspiredVersion version = versions.get(0);
+            if (version.loader() == null) {
+                report(model, Phase.FAILED, String.valueOf(version.error()));
+            } else if (aspired.put(model, (FakeLoader) version.loader()) == null) {
+                report(model, Phase.LOADING, null);
+                if (failing.containsKey(model)) {
+                    report(model, Phase.FAILED, failing.get(model));
+                } else if (!slow) {
+                    report(model, Phase.AVAILABLE, null);
+                }
+            }
         }
 
         public void report(String name, Phase phase, @Nullable String reason) {
@@ -166,10 +180,70 @@ public final class Fakes {
         }
     }
 
+    /** Has the name of the scikit-learn backend and loads nothing. */
+    private static final class FakeBackend implements Backend {
+        @Override
+        public String name() {
+            return "sklearn";
+        }
+
+        @Override
+        public List<String> defaultFiles() {
+            return List.of("model.pkl");
+        }
+
+        @Override
+        public BackendModel load(ModelLocation location, ModelConfig config, BackendContext context) {
+            throw new AssertionError("the fake engine loads nothing");
+        }
+    }
+
+    /** The loader of a version, which the fake engine does not call. */
+    public record FakeLoader(ServableId id, String fingerprint, ModelConfig config, Path directory) implements Loader {
+        /** The number of model instances. */
+        public int instances() {
+            return config.instanceGroups().get(0).count();
+        }
+
+        @Override
+        public String backend() {
+            return config.backend();
+        }
+
+        @Override
+        public long estimateBytes() {
+            return 0;
+        }
+
+        @Override
+        public Servable load() {
+            throw new AssertionError("the fake engine loads nothing");
+        }
+
+        @Override
+        public void warm() {}
+
+        @Override
+        public void unload() {}
+    }
+
+    /** Writes a directory with a file that may be a scikit-learn model. */
+    public static Path sklearnModel(Path directory) {
+        try {
+            Files.createDirectories(directory);
+            return Files.writeString(directory.resolve("model.pkl"), "x").getParent();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     /** Artifacts that are available at once, except those configured to fail. */
     public static final class FakeArtifacts implements ArtifactFetcher {
         public final Map<String, ServingException> failing = new HashMap<>();
         public final Map<String, Path> paths = new HashMap<>();
+        /** The directory of artifacts that are not in {@link #paths}. */
+        public Path others = Path.of("/nowhere");
+
         /** The variables by object name; unknown names are missing objects. */
         public final Map<String, Map<String, String>> objects = new HashMap<>();
 
@@ -193,7 +267,7 @@ public final class Fakes {
                 return CompletableFuture.failedFuture(e);
             }
             leases++;
-            Path path = paths.getOrDefault(artifact.uri(), Path.of("/nowhere"));
+            Path path = paths.getOrDefault(artifact.uri(), others);
             return CompletableFuture.completedFuture(new Lease() {
                 @Override
                 public Path path() {
@@ -209,13 +283,13 @@ public final class Fakes {
     }
 
     /** In-process components without protocols. */
-    public static final class FakeBuiltIns implements InProcessComponents {
+    public static final class FakeComponents implements InProcessComponents {
         public final List<Path> jars = new ArrayList<>();
         public int running;
         public int graphs;
 
         @Override
-        public Running explainer(Workload workload, Workload.Explainer form, List<Path> files) {
+        public RunningComponent explainer(Workload workload, Workload.Explainer form, List<Path> files) {
             if (!form.method().equals("shap")) {
                 throw ServingException.invalidArgument("no explainer '" + form.method() + "'");
             }
@@ -224,20 +298,20 @@ public final class Fakes {
         }
 
         @Override
-        public Running transformer(Workload workload, Workload.Transformer form, Path jar) {
+        public RunningComponent transformer(Workload workload, Workload.Transformer form, Path jar) {
             jars.add(jar);
             running++;
             return one(() -> running--);
         }
 
         @Override
-        public Running graph(Route route) {
+        public RunningComponent graph(Route route) {
             graphs++;
             return one(() -> graphs--);
         }
 
-        private static Running one(Runnable closed) {
-            return new Running() {
+        private static RunningComponent one(Runnable closed) {
+            return new RunningComponent() {
                 @Override
                 public List<ProtocolCodec> codecs() {
                     return List.of();
@@ -252,7 +326,7 @@ public final class Fakes {
     }
 
     /** A gate whose load the test sets. */
-    public static final class FakeGate implements ServiceRouting.Gate {
+    public static final class FakeActivator implements ServiceRouting.Activator {
         public Destination destination;
         public int capacity = -1;
 
@@ -269,7 +343,7 @@ public final class Fakes {
 
         public boolean busy;
 
-        FakeGate(Destination destination) {
+        FakeActivator(Destination destination) {
             this.destination = destination;
         }
 
@@ -284,7 +358,7 @@ public final class Fakes {
         }
 
         @Override
-        public void serving(boolean now) {
+        public void direct(boolean now) {
             direct = now;
         }
 
@@ -294,7 +368,7 @@ public final class Fakes {
         }
 
         @Override
-        public void tap(@Nullable PayloadListener tap) {}
+        public void listener(@Nullable PayloadListener tap) {}
 
         @Override
         public RevisionActivator.Load sample(long now) {
@@ -325,9 +399,9 @@ public final class Fakes {
     }
 
     /** A gateway that records routes and gates. */
-    public static final class FakeFront implements ServiceRouting {
+    public static final class FakeRouting implements ServiceRouting {
         public final Map<String, Route> routes = new java.util.concurrent.ConcurrentHashMap<>();
-        public final Map<String, FakeGate> gates = new java.util.concurrent.ConcurrentHashMap<>();
+        public final Map<String, FakeActivator> activators = new java.util.concurrent.ConcurrentHashMap<>();
         int port = 4711;
 
         @Override
@@ -340,15 +414,15 @@ public final class Fakes {
         }
 
         @Override
-        public Gate open(
+        public Activator open(
                 String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
-            FakeGate gate = new FakeGate(destination);
-            gates.put(namespace + "/" + revision, gate);
+            FakeActivator gate = new FakeActivator(destination);
+            activators.put(namespace + "/" + revision, gate);
             return gate;
         }
 
-        public FakeGate gate(String revision) {
-            return java.util.Objects.requireNonNull(gates.get("default/" + revision), revision);
+        public FakeActivator activator(String revision) {
+            return java.util.Objects.requireNonNull(activators.get("default/" + revision), revision);
         }
 
         @Override

@@ -11,20 +11,32 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Model;
 import io.nereid.control.local.workload.Fakes;
+import io.nereid.repository.ManagedModel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class EngineModelSpecTest {
+class ManagedModelBuilderTest {
     @TempDir
     Path disk;
 
-    private EngineModelSpec of(String format, String runtime, List<String> arguments, Map<String, String> environment) {
+    /** The result with its warnings. */
+    private record Built(ManagedModel model, String modelName, List<String> warnings) {}
+
+    private static Built build(Workload workload, List<Path> files) {
+        List<String> warnings = new ArrayList<>();
+        ManagedModelBuilder.Result result =
+                ManagedModelBuilder.build(workload, (Model) workload.form(), files, warnings);
+        return new Built(result.model(), result.modelName(), warnings);
+    }
+
+    private Built build(String format, String runtime, List<String> arguments, Map<String, String> environment) {
         Model model = new Model(
                 List.of(Fakes.artifact("s3://models/iris")),
                 format,
@@ -34,31 +46,29 @@ class EngineModelSpecTest {
                 arguments,
                 environment,
                 JsonNodeFactory.instance.objectNode());
-        return EngineModelSpec.of(
-                Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of(disk));
+        return build(Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), List.of(disk));
     }
 
-    private EngineModelSpec sklearn(List<String> arguments, Map<String, String> environment) {
-        return of("sklearn", "kserve-sklearnserver", arguments, environment);
+    private Built sklearn(List<String> arguments, Map<String, String> environment) {
+        return build("sklearn", "kserve-sklearnserver", arguments, environment);
     }
 
     @Test
     void aSklearnModelHasItsBackendAndItsFiles() {
-        EngineModelSpec form =
-                sklearn(List.of("--model_name=iris", "--model_dir=/mnt/models", "--http_port=8080"), Map.of());
+        Built built = sklearn(List.of("--model_name=iris", "--model_dir=/mnt/models", "--http_port=8080"), Map.of());
 
-        assertThat(form.placed().backend()).isEqualTo("sklearn");
-        assertThat(form.placed().expectedFiles()).contains("*.joblib", "*.pkl", "*.pickle");
-        assertThat(form.placed().name()).isEqualTo("default/iris-1");
-        assertThat(form.placed().repository()).isFalse();
-        assertThat(form.warnings()).singleElement().asString().contains("--http_port has no effect");
+        assertThat(built.model().backend()).isEqualTo("sklearn");
+        assertThat(built.model().expectedFiles()).contains("*.joblib", "*.pkl", "*.pickle");
+        assertThat(built.model().name()).isEqualTo("default/iris-1");
+        assertThat(built.model().repository()).isFalse();
+        assertThat(built.warnings()).singleElement().asString().contains("--http_port has no effect");
     }
 
     @Test
     void predictProbaIsTheBackendsParameter() {
-        assertThat(sklearn(List.of(), Map.of("PREDICT_PROBA", "true")).placed().parameters())
+        assertThat(sklearn(List.of(), Map.of("PREDICT_PROBA", "true")).model().parameters())
                 .containsEntry("predict_proba", "true");
-        assertThat(of("xgboost", "kserve-xgbserver", List.of(), Map.of("PREDICT_PROBA", "true"))
+        assertThat(build("xgboost", "kserve-xgbserver", List.of(), Map.of("PREDICT_PROBA", "true"))
                         .warnings())
                 .anyMatch(w -> w.contains("PREDICT_PROBA"));
     }
@@ -74,7 +84,7 @@ class EngineModelSpecTest {
         Files.createDirectories(disk.resolve("sub"));
 
         assertThat(sklearn(List.of("--model_dir", "/mnt/models/sub"), Map.of())
-                        .placed()
+                        .model()
                         .directory())
                 .isEqualTo(disk.resolve("sub"));
         assertThatThrownBy(() -> sklearn(List.of("--model_dir=/etc"), Map.of()))
@@ -87,33 +97,33 @@ class EngineModelSpecTest {
 
     @Test
     void tensorflowServingsBasePathIsHonoured() {
-        EngineModelSpec form = of(
+        Built built = build(
                 "tensorflow",
                 "kserve-tensorflow-serving",
                 List.of("--model_name=flowers", "--port=9000", "--rest_api_port=8080", "--model_base_path=/mnt/models"),
                 Map.of());
 
-        assertThat(form.modelName()).isEqualTo("flowers");
-        assertThat(form.placed().directory()).isEqualTo(disk);
-        assertThat(form.placed().backend()).isEqualTo("tensorflow");
+        assertThat(built.modelName()).isEqualTo("flowers");
+        assertThat(built.model().directory()).isEqualTo(disk);
+        assertThat(built.model().backend()).isEqualTo("tensorflow");
     }
 
     @Test
     void tritonsStoreIsARepositoryUnlessAModelLiesInItItself() throws Exception {
         List<String> arguments = List.of("--model-store=/mnt/models", "--grpc-port=9000", "--http-port=8080");
-        assertThat(of("triton", "kserve-tritonserver", arguments, Map.of())
-                        .placed()
+        assertThat(build("triton", "kserve-tritonserver", arguments, Map.of())
+                        .model()
                         .repository())
                 .isTrue();
-        assertThat(of("onnx", "kserve-tritonserver", arguments, Map.of())
-                        .placed()
+        assertThat(build("onnx", "kserve-tritonserver", arguments, Map.of())
+                        .model()
                         .repository())
                 .isTrue();
 
         Files.writeString(disk.resolve("style.onnx"), "x");
-        EngineModelSpec flat = of("onnx", "kserve-tritonserver", arguments, Map.of());
-        assertThat(flat.placed().repository()).isFalse();
-        assertThat(flat.placed().backend()).isEqualTo("onnxruntime");
+        Built flat = build("onnx", "kserve-tritonserver", arguments, Map.of());
+        assertThat(flat.model().repository()).isFalse();
+        assertThat(flat.model().backend()).isEqualTo("onnxruntime");
     }
 
     @Test
@@ -123,7 +133,7 @@ class EngineModelSpecTest {
                 "{\"name\":\"x\",\"implementation\":\"mlserver_sklearn.SKLearnModel\",\"parameters\":{\"uri\":\"./a.joblib\"}}");
         Files.writeString(disk.resolve("a.joblib"), "x");
 
-        EngineModelSpec form = of(
+        Built built = build(
                 "sklearn",
                 "kserve-mlserver",
                 List.of(),
@@ -137,17 +147,17 @@ class EngineModelSpecTest {
                         "MLSERVER_HTTP_PORT",
                         "8080"));
 
-        assertThat(form.modelName()).isEqualTo("other");
-        assertThat(form.placed().modelFile()).isEqualTo("a.joblib");
-        assertThat(form.warnings())
+        assertThat(built.modelName()).isEqualTo("other");
+        assertThat(built.model().modelFile()).isEqualTo("a.joblib");
+        assertThat(built.warnings())
                 .anyMatch(w -> w.contains("MLSERVER_HTTP_PORT"))
                 .anyMatch(w -> w.contains("'x'"));
     }
 
     @Test
     void predictiveserversFrameworkSaysTheFormat() {
-        assertThat(of("custom", "kserve-predictiveserver", List.of("--framework=lightgbm"), Map.of())
-                        .placed()
+        assertThat(build("custom", "kserve-predictiveserver", List.of("--framework=lightgbm"), Map.of())
+                        .model()
                         .backend())
                 .isEqualTo("lightgbm");
     }
@@ -157,8 +167,7 @@ class EngineModelSpecTest {
         Model model = new Model(
                 List.of(), "sklearn", null, "v1", "x", List.of(), Map.of(), JsonNodeFactory.instance.objectNode());
 
-        assertThatThrownBy(() -> EngineModelSpec.of(
-                        Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of()))
+        assertThatThrownBy(() -> build(Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), List.of()))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("storageUri");
     }
@@ -181,11 +190,10 @@ class EngineModelSpecTest {
                 Map.of(),
                 Map.of());
 
-        var placed = EngineModelSpec.of(batched, (Model) batched.form(), List.of(disk))
-                .placed();
-        assertThat(placed.parameters()).containsEntry("nereid.batch_id", "true");
+        ManagedModel model = build(batched, List.of(disk)).model();
+        assertThat(model.parameters()).containsEntry("nereid.batch_id", "true");
 
-        assertThat(Objects.requireNonNull(placed.batching()).maxQueueDelay()).isEqualTo(Duration.ofMillis(500));
-        assertThat(placed.maxBatchSize()).isEqualTo(32);
+        assertThat(Objects.requireNonNull(model.batching()).maxQueueDelay()).isEqualTo(Duration.ofMillis(500));
+        assertThat(model.maxBatchSize()).isEqualTo(32);
     }
 }

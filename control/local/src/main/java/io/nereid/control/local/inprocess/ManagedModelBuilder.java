@@ -24,14 +24,10 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The engine's specification of a model: its files, backend and parameters. Translates model format, arguments and
- * environment variables as KServe's runtimes interpret them. Immutable.
- *
- * @param placed the model
- * @param modelName the model name that clients use
- * @param warnings settings of the model without effect on this server, a sentence each
+ * Builds the specification of a model for the engine from a workload: its files, backend and parameters. Translates
+ * model format, arguments and environment variables as KServe's runtimes interpret them. Stateless.
  */
-public record EngineModelSpec(ManagedModel placed, String modelName, List<String> warnings) {
+final class ManagedModelBuilder {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /**
@@ -41,6 +37,14 @@ public record EngineModelSpec(ManagedModel placed, String modelName, List<String
      * @param files patterns of the model's file; empty for the backend's defaults
      */
     private record Format(String backend, List<String> files) {}
+
+    /**
+     * The result.
+     *
+     * @param model the specification, for one instance
+     * @param modelName the model name that clients use
+     */
+    record Result(ManagedModel model, String modelName) {}
 
     private static final Map<String, Format> FORMATS = Map.ofEntries(
             Map.entry("sklearn", new Format("sklearn", List.of("*.joblib", "*.pkl", "*.pickle", "*.skops"))),
@@ -102,14 +106,16 @@ public record EngineModelSpec(ManagedModel placed, String modelName, List<String
 
     private static final Set<String> KNOWN = Set.of("model_name", "framework", "model_control_mode", "load_model");
 
+    private ManagedModelBuilder() {}
+
     /**
-     * Translates a workload. Reads the model's directory where necessary.
+     * Builds the specification. Reads the model's directory where necessary.
      *
      * @param files the fetched artifacts, in their order
+     * @param warnings receives a sentence for each setting without effect on this server
      * @throws ServingException INVALID_ARGUMENT or FAILED_PRECONDITION for a specification that cannot be served
      */
-    static EngineModelSpec of(Workload workload, Model model, List<Path> files) {
-        List<String> warnings = new ArrayList<>();
+    static Result build(Workload workload, Model model, List<Path> files, List<String> warnings) {
         Map<String, String> options = CommandLineArguments.normalized(model.arguments());
         Map<String, String> environment = model.environment();
         Map<String, String> parameters = new LinkedHashMap<>();
@@ -169,7 +175,7 @@ public record EngineModelSpec(ManagedModel placed, String modelName, List<String
             // Responses carry a batch id, as those of KServe's batcher do.
             parameters.put("nereid.batch_id", "true");
         }
-        ManagedModel placed = new ManagedModel(
+        ManagedModel managed = new ManagedModel(
                 workload.namespace() + "/" + workload.revision(),
                 directory,
                 repository,
@@ -181,29 +187,28 @@ public record EngineModelSpec(ManagedModel placed, String modelName, List<String
                 batcher == null ? 0 : batcher.maxBatchSize(),
                 "",
                 repository ? List.of() : format.files);
-        return new EngineModelSpec(placed, modelName, List.copyOf(warnings));
+        return new Result(managed, modelName);
     }
 
     private static Path directory(
             Model model, Map<String, String> options, Map<String, String> environment, List<Path> files) {
-        String asked = environment.get("MLSERVER_MODEL_URI");
+        String path = environment.get("MLSERVER_MODEL_URI");
         for (String option : DIRECTORIES) {
-            asked = options.getOrDefault(option, asked);
+            path = options.getOrDefault(option, path);
         }
         Path first = files.get(0);
-        if (asked == null) {
+        if (path == null) {
             return first;
         }
         for (int i = 0; i < files.size(); i++) {
             Artifact artifact = model.artifacts().get(i);
             String mount = artifact.mountPath();
-            if (asked.equals(mount) || asked.equals(mount + "/")) {
+            if (path.equals(mount) || path.equals(mount + "/")) {
                 return files.get(i);
             }
-            if (asked.startsWith(mount + "/")) {
-                Path inside = files.get(i)
-                        .resolve(asked.substring(mount.length() + 1))
-                        .normalize();
+            if (path.startsWith(mount + "/")) {
+                Path inside =
+                        files.get(i).resolve(path.substring(mount.length() + 1)).normalize();
                 if (inside.startsWith(files.get(i)) && Files.exists(inside)) {
                     return inside;
                 }
@@ -211,13 +216,13 @@ public record EngineModelSpec(ManagedModel placed, String modelName, List<String
                     return files.get(i);
                 }
                 throw ServingException.invalidArgument(
-                        "the runtime's arguments name " + asked + ", which does not exist in the files from "
+                        "the runtime's arguments name " + path + ", which does not exist in the files from "
                                 + artifact.uri(),
                         "correct the argument, or storageUri");
             }
         }
         throw ServingException.invalidArgument(
-                "the runtime's arguments name " + asked + ", where no artifact is mounted",
+                "the runtime's arguments name " + path + ", where no artifact is mounted",
                 "name " + model.artifacts().get(0).mountPath() + ", or a directory in it");
     }
 

@@ -1,0 +1,127 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Workload;
+import io.nereid.control.local.inprocess.InProcessRunner;
+import io.nereid.control.local.inprocess.ModelDeployer;
+import io.nereid.control.local.inprocess.ModelRunner;
+import io.nereid.control.local.process.PortAllocator;
+import io.nereid.control.local.process.ProcessRunner;
+import io.nereid.control.local.process.ProcessSupervisor;
+import io.nereid.control.local.process.TransformerArtifacts;
+import io.nereid.control.local.spi.ArtifactFetcher;
+import io.nereid.control.local.spi.InProcessComponents;
+import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.local.workload.RevisionLog;
+import io.nereid.control.local.workload.ServiceRouting;
+import io.nereid.control.local.workload.WorkloadRunner;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Supplier;
+
+/**
+ * Creates the runner of a workload by its form: a model runs in the engine, an explainer or a jar in this process, and
+ * everything else in child processes. Confined to the event loop thread.
+ */
+final class WorkloadRunners implements WorkloadRunner.Factory {
+    private final EventLoop loop;
+    private final LocalSettings settings;
+    private final ArtifactFetcher artifacts;
+    private final InProcessComponents components;
+    private final ServiceRouting routing;
+    private final ModelDeployer deployer;
+    private final ProcessSupervisor supervisor;
+    private final PortAllocator ports;
+
+    WorkloadRunners(
+            EventLoop loop,
+            LocalSettings settings,
+            ArtifactFetcher artifacts,
+            InProcessComponents components,
+            ServiceRouting routing,
+            ModelDeployer deployer,
+            ProcessSupervisor supervisor) {
+        this.loop = loop;
+        this.settings = settings;
+        this.artifacts = artifacts;
+        this.components = components;
+        this.routing = routing;
+        this.deployer = deployer;
+        this.supervisor = supervisor;
+        this.ports = new PortAllocator(settings.firstPort(), settings.lastPort());
+    }
+
+    @Override
+    public WorkloadRunner runner(
+            Workload workload,
+            List<Path> files,
+            ServiceRouting.Activator activator,
+            RevisionLog log,
+            Runnable changed) {
+        if (workload.form() instanceof Workload.Model) {
+            return new ModelRunner(loop, deployer, workload, files, activator, log, changed);
+        }
+        if (workload.form() instanceof Workload.Process) {
+            return new ProcessRunner(
+                    loop, supervisor, settings, routing, ports, workload, artifacts, files, activator, log, changed);
+        }
+        if (workload.form() instanceof Workload.Transformer form) {
+            return transformer(workload, form, files, activator, log, changed);
+        }
+        warnSingleInstance(workload, log);
+        return new InProcessRunner(
+                loop,
+                "explainer",
+                () -> components.explainer(workload, (Workload.Explainer) workload.form(), files),
+                activator,
+                log,
+                changed);
+    }
+
+    /** Warns that an in-asProcess component has a single instance when more replicas are configured. */
+    private static void warnSingleInstance(Workload workload, RevisionLog log) {
+        if (workload.scaling().min() > 1) {
+            log.add("warning: minReplicas " + workload.scaling().min()
+                    + " has no effect: one instance inside the server process serves all requests");
+        }
+    }
+
+    /** Creates the runner of a transformer: a jar runs in this process, a Python file in child processes. */
+    private WorkloadRunner transformer(
+            Workload workload,
+            Workload.Transformer form,
+            List<Path> files,
+            ServiceRouting.Activator activator,
+            RevisionLog log,
+            Runnable changed) {
+        Supplier<InProcessComponents.RunningComponent> factory;
+        try {
+            Path file = TransformerArtifacts.find(form, files);
+            if (TransformerArtifacts.isPython(file)) {
+                Workload asProcess = TransformerArtifacts.process(workload, form, file, settings.directory(), log::add);
+                return new ProcessRunner(
+                        loop,
+                        supervisor,
+                        settings,
+                        routing,
+                        ports,
+                        asProcess,
+                        artifacts,
+                        files,
+                        activator,
+                        log,
+                        changed);
+            }
+            warnSingleInstance(workload, log);
+            factory = () -> components.transformer(workload, form, file);
+        } catch (ServingException e) {
+            factory = () -> {
+                throw e;
+            };
+        }
+        return new InProcessRunner(loop, "transformer", factory, activator, log, changed);
+    }
+}
