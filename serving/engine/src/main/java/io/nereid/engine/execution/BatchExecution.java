@@ -360,6 +360,8 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
      */
     private static final class RunGuard implements Runnable {
         private final ModelInstance modelInstance;
+
+        @GuardedBy("this")
         private int waiting;
 
         RunGuard(ModelInstance modelInstance, int waiting) {
