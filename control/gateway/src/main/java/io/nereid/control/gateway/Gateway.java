@@ -12,6 +12,7 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.control.gateway.upstream.WakeListener;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;

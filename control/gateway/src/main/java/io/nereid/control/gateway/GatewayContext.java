@@ -7,6 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.control.gateway.upstream.WakeListener;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;

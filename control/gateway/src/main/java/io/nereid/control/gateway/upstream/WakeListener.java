@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.upstream;
 
 /** Is notified of requests that wait for a replica. */
 @FunctionalInterface
