@@ -29,8 +29,7 @@ public interface Observability {
      * @param model the requested model
      * @param traceparent the W3C {@code traceparent} of the request, or null
      */
-    @Nullable
-    RequestTrace trace(String model, @Nullable String traceparent);
+    @Nullable RequestTrace trace(String model, @Nullable String traceparent);
 
     /**
      * Returns the trace settings: names and values as in Triton's trace extension.

@@ -59,8 +59,7 @@ public interface RequestTrace {
     String traceId();
 
     /** The W3C {@code traceparent} to propagate; null when the trace has none. */
-    @Nullable
-    String traceparent();
+    @Nullable String traceparent();
 
     /** Ends the trace. */
     void end();

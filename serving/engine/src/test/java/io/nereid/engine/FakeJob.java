@@ -25,8 +25,7 @@ public final class FakeJob implements InferenceJob, ReschedulableJob {
 
     public @Nullable List<Tensor> outputs;
 
-    @Nullable
-    ServingException failure;
+    @Nullable ServingException failure;
 
     boolean cancelled;
     public int rescheduled;

@@ -42,8 +42,7 @@ public final class FunctionEngine implements InferenceEngine, Clock {
     long nanos;
     long step;
 
-    @Nullable
-    ServingException failure;
+    @Nullable ServingException failure;
 
     /** A model of one input [n, features], or of one for each name, and one output. */
     public FunctionEngine with(

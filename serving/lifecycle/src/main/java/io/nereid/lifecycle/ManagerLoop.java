@@ -184,8 +184,7 @@ final class ManagerLoop {
         }
     }
 
-    @Nullable
-    ModelVersions find(String name) {
+    @Nullable ModelVersions find(String name) {
         return registry.find(name);
     }
 

@@ -77,30 +77,22 @@ public final class PayloadLog implements AutoCloseable {
 
     private final Object lock = new Object();
 
-    @GuardedBy("lock")
-    private final ArrayDeque<PayloadEvent> queue = new ArrayDeque<>();
+    @GuardedBy("lock") private final ArrayDeque<PayloadEvent> queue = new ArrayDeque<>();
     /** Deliveries that are under way or wait for a retry. */
-    @GuardedBy("lock")
-    private int underWay;
+    @GuardedBy("lock") private int underWay;
     /** Events that are queued or under way. */
-    @GuardedBy("lock")
-    private int events;
+    @GuardedBy("lock") private int events;
 
     /** Bytes of the bodies of those events, and of responses that are still being received. */
-    @GuardedBy("lock")
-    private long bytes;
+    @GuardedBy("lock") private long bytes;
 
-    @GuardedBy("lock")
-    private boolean flush;
+    @GuardedBy("lock") private boolean flush;
 
-    @GuardedBy("lock")
-    private boolean closed;
+    @GuardedBy("lock") private boolean closed;
 
-    @GuardedBy("lock")
-    private @Nullable Future<?> due;
+    @GuardedBy("lock") private @Nullable Future<?> due;
 
-    @GuardedBy("lock")
-    private long warnedAt = Long.MIN_VALUE;
+    @GuardedBy("lock") private long warnedAt = Long.MIN_VALUE;
 
     PayloadLog(
             PayloadSettings settings,
@@ -280,8 +272,7 @@ public final class PayloadLog implements AutoCloseable {
      * Takes the next batch from the queue. Empty while a batch is incomplete, unless a flush or {@link #close} sends
      * incomplete batches. Call with the lock held.
      */
-    @GuardedBy("lock")
-    private List<PayloadEvent> batch() {
+    @GuardedBy("lock") private List<PayloadEvent> batch() {
         int most = sink.batches() ? settings.batchSize() : 1;
         if (queue.isEmpty()) {
             flush = false;

@@ -42,8 +42,7 @@ record RedactedEvent(PayloadEvent event, Map<String, String> attributes, byte[] 
             "data_base64");
 
     /** The body as text; null when it is not UTF-8. */
-    @Nullable
-    String text() {
+    @Nullable String text() {
         try {
             return StandardCharsets.UTF_8
                     .newDecoder()

@@ -109,8 +109,7 @@ final class RequestLogWriter {
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile boolean closed;
 
-    @GuardedBy("this")
-    private @Nullable Thread thread;
+    @GuardedBy("this") private @Nullable Thread thread;
 
     // confined to the writing thread
     private final PredictionLogEncoder encoder = new PredictionLogEncoder();

@@ -98,8 +98,7 @@ class RequestLoggerTest {
     private static final class Client implements ResponseSink {
         final List<Integer> answers = new ArrayList<>();
 
-        @Nullable
-        ServingException failure;
+        @Nullable ServingException failure;
 
         @Override
         public void next(InferenceResponse response, boolean last) {

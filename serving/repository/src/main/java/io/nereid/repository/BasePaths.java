@@ -56,8 +56,7 @@ final class BasePaths {
         boolean configured;
 
         /** Result of the latest scan; null if the next one must read the model in full. */
-        @Nullable
-        Scan seen;
+        @Nullable Scan seen;
 
         Item(ModelListEntry served) {
             this.served = served;

@@ -164,39 +164,28 @@ public final class FileSystemStoragePathSource implements Source {
     private final CountDownLatch closed = new CountDownLatch(1);
     private final EnsembleMembership ensembles = new EnsembleMembership();
 
-    @GuardedBy("lock")
-    private final AspiredVersionsEmitter emitter;
+    @GuardedBy("lock") private final AspiredVersionsEmitter emitter;
 
-    @GuardedBy("lock")
-    private final ModelPoller poller;
+    @GuardedBy("lock") private final ModelPoller poller;
 
-    @GuardedBy("lock")
-    private final BasePaths paths;
+    @GuardedBy("lock") private final BasePaths paths;
 
-    @GuardedBy("lock")
-    private List<ModelListEntry> models;
+    @GuardedBy("lock") private List<ModelListEntry> models;
 
-    @GuardedBy("lock")
-    private boolean started;
+    @GuardedBy("lock") private boolean started;
 
-    @GuardedBy("lock")
-    private long pollCount;
+    @GuardedBy("lock") private long pollCount;
 
-    @GuardedBy("lock")
-    private long reads;
+    @GuardedBy("lock") private long reads;
 
-    @GuardedBy("lock")
-    private Duration interval;
+    @GuardedBy("lock") private Duration interval;
 
-    @GuardedBy("lock")
-    private @Nullable ScheduledExecutorService timer;
+    @GuardedBy("lock") private @Nullable ScheduledExecutorService timer;
 
-    @GuardedBy("lock")
-    private @Nullable Future<?> next;
+    @GuardedBy("lock") private @Nullable Future<?> next;
 
     /** End of the timer's latest complete poll, by the clock's nanoseconds. */
-    @GuardedBy("lock")
-    private long polledNanos;
+    @GuardedBy("lock") private long polledNanos;
 
     /**
      * Creates the source; {@link #start} reads the base paths.
@@ -290,8 +279,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Accepts models that are completely written; returns the names of the others. */
-    @GuardedBy("lock")
-    private List<String> acceptAtStart(Map<String, StoredModel> read, boolean second) {
+    @GuardedBy("lock") private List<String> acceptAtStart(Map<String, StoredModel> read, boolean second) {
         List<String> young = new ArrayList<>();
         read.forEach((name, model) -> {
             if (!poller.acceptAtStart(model, second)) {
@@ -303,14 +291,12 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Reads models in full. */
-    @GuardedBy("lock")
-    private Map<String, StoredModel> read(Collection<String> names) {
+    @GuardedBy("lock") private Map<String, StoredModel> read(Collection<String> names) {
         paths.noteAll(names);
         return readNoted(names);
     }
 
-    @GuardedBy("lock")
-    private Map<String, StoredModel> readNoted(Collection<String> names) {
+    @GuardedBy("lock") private Map<String, StoredModel> readNoted(Collection<String> names) {
         reads += names.size();
         Map<String, StoredModel> read = poller.read(names, paths.found());
         read.values().forEach(paths::read);
@@ -410,8 +396,7 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    @GuardedBy("lock")
-    private ModelListChange changed(ModelListDiff changes, StoredModel model) {
+    @GuardedBy("lock") private ModelListChange changed(ModelListDiff changes, StoredModel model) {
         String name = model.entry().name();
         TrackedModel t = poller.of(name);
         Set<Long> before = served(name);
@@ -425,8 +410,7 @@ public final class FileSystemStoragePathSource implements Source {
         return changes.read(model, before, null);
     }
 
-    @GuardedBy("lock")
-    private void remove(String name) {
+    @GuardedBy("lock") private void remove(String name) {
         TrackedModel t = poller.find(name);
         if (t != null) {
             poller.remove(name);
@@ -435,8 +419,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Versions that are served or being loaded. */
-    @GuardedBy("lock")
-    private Set<Long> served(String name) {
+    @GuardedBy("lock") private Set<Long> served(String name) {
         TrackedModel t = poller.find(name);
         Set<Long> versions = new TreeSet<>();
         if (t != null) {
@@ -498,8 +481,7 @@ public final class FileSystemStoragePathSource implements Source {
         }
     }
 
-    @GuardedBy("lock")
-    private void poll(boolean onlyPending) {
+    @GuardedBy("lock") private void poll(boolean onlyPending) {
         long began = clock.nanos();
         Set<String> open = new LinkedHashSet<>();
         for (TrackedModel t : poller.all()) {
@@ -526,8 +508,7 @@ public final class FileSystemStoragePathSource implements Source {
         return t.pending != null && t.missing == 0;
     }
 
-    @GuardedBy("lock")
-    private void poll(Map<String, StoredModel> read) {
+    @GuardedBy("lock") private void poll(Map<String, StoredModel> read) {
         read.forEach((name, model) -> {
             TrackedModel t = poller.of(name);
             boolean missed = t.missing > 0;
@@ -547,8 +528,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Lengthens the poll interval when a poll exceeded its share of the time, and shortens it again. */
-    @GuardedBy("lock")
-    private void adjustInterval(long nanos) {
+    @GuardedBy("lock") private void adjustInterval(long nanos) {
         Duration wanted = Duration.ofNanos(nanos).multipliedBy(SHARE);
         Duration most = longer(MAX_INTERVAL, options.pollInterval);
         Duration adjusted = longer(options.pollInterval, wanted.compareTo(most) > 0 ? most : wanted);
@@ -618,8 +598,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     /** Schedules the next poll, and cancels one that is already scheduled. */
-    @GuardedBy("lock")
-    private void schedule() {
+    @GuardedBy("lock") private void schedule() {
         if (next != null) {
             next.cancel(false);
             next = null;

@@ -60,14 +60,11 @@ public final class ManagedModels implements Source {
     private final ManagedModelReader reader;
     private final ReentrantLock lock = new ReentrantLock();
 
-    @GuardedBy("lock")
-    private Map<String, Emitted> emitted = new LinkedHashMap<>();
+    @GuardedBy("lock") private Map<String, Emitted> emitted = new LinkedHashMap<>();
 
-    @GuardedBy("lock")
-    private @Nullable LoaderFactory loaders;
+    @GuardedBy("lock") private @Nullable LoaderFactory loaders;
 
-    @GuardedBy("lock")
-    private @Nullable Target target;
+    @GuardedBy("lock") private @Nullable Target target;
 
     /**
      * Creates a source without models.

@@ -159,28 +159,21 @@ public final class RepositorySource implements Source {
     private final ReentrantLock lock = new ReentrantLock();
     private final CountDownLatch closed = new CountDownLatch(1);
 
-    @GuardedBy("lock")
-    private final ModelScanner scanner;
+    @GuardedBy("lock") private final ModelScanner scanner;
 
     private final EnsembleMembership ensembles = new EnsembleMembership();
 
-    @GuardedBy("lock")
-    private final AspiredVersionsEmitter emitter;
+    @GuardedBy("lock") private final AspiredVersionsEmitter emitter;
 
-    @GuardedBy("lock")
-    private final ModelPoller poller;
+    @GuardedBy("lock") private final ModelPoller poller;
 
-    @GuardedBy("lock")
-    private final DesiredModels desired;
+    @GuardedBy("lock") private final DesiredModels desired;
 
-    @GuardedBy("lock")
-    private final ModelControlRequests requests;
+    @GuardedBy("lock") private final ModelControlRequests requests;
 
-    @GuardedBy("lock")
-    private boolean started;
+    @GuardedBy("lock") private boolean started;
 
-    @GuardedBy("lock")
-    private @Nullable ScheduledExecutorService timer;
+    @GuardedBy("lock") private @Nullable ScheduledExecutorService timer;
 
     /**
      * Creates the source; {@link #start} reads the repository.
@@ -248,8 +241,7 @@ public final class RepositorySource implements Source {
     }
 
     /** Reads the models to load at the start. */
-    @GuardedBy("lock")
-    private Map<String, StoredModel> startModels(Found found) {
+    @GuardedBy("lock") private Map<String, StoredModel> startModels(Found found) {
         if (options.mode != Mode.EXPLICIT) {
             return poller.read(found.models().keySet(), found);
         }
@@ -270,8 +262,7 @@ public final class RepositorySource implements Source {
     }
 
     /** Accepts models that are completely written; returns the names of the others. */
-    @GuardedBy("lock")
-    private List<String> acceptAtStart(Map<String, StoredModel> models, Found found, boolean second) {
+    @GuardedBy("lock") private List<String> acceptAtStart(Map<String, StoredModel> models, Found found, boolean second) {
         List<String> young = new ArrayList<>();
         models.forEach((name, model) -> {
             if (!poller.acceptAtStart(model, second)) {
@@ -283,8 +274,7 @@ public final class RepositorySource implements Source {
         return young;
     }
 
-    @GuardedBy("lock")
-    private void duplicates(Found found, boolean onlyPending) {
+    @GuardedBy("lock") private void duplicates(Found found, boolean onlyPending) {
         found.models().forEach((name, entries) -> {
             if (entries.size() > 1 && desired.contains(name)) {
                 TrackedModel t = poller.of(name);
@@ -309,8 +299,7 @@ public final class RepositorySource implements Source {
         }
     }
 
-    @GuardedBy("lock")
-    private void poll(boolean onlyPending) {
+    @GuardedBy("lock") private void poll(boolean onlyPending) {
         Found found = scanner.find();
         List<String> names = new ArrayList<>();
         for (String name : found.models().keySet()) {
@@ -383,8 +372,7 @@ public final class RepositorySource implements Source {
         }
     }
 
-    @GuardedBy("lock")
-    private Found findToLoad() {
+    @GuardedBy("lock") private Found findToLoad() {
         if (!started || closed.getCount() == 0) {
             throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository source is not running");
         }
@@ -474,8 +462,7 @@ public final class RepositorySource implements Source {
         }
     }
 
-    @GuardedBy("lock")
-    private void schedule() {
+    @GuardedBy("lock") private void schedule() {
         boolean pending = poller.all().stream().anyMatch(t -> t.pending != null);
         boolean polls = options.mode == Mode.POLL;
         if (timer == null || (!pending && !polls)) {

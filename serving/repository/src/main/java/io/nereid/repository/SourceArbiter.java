@@ -40,13 +40,11 @@ import org.slf4j.LoggerFactory;
 public final class SourceArbiter {
     private static final Logger LOG = LoggerFactory.getLogger(SourceArbiter.class);
 
-    @GuardedBy("lock")
-    private final Target target;
+    @GuardedBy("lock") private final Target target;
 
     private final ReentrantLock lock = new ReentrantLock();
 
-    @GuardedBy("lock")
-    private final Map<String, Claims> models = new TreeMap<>();
+    @GuardedBy("lock") private final Map<String, Claims> models = new TreeMap<>();
 
     /** Creates an arbiter for a target. */
     public SourceArbiter(Target target) {
@@ -150,8 +148,7 @@ public final class SourceArbiter {
         }
     }
 
-    @GuardedBy("lock")
-    private void release(String model, Claims claims) {
+    @GuardedBy("lock") private void release(String model, Claims claims) {
         claims.lists.remove(claims.owner);
         Map.Entry<String, List<AspiredVersion>> next =
                 claims.lists.entrySet().stream().findFirst().orElse(null);

@@ -27,8 +27,7 @@ import org.jspecify.annotations.Nullable;
  */
 public interface BatchStrategy extends AutoCloseable {
     /** Called when a new batch is started. The result is passed to the other methods as the state of that batch. */
-    @Nullable
-    Object begin();
+    @Nullable Object begin();
 
     /**
      * Returns whether {@code job} may join the batch. Also called for the first job of a batch, so that the strategy

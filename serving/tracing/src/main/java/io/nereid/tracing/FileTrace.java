@@ -21,29 +21,21 @@ final class FileTrace implements RequestTrace {
     private final @Nullable FileTrace parent;
     private final long id;
 
-    @GuardedBy("this")
-    private final List<String> names = new ArrayList<>();
+    @GuardedBy("this") private final List<String> names = new ArrayList<>();
 
-    @GuardedBy("this")
-    private final List<Long> times = new ArrayList<>();
+    @GuardedBy("this") private final List<Long> times = new ArrayList<>();
 
-    @GuardedBy("this")
-    private final List<Sample> samples = new ArrayList<>();
+    @GuardedBy("this") private final List<Sample> samples = new ArrayList<>();
 
-    @GuardedBy("this")
-    private final List<String[]> attributes = new ArrayList<>();
+    @GuardedBy("this") private final List<String[]> attributes = new ArrayList<>();
 
-    @GuardedBy("this")
-    private final List<FileTrace> children = new ArrayList<>();
+    @GuardedBy("this") private final List<FileTrace> children = new ArrayList<>();
 
-    @GuardedBy("this")
-    private String model;
+    @GuardedBy("this") private String model;
 
-    @GuardedBy("this")
-    private long version = -1;
+    @GuardedBy("this") private long version = -1;
 
-    @GuardedBy("this")
-    private String requestId = "";
+    @GuardedBy("this") private String requestId = "";
 
     private record Sample(String activity, String name, String type, String shape, String data) {}
 

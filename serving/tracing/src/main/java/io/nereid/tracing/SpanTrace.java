@@ -30,8 +30,7 @@ final class SpanTrace implements RequestTrace {
 
     private final long id;
 
-    @GuardedBy("this")
-    private final Map<Event, Long> times = new EnumMap<>(Event.class);
+    @GuardedBy("this") private final Map<Event, Long> times = new EnumMap<>(Event.class);
 
     SpanTrace(
             OtlpTracer traces,

@@ -39,8 +39,7 @@ public final class TraceManager implements AutoCloseable {
     private final @Nullable OtlpTracer otlp;
     private final Map<String, TraceSampler> byModel = new ConcurrentHashMap<>();
     /** Settings of single models that differ from the server's; guarded by this. */
-    @GuardedBy("this")
-    private final Map<String, Map<String, List<String>>> own = new HashMap<>();
+    @GuardedBy("this") private final Map<String, Map<String, List<String>>> own = new HashMap<>();
 
     private volatile TraceSampler server;
     /** Whether the settings of the server or of any model trace requests. */

@@ -328,11 +328,11 @@ class EndToEndTest {
                 "echo     | {\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1,-1],\"data\":[1]}]} |"
                         + " 400 | -1",
                 "echo     |"
-                    + " {\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[9,1],\"data\":[1,2,3,4,5,6,7,8,9]}]}"
-                    + " | 400 | batch-size must be <= 8",
+                        + " {\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[9,1],\"data\":[1,2,3,4,5,6,7,8,9]}]}"
+                        + " | 400 | batch-size must be <= 8",
                 "echo     |"
-                    + " {\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[4611686018427387904,4611686018427387904],\"data\":[1]}]}"
-                    + " | 400 | ",
+                        + " {\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[4611686018427387904,4611686018427387904],\"data\":[1]}]}"
+                        + " | 400 | ",
                 "echo     | {\"inputs\":[{\"name\":\"X\",\"datatype\":\"FP32\",\"shape\":[1,1],\"data\":[1]}]} | 400 |"
                         + " INPUT0",
                 "nosuch   | {\"inputs\":[]}                                                   | 404 | nosuch",

@@ -141,7 +141,7 @@ class FormatMemoryTest {
                 + " backends/trees/src/test/resources/models/xgboost/reg-squarederror-gbtree-exact-missing.json, 8",
         "xgboost-ubj, model.ubj, backends/trees/src/test/resources/models/xgboost/multi-softprob-gbtree-forest.ubj, 8",
         "lightgbm, model.txt,"
-            + " backends/trees/src/test/resources/models/lightgbm/multiclass-gbdt-linear-missing-categorical.txt, 8",
+                + " backends/trees/src/test/resources/models/lightgbm/multiclass-gbdt-linear-missing-categorical.txt, 8",
         "sklearn, model.pkl, backends/sklearn/src/test/resources/models/1.9.1/isolation_some.pkl, 8",
         "tokenizer, tokenizer.json, backends/tokenizer/src/test/resources/tokenizer.json, 8",
     })

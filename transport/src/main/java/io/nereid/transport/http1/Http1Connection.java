@@ -155,8 +155,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     }
 
     /** The subject of the client's certificate; null when it has shown none. */
-    @Nullable
-    String peer() {
+    @Nullable String peer() {
         return peer;
     }
 

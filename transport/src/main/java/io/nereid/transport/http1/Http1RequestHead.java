@@ -390,8 +390,7 @@ final class Http1RequestHead implements VirtualHosts.Head {
     }
 
     /** The error that the request is rejected with, or null. */
-    @Nullable
-    Refusal refusal() {
+    @Nullable Refusal refusal() {
         return refusal;
     }
 
@@ -401,8 +400,7 @@ final class Http1RequestHead implements VirtualHosts.Head {
     }
 
     /** The request line, or null when it was malformed. */
-    @Nullable
-    RequestLine lineOrNull() {
+    @Nullable RequestLine lineOrNull() {
         return line;
     }
 

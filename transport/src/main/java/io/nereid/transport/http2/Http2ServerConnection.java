@@ -181,8 +181,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
     }
 
     /** The subject of the client's certificate; null when it has shown none. */
-    @Nullable
-    String peer() {
+    @Nullable String peer() {
         return peer;
     }
 

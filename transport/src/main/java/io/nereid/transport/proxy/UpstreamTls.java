@@ -13,8 +13,7 @@ import org.jspecify.annotations.Nullable;
 final class UpstreamTls {
     private final PooledUpstreamClient.Trust trust;
 
-    @GuardedBy("this")
-    private @Nullable SslContext context;
+    @GuardedBy("this") private @Nullable SslContext context;
 
     UpstreamTls(PooledUpstreamClient.Trust trust) {
         this.trust = trust;

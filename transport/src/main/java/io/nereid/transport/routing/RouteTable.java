@@ -157,8 +157,7 @@ public final class RouteTable {
         final Map<String, Node> verbs = new HashMap<>();
         final Map<String, HttpRoute> routes = new TreeMap<>();
 
-        @Nullable
-        Node placeholder;
+        @Nullable Node placeholder;
 
         Node placeholder() {
             Node node = placeholder;

@@ -80,8 +80,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     private final CompiledRoutes own;
     private final EventLoops loops;
 
-    @GuardedBy("this")
-    private final List<Channel> listeners = new ArrayList<>();
+    @GuardedBy("this") private final List<Channel> listeners = new ArrayList<>();
 
     private final TlsContexts tls = new TlsContexts();
     private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
@@ -285,8 +284,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
                 new VirtualHostResolver(new CompiledRoutes(context, loops, List.of(), List.of(), ""), hosts));
     }
 
-    @GuardedBy("this")
-    private VirtualHosts.Listener open(String address, int port, VirtualHostResolver sites) {
+    @GuardedBy("this") private VirtualHosts.Listener open(String address, int port, VirtualHostResolver sites) {
         ChannelGroup accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
         ServerOptions.Listen listen = new ServerOptions.Listen(address, port, ServerOptions.Purpose.ALL);
         ChannelFuture future = bootstrap(listen, sites, accepted).bind(address, port);

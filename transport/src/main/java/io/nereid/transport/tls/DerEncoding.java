@@ -106,8 +106,7 @@ final class DerEncoding {
     }
 
     /** Iterates over the content of the current value; null when its tag is another one. */
-    @Nullable
-    DerEncoding enter(int tag) {
+    @Nullable DerEncoding enter(int tag) {
         return more() && tag() == tag ? new DerEncoding(bytes, contentStart(), contentEnd()) : null;
     }
 }

@@ -79,8 +79,7 @@ final class TlsFlags {
     Path grpcRoot;
 
     /** Returns the TLS options of all ports; null without encryption. */
-    @Nullable
-    TlsOptions everywhere() {
+    @Nullable TlsOptions everywhere() {
         if (cert == null && key == null) {
             if (clientCa != null || clientVerify != null || !protocols.isEmpty() || reloadInterval != null) {
                 throw ServingException.invalidArgument(
@@ -108,8 +107,7 @@ final class TlsFlags {
     }
 
     /** Returns the TLS options of the gRPC port, by Triton's options; null without encryption. */
-    @Nullable
-    TlsOptions grpc() {
+    @Nullable TlsOptions grpc() {
         if (!grpcUseSsl && !grpcMutual) {
             if (grpcCert != null || grpcKey != null || grpcRoot != null) {
                 throw ServingException.invalidArgument(

@@ -70,8 +70,7 @@ record FlatBuffersTable(ByteBuffer message, int at, int fields, int end, long[] 
         return field < 0 ? otherwise : message.getDouble(field);
     }
 
-    @Nullable
-    FlatBuffersTable table(int number) {
+    @Nullable FlatBuffersTable table(int number) {
         int target = target(number);
         return target < 0 ? null : at(message, target, left);
     }

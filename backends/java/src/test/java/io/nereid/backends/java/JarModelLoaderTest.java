@@ -159,8 +159,8 @@ class JarModelLoaderTest {
                 Jars.DOUBLER.replace(
                         "throws Exception {",
                         "throws Exception { for (String c : List.of(\"io.nereid.backends.java.JavaBackend\","
-                            + " \"org.junit.jupiter.api.Test\", \"io.netty.buffer.ByteBuf\")) try { Class.forName(c);"
-                            + " throw new Exception(c); } catch (ClassNotFoundException right) {}"));
+                                + " \"org.junit.jupiter.api.Test\", \"io.netty.buffer.ByteBuf\")) try { Class.forName(c);"
+                                + " throw new Exception(c); } catch (ClassNotFoundException right) {}"));
         try (BackendModel model = load()) {
             assertThat(run(model, 1)).isEqualTo(2);
         }

@@ -44,11 +44,9 @@ public final class OnnxBackend implements Backend {
 
     private final OrtLibrary library;
 
-    @GuardedBy("this")
-    private @Nullable OrtRuntime runtime;
+    @GuardedBy("this") private @Nullable OrtRuntime runtime;
 
-    @GuardedBy("this")
-    private @Nullable String failure;
+    @GuardedBy("this") private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public OnnxBackend() {

@@ -151,8 +151,7 @@ record OnnxModelInfo(Set<String> externalFiles, Set<String> defaultedInputs, Map
         int number;
         long value;
 
-        @Nullable
-        ByteBuffer body;
+        @Nullable ByteBuffer body;
 
         Fields(ByteBuffer bytes) {
             this.bytes = bytes.duplicate().order(ByteOrder.LITTLE_ENDIAN);

@@ -48,17 +48,13 @@ import org.jspecify.annotations.Nullable;
 final class OnnxModelInstance implements ModelInstance {
     private final OnnxModel model;
 
-    @GuardedBy("this")
-    private RunOptions options;
+    @GuardedBy("this") private RunOptions options;
 
-    @GuardedBy("this")
-    private boolean running;
+    @GuardedBy("this") private boolean running;
 
-    @GuardedBy("this")
-    private boolean cancelled;
+    @GuardedBy("this") private boolean cancelled;
 
-    @GuardedBy("this")
-    private boolean closed;
+    @GuardedBy("this") private boolean closed;
 
     OnnxModelInstance(OnnxModel model) throws OrtException {
         this.model = model;

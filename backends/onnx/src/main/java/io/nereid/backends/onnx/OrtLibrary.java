@@ -65,8 +65,7 @@ final class OrtLibrary {
      *
      * @throws IllegalStateException when the packaged ONNX Runtime would send telemetry to its vendor
      */
-    @Nullable
-    Path directory() {
+    @Nullable Path directory() {
         List<Packed> packed = packed();
         if (packed.isEmpty() || !cacheRoot.isAbsolute()) {
             rejectTelemetry();

@@ -96,8 +96,7 @@ final class OrtRuntime {
     }
 
     /** The memory of a result, valid until the tensor is closed; null when results must be copied. */
-    @Nullable
-    ByteBuffer view(OnnxTensor tensor) {
+    @Nullable ByteBuffer view(OnnxTensor tensor) {
         if (view == null) {
             return null;
         }

@@ -85,8 +85,7 @@ final class OutputShapes {
     }
 
     /** The output's shape for inputs of these shapes, or null when it cannot be predicted. */
-    @Nullable
-    Shape foresee(Shape[] inputs) {
+    @Nullable Shape foresee(Shape[] inputs) {
         if (sources != null) {
             long[] dims = new long[sources.length];
             for (int i = 0; i < dims.length; i++) {

@@ -77,8 +77,7 @@ record InputField(
      * @return null for NaN, a missing value
      * @throws ServingException INVALID_ARGUMENT for a number that the field does not accept
      */
-    @Nullable
-    Object number(double value, int row) {
+    @Nullable Object number(double value, int row) {
         if (Double.isNaN(value)) {
             return null;
         }
@@ -119,8 +118,7 @@ record InputField(
      * @return null for the empty text, a missing value
      * @throws ServingException INVALID_ARGUMENT for a text that the field does not accept
      */
-    @Nullable
-    Object text(String value, int row) {
+    @Nullable Object text(String value, int row) {
         if (value.isEmpty()) {
             return null;
         }

@@ -36,8 +36,7 @@ final class RowConversion {
      * @throws ServingException INVALID_ARGUMENT for inputs of different lengths, or values that their field does not
      *     accept
      */
-    @Nullable
-    Object[][] read(List<Tensor> inputs) {
+    @Nullable Object[][] read(List<Tensor> inputs) {
         if (inputs.isEmpty()) {
             throw ServingException.invalidArgument(
                     "the request has no inputs (expected: fields, one tensor each)", "its fields are " + names());

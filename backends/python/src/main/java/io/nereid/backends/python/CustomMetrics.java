@@ -25,11 +25,9 @@ final class CustomMetrics {
     private static final Pattern LABEL = Pattern.compile("[a-zA-Z_][a-zA-Z0-9_]*");
     private static final int MOST = 10_000;
 
-    @GuardedBy("this")
-    private final Map<String, Family> families = new TreeMap<>();
+    @GuardedBy("this") private final Map<String, Family> families = new TreeMap<>();
     /** All series; the index is the number by which workers name them. */
-    @GuardedBy("this")
-    private final List<Series> all = new ArrayList<>();
+    @GuardedBy("this") private final List<Series> all = new ArrayList<>();
 
     private record Family(Kind kind, String help, Map<Map<String, String>, Series> series) {}
 
@@ -68,8 +66,7 @@ final class CustomMetrics {
         }
     }
 
-    @GuardedBy("this")
-    private void family(String name, String help, int kind) {
+    @GuardedBy("this") private void family(String name, String help, int kind) {
         if (!NAME.matcher(name).matches() || name.startsWith("nv_") || name.startsWith("nereid_")) {
             throw ServingException.invalidArgument("metric '" + name
                     + "' (expected: a name of letters, digits, '_' and ':', that does not begin with 'nv_' or"
@@ -87,8 +84,7 @@ final class CustomMetrics {
         }
     }
 
-    @GuardedBy("this")
-    private int metric(String name, Map<String, Object> given, List<?> buckets) {
+    @GuardedBy("this") private int metric(String name, Map<String, Object> given, List<?> buckets) {
         Family family = families.get(name);
         if (family == null) {
             throw ServingException.invalidArgument("there is no metric '" + name + "'");
@@ -130,8 +126,7 @@ final class CustomMetrics {
         return made.number;
     }
 
-    @GuardedBy("this")
-    private Series series(long number) {
+    @GuardedBy("this") private Series series(long number) {
         if (number < 0 || number >= all.size()) {
             throw ServingException.invalidArgument("there is no metric with the number " + number);
         }

@@ -236,11 +236,9 @@ final class ModelCallbacks {
         private final long key;
         private int answers;
 
-        @GuardedBy("this")
-        private @Nullable InferenceCall call;
+        @GuardedBy("this") private @Nullable InferenceCall call;
 
-        @GuardedBy("this")
-        private boolean cancelled;
+        @GuardedBy("this") private boolean cancelled;
 
         ModelCall(long key) {
             this.key = key;

@@ -71,19 +71,16 @@ final class PythonModel implements BackendModel {
     private final ScheduledThreadPoolExecutor timer = Threads.timer("python-restart");
     private final ThreadPoolExecutor starters = Threads.pool("python-start", 4);
 
-    @GuardedBy("this")
-    private final Deque<Worker> ready = new ArrayDeque<>();
+    @GuardedBy("this") private final Deque<Worker> ready = new ArrayDeque<>();
 
-    @GuardedBy("this")
-    private final BitSet usedIndexes = new BitSet();
+    @GuardedBy("this") private final BitSet usedIndexes = new BitSet();
     /** The running workers, in the order of their start. */
     private final List<Worker> running = new CopyOnWriteArrayList<>();
 
     /** Polls the readiness of the instances; null for models without {@code is_ready}. */
     private final @Nullable ScheduledFuture<?> readinessPoll;
 
-    @GuardedBy("this")
-    private boolean closed;
+    @GuardedBy("this") private boolean closed;
 
     /** @param first a worker that has loaded and initialised the model as the first instance */
     PythonModel(Plan plan, ModelConfig config, Worker first) {

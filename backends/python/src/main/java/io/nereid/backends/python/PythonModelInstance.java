@@ -35,23 +35,17 @@ final class PythonModelInstance implements ModelInstance {
     private final PythonModel model;
     private final int index;
 
-    @GuardedBy("this")
-    private CompletableFuture<Worker> current;
+    @GuardedBy("this") private CompletableFuture<Worker> current;
 
-    @GuardedBy("this")
-    private long startedAt;
+    @GuardedBy("this") private long startedAt;
 
-    @GuardedBy("this")
-    private long pausedUntil;
+    @GuardedBy("this") private long pausedUntil;
 
-    @GuardedBy("this")
-    private int deaths;
+    @GuardedBy("this") private int deaths;
 
-    @GuardedBy("this")
-    private @Nullable ServingException lastFailure;
+    @GuardedBy("this") private @Nullable ServingException lastFailure;
 
-    @GuardedBy("this")
-    private boolean closed;
+    @GuardedBy("this") private boolean closed;
 
     PythonModelInstance(PythonModel model, int index, Worker first) {
         this.model = model;

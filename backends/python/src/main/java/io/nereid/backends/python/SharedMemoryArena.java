@@ -36,20 +36,15 @@ final class SharedMemoryArena {
     private final PythonSettings settings;
     private final Announcer announcer;
 
-    @GuardedBy("this")
-    private final Map<Integer, Deque<Chunk>> free = new HashMap<>();
+    @GuardedBy("this") private final Map<Integer, Deque<Chunk>> free = new HashMap<>();
 
-    @GuardedBy("this")
-    private final Map<Long, Chunk> byKey = new HashMap<>();
+    @GuardedBy("this") private final Map<Long, Chunk> byKey = new HashMap<>();
 
-    @GuardedBy("this")
-    private final List<SharedMemorySegment> segments = new ArrayList<>();
+    @GuardedBy("this") private final List<SharedMemorySegment> segments = new ArrayList<>();
 
-    @GuardedBy("this")
-    private int used;
+    @GuardedBy("this") private int used;
 
-    @GuardedBy("this")
-    private boolean closed;
+    @GuardedBy("this") private boolean closed;
 
     /** Sends the worker the name of a new file, before any frame that refers to memory in it. */
     interface Announcer {
@@ -161,8 +156,7 @@ final class SharedMemoryArena {
      * Creates another file. The free space is checked first, because a write to a mapping of a full file system
      * fails with SIGBUS instead of an exception that could be handled.
      */
-    @GuardedBy("this")
-    private SharedMemorySegment grow(int least) {
+    @GuardedBy("this") private SharedMemorySegment grow(int least) {
         int wanted = segments.isEmpty() ? settings.initialBytes() : settings.growthBytes();
         int size = Math.max(wanted, (int) Math.min(Integer.MAX_VALUE - PAGE, (least + PAGE - 1L) / PAGE * PAGE));
         if (closed) {

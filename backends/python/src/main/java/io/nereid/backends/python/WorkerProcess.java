@@ -43,8 +43,7 @@ final class WorkerProcess {
     private final Process process;
     private final SocketChannel channel;
 
-    @GuardedBy("lines")
-    private final Deque<String> lines = new ArrayDeque<>();
+    @GuardedBy("lines") private final Deque<String> lines = new ArrayDeque<>();
 
     private final ExecutorService output;
 

@@ -90,8 +90,7 @@ final class PtModelInstance implements ModelInstance {
             return all;
         }
 
-        @Nullable
-        Tensor input(@Nullable String name) {
+        @Nullable Tensor input(@Nullable String name) {
             return name == null ? null : Tensor.find(inputs, name);
         }
 

@@ -50,8 +50,7 @@ final class PtRuntime {
     private final PtSymbolBlock typed;
     private final PtSymbolBlock nothing;
 
-    @GuardedBy("this")
-    private int intraThreads;
+    @GuardedBy("this") private int intraThreads;
 
     private PtRuntime(PtNDManager manager, int intraThreads) throws IOException {
         this.manager = manager;

@@ -39,11 +39,9 @@ public final class PytorchBackend implements Backend {
 
     private static final List<String> FILES = List.of("model.pt", "model.pth", "model.pt2", "model.mar");
 
-    @GuardedBy("this")
-    private @Nullable PtRuntime runtime;
+    @GuardedBy("this") private @Nullable PtRuntime runtime;
 
-    @GuardedBy("this")
-    private @Nullable String failure;
+    @GuardedBy("this") private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public PytorchBackend() {}

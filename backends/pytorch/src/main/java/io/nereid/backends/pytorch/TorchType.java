@@ -36,8 +36,7 @@ enum TorchType {
     }
 
     /** The type of its elements; null for a tensor. */
-    @Nullable
-    DataType dataType() {
+    @Nullable DataType dataType() {
         return dataType;
     }
 

@@ -60,8 +60,7 @@ final class DefaultInputs implements AutoCloseable {
         return tensor;
     }
 
-    @Nullable
-    TF_Tensor of(TensorBinding port) {
+    @Nullable TF_Tensor of(TensorBinding port) {
         return values.get(port);
     }
 

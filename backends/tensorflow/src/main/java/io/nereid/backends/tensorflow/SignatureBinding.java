@@ -143,8 +143,7 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
     }
 
     /** Returns the first tensor without a batch dimension, or null when all have one. */
-    @Nullable
-    TensorBinding notBatchable() {
+    @Nullable TensorBinding notBatchable() {
         for (List<TensorBinding> ports : List.of(inputs, outputs)) {
             for (TensorBinding port : ports) {
                 if (!port.batchable()) {

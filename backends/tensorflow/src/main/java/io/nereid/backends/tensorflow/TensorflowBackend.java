@@ -56,11 +56,9 @@ public final class TensorflowBackend implements Backend {
     /** Prefix of the signatures that TensorFlow 2 adds to every model for its initialisation. They are not served. */
     private static final String OF_LOADING = "__saved_model_";
 
-    @GuardedBy("this")
-    private @Nullable TfRuntime runtime;
+    @GuardedBy("this") private @Nullable TfRuntime runtime;
 
-    @GuardedBy("this")
-    private @Nullable String failure;
+    @GuardedBy("this") private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public TensorflowBackend() {}

@@ -144,8 +144,7 @@ final class TfGraph implements AutoCloseable {
     }
 
     /** Finds the output with the name {@code operation:output}, or returns null when the graph does not have it. */
-    @Nullable
-    Output output(String tensor) {
+    @Nullable Output output(String tensor) {
         int colon = tensor.lastIndexOf(':');
         String name = colon < 0 ? tensor : tensor.substring(0, colon);
         int index;

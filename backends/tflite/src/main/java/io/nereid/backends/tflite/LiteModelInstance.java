@@ -42,14 +42,11 @@ final class LiteModelInstance implements ModelInstance {
     private LiteInterpreter runner;
     private boolean allocated;
 
-    @GuardedBy("this")
-    private boolean running;
+    @GuardedBy("this") private boolean running;
 
-    @GuardedBy("this")
-    private boolean cancelled;
+    @GuardedBy("this") private boolean cancelled;
 
-    @GuardedBy("this")
-    private boolean closed;
+    @GuardedBy("this") private boolean closed;
 
     LiteModelInstance(LiteModel model, SignatureBinding signature, ErrorReporter reports) {
         this.model = model;

@@ -92,15 +92,13 @@ final class LiteRuntime {
     }
 
     /** Opens a model over bytes, which must stay allocated until it is deleted; null when they are damaged. */
-    @Nullable
-    TfLiteModel model(Pointer bytes, long size) {
+    @Nullable TfLiteModel model(Pointer bytes, long size) {
         TfLiteModel model = TfLiteModelCreate(bytes, size);
         return model == null || model.isNull() ? null : model;
     }
 
     /** Creates an interpreter, or returns null on a failure, whose reason {@link #reports()} has. */
-    @Nullable
-    TfLiteInterpreter interpreter(TfLiteModel model, int threads) {
+    @Nullable TfLiteInterpreter interpreter(TfLiteModel model, int threads) {
         TfLiteInterpreterOptions options = TfLiteInterpreterOptionsCreate();
         try {
             TfLiteInterpreterOptionsSetNumThreads(options, threads);

@@ -38,11 +38,9 @@ public final class TfliteBackend implements Backend {
 
     private static final String FILE = "model.tflite";
 
-    @GuardedBy("this")
-    private @Nullable LiteRuntime runtime;
+    @GuardedBy("this") private @Nullable LiteRuntime runtime;
 
-    @GuardedBy("this")
-    private @Nullable String failure;
+    @GuardedBy("this") private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public TfliteBackend() {}

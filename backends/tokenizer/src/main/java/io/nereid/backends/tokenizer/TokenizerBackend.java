@@ -45,11 +45,9 @@ public final class TokenizerBackend implements Backend {
     static final String NAME = "tokenizer";
     private static final String FILE = "tokenizer.json";
 
-    @GuardedBy("this")
-    private boolean tried;
+    @GuardedBy("this") private boolean tried;
 
-    @GuardedBy("this")
-    private @Nullable String failure;
+    @GuardedBy("this") private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public TokenizerBackend() {}

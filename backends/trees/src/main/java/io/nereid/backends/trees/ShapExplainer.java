@@ -42,8 +42,7 @@ final class ShapExplainer {
     private final @Nullable String unsupportedReason;
     private final Map<String, Signature> signatures;
 
-    @GuardedBy("this")
-    private @Nullable TreeShap shap;
+    @GuardedBy("this") private @Nullable TreeShap shap;
 
     /**
      * The file that a model was loaded from, with what identifies its content.

@@ -101,8 +101,7 @@ final class TreeModel implements BackendModel {
         return config;
     }
 
-    @Nullable
-    Forest forest() {
+    @Nullable Forest forest() {
         return forest;
     }
 

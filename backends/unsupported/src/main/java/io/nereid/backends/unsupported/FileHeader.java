@@ -27,8 +27,7 @@ record FileHeader(String text, boolean readable) {
     }
 
     /** A problem that no model file of any format may have (unreadable, empty, a Git LFS pointer), or null. */
-    @Nullable
-    String strange() {
+    @Nullable String strange() {
         if (!readable) {
             return "it cannot be read";
         }

@@ -66,13 +66,11 @@ public record FieldReader(ObjectNode tree, String path) {
         return node.booleanValue();
     }
 
-    @Nullable
-    Boolean flag(String name) {
+    @Nullable Boolean flag(String name) {
         return has(name) ? (Boolean) flag(name, false) : null;
     }
 
-    @Nullable
-    Integer integer(String name) {
+    @Nullable Integer integer(String name) {
         Long value = number(name);
         if (value == null) {
             return null;
@@ -88,8 +86,7 @@ public record FieldReader(ObjectNode tree, String path) {
         return value == null ? orElse : value;
     }
 
-    @Nullable
-    Long number(String name) {
+    @Nullable Long number(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -106,8 +103,7 @@ public record FieldReader(ObjectNode tree, String path) {
     }
 
     /** A string or a number as a string, for fields that Kubernetes allows as either, such as quantities and ports. */
-    @Nullable
-    String scalar(String name) {
+    @Nullable String scalar(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -124,8 +120,7 @@ public record FieldReader(ObjectNode tree, String path) {
         return found == null ? new FieldReader(NOTHING, at(name)) : found;
     }
 
-    @Nullable
-    FieldReader objectOrNull(String name) {
+    @Nullable FieldReader objectOrNull(String name) {
         JsonNode node = tree.get(name);
         return isAbsent(node) ? null : object(node, at(name));
     }
@@ -136,8 +131,7 @@ public record FieldReader(ObjectNode tree, String path) {
     }
 
     /** The object of this name as a JSON tree, or null. */
-    @Nullable
-    ObjectNode tree(String name) {
+    @Nullable ObjectNode tree(String name) {
         FieldReader found = objectOrNull(name);
         return found == null ? null : found.tree;
     }

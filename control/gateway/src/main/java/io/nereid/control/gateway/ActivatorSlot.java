@@ -15,16 +15,14 @@ final class ActivatorSlot {
     final String revision;
     private volatile @Nullable RevisionActivator activator;
 
-    @GuardedBy("this")
-    private List<MirrorTarget> mirrors = List.of();
+    @GuardedBy("this") private List<MirrorTarget> mirrors = List.of();
 
     ActivatorSlot(String namespace, String revision) {
         this.namespace = namespace;
         this.revision = revision;
     }
 
-    @Nullable
-    RevisionActivator activator() {
+    @Nullable RevisionActivator activator() {
         return activator;
     }
 

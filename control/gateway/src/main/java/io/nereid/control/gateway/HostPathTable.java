@@ -27,8 +27,7 @@ final class HostPathTable {
         volatile int longest;
 
         /** The entry with the longest prefix that ends at a slash or at the end of the path. */
-        @Nullable
-        Entry byPath(String path) {
+        @Nullable Entry byPath(String path) {
             int end = path.length();
             if (end < shortest) {
                 return null;
@@ -51,8 +50,7 @@ final class HostPathTable {
     private final Host anyHost = new Host();
 
     /** Finds the entry for a request: first by host and path, then by host, then by path alone; null for none. */
-    @Nullable
-    Entry find(@Nullable String authority, String path) {
+    @Nullable Entry find(@Nullable String authority, String path) {
         if (authority != null) {
             Host host = hosts.get(host(authority));
             if (host != null) {

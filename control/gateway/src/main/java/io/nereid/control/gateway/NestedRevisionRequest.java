@@ -17,8 +17,7 @@ final class NestedRevisionRequest extends RevisionHttpRequest {
     }
 
     @Override
-    @Nullable
-    PayloadListener tap() {
+    @Nullable PayloadListener tap() {
         return null;
     }
 

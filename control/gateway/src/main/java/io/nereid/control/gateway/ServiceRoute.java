@@ -56,8 +56,7 @@ final class ServiceRoute {
      *
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    @Nullable
-    RevisionActivator predictor(Head head, IntUnaryOperator chance) {
+    @Nullable RevisionActivator predictor(Head head, IntUnaryOperator chance) {
         if (splits.containsKey(Component.TRANSFORMER)) {
             return null;
         }

@@ -87,8 +87,7 @@ public final class Bed {
                 Map.of(Component.PREDICTOR, backend(target(revision, 100))));
     }
 
-    @Nullable
-    TestSite find(@Nullable String host, String path) {
+    @Nullable TestSite find(@Nullable String host, String path) {
         return (TestSite) gateway.find(TestHead.of(host, path));
     }
 

@@ -198,11 +198,9 @@ public final class Fakes {
         final Map<String, String> metadata = new HashMap<>();
         final List<String> sent = new ArrayList<>();
 
-        @Nullable
-        ErrorCode code;
+        @Nullable ErrorCode code;
 
-        @Nullable
-        String message;
+        @Nullable String message;
 
         long deadline = Long.MAX_VALUE;
 
@@ -272,8 +270,7 @@ public final class Fakes {
     public static final class TestSites implements VirtualHosts.VirtualHostFactory {
         final List<TestSite> made = new ArrayList<>();
 
-        @Nullable
-        VirtualHosts doors;
+        @Nullable VirtualHosts doors;
 
         @Override
         public synchronized VirtualHosts.VirtualHost virtualHost(

@@ -14,8 +14,7 @@ import org.jspecify.annotations.Nullable;
 /** A component of a gjson path together with all components that follow it. Immutable. */
 sealed interface GjsonComponent {
     /** Evaluates the path on a value; returns null when it leads to no value. */
-    @Nullable
-    JsonNode find(JsonNode from);
+    @Nullable JsonNode find(JsonNode from);
 
     private static ArrayNode array() {
         return JsonNodeFactory.instance.arrayNode();

@@ -30,8 +30,7 @@ record StepResult(int status, byte[] body) {
     }
 
     /** The body as JSON, or null when it is not JSON. */
-    @Nullable
-    JsonNode json() {
+    @Nullable JsonNode json() {
         return parse(body);
     }
 

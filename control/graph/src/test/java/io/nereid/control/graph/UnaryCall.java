@@ -22,8 +22,7 @@ final class UnaryCall implements GrpcCall {
     long deadline = Long.MAX_VALUE;
     byte @Nullable [] answer;
 
-    @Nullable
-    ErrorCode code;
+    @Nullable ErrorCode code;
 
     String text = "";
     private final String path;

@@ -13,8 +13,7 @@ public interface GrpcCall {
     String path();
 
     /** The first value of a metadata entry by lower-case name, or null. Event loop only. */
-    @Nullable
-    String metadata(String lowerCaseName);
+    @Nullable String metadata(String lowerCaseName);
 
     /**
      * Passes every text metadata entry to {@code each}, names in lower case, in the order of arrival. Event loop only.

@@ -27,12 +27,10 @@ public interface HttpExchange {
     String pathParameter(int index);
 
     /** The first value of a query parameter, percent-decoded, or null. */
-    @Nullable
-    String queryParameter(String name);
+    @Nullable String queryParameter(String name);
 
     /** The first value of a header, by lower-case name, or null. */
-    @Nullable
-    String header(String lowerCaseName);
+    @Nullable String header(String lowerCaseName);
 
     /** The body; empty without a body. The exchange owns it and releases it after the reply; retain it to keep it. */
     MemoryRegion body();

@@ -21,8 +21,7 @@ public interface VirtualHosts {
      * Returns the site that serves a request, or null for the server's own routes. An exception is answered like that
      * of a route.
      */
-    @Nullable
-    VirtualHost find(Head head);
+    @Nullable VirtualHost find(Head head);
 
     /** A set of routes that the transport has compiled. */
     interface VirtualHost {
@@ -85,11 +84,9 @@ public interface VirtualHosts {
         String path();
 
         /** The host that the client named, in lower case, with the port if the client gave one; null without a host. */
-        @Nullable
-        String authority();
+        @Nullable String authority();
 
         /** The first value of a header, by lower-case name, or null. */
-        @Nullable
-        String header(String lowerCaseName);
+        @Nullable String header(String lowerCaseName);
     }
 }

@@ -166,16 +166,16 @@ class RestPathsTest {
     @Test
     void metadataHasEverySignatureWithAllItsFields() {
         String expected = "{\"model_spec\":{\"name\":\"two\",\"signature_name\":\"\",\"version\":\"123\"},"
-            + "\"metadata\":{\"signature_def\":{\"signature_def\":{"
-            + "\"regress_x_to_y\":{\"inputs\":{\"inputs\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{\"dim\":["
-            + "{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
-            + "\"name\":\"tf_example:0\"}},\"outputs\":{\"outputs\":{\"dtype\":\"DT_INT64\",\"tensor_shape\":{"
-            + "\"dim\":[],\"unknown_rank\":false},\"name\":\"outputs\"}},"
-            + "\"method_name\":\"tensorflow/serving/regress\"},"
-            + "\"serving_default\":{\"inputs\":{\"x\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[],"
-            + "\"unknown_rank\":true},\"name\":\"x\"}},\"outputs\":{\"y\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{"
-            + "\"dim\":[{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
-            + "\"name\":\"y\"}},\"method_name\":\"tensorflow/serving/predict\"}}}}}";
+                + "\"metadata\":{\"signature_def\":{\"signature_def\":{"
+                + "\"regress_x_to_y\":{\"inputs\":{\"inputs\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{\"dim\":["
+                + "{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
+                + "\"name\":\"tf_example:0\"}},\"outputs\":{\"outputs\":{\"dtype\":\"DT_INT64\",\"tensor_shape\":{"
+                + "\"dim\":[],\"unknown_rank\":false},\"name\":\"outputs\"}},"
+                + "\"method_name\":\"tensorflow/serving/regress\"},"
+                + "\"serving_default\":{\"inputs\":{\"x\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[],"
+                + "\"unknown_rank\":true},\"name\":\"x\"}},\"outputs\":{\"y\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{"
+                + "\"dim\":[{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
+                + "\"name\":\"y\"}},\"method_name\":\"tensorflow/serving/predict\"}}}}}";
         assertThat(client.call("GET", "/v1/models/two/metadata", "").text()).isEqualTo(expected);
         assertThat(client.call("GET", "/v1/models/two/METADATA", "").text()).isEqualTo(expected);
         assertThat(client.call("GET", "/v1/models/m/versions/3/metadata", "").status())

@@ -57,11 +57,9 @@ final class LocalResponseCache implements AutoCloseable {
 
     /** A part of the entries, with a lock of its own. */
     private static final class Shard {
-        @GuardedBy("this")
-        final LinkedHashMap<Id, Entry> entries = new LinkedHashMap<>(64, 0.75f, true);
+        @GuardedBy("this") final LinkedHashMap<Id, Entry> entries = new LinkedHashMap<>(64, 0.75f, true);
 
-        @GuardedBy("this")
-        long bytes;
+        @GuardedBy("this") long bytes;
     }
 
     /** Creates a cache of at most {@code bytes} bytes. One entry can take at most the size of a shard. */
@@ -82,8 +80,7 @@ final class LocalResponseCache implements AutoCloseable {
     }
 
     /** Returns the response for a key, whose tensors the caller owns; null on a miss. */
-    @Nullable
-    CachedResponse get(CacheKey key) {
+    @Nullable CachedResponse get(CacheKey key) {
         Shard shard = shard(key);
         Id id = new Id(key.high, key.low);
         Entry entry;

@@ -61,35 +61,25 @@ final class EnsembleExecution {
     /** Guarded by this object's lock, except for {@link EnsembleState#ended}. */
     private final EnsembleState tensors;
 
-    @GuardedBy("this")
-    private List<StepCall> ready = new ArrayList<>(2);
+    @GuardedBy("this") private List<StepCall> ready = new ArrayList<>(2);
 
-    @GuardedBy("this")
-    private @Nullable StepCall running;
+    @GuardedBy("this") private @Nullable StepCall running;
 
-    @GuardedBy("this")
-    private int @Nullable [] inflight;
+    @GuardedBy("this") private int @Nullable [] inflight;
 
-    @GuardedBy("this")
-    private @Nullable List<ArrayDeque<StepCall>> waiting;
+    @GuardedBy("this") private @Nullable List<ArrayDeque<StepCall>> waiting;
 
-    @GuardedBy("this")
-    private int waitingCalls;
+    @GuardedBy("this") private int waitingCalls;
 
-    @GuardedBy("this")
-    private @Nullable SequenceFlags sequence;
+    @GuardedBy("this") private @Nullable SequenceFlags sequence;
 
-    @GuardedBy("this")
-    private boolean delivering;
+    @GuardedBy("this") private boolean delivering;
 
-    @GuardedBy("this")
-    private long inputNanos;
+    @GuardedBy("this") private long inputNanos;
 
-    @GuardedBy("this")
-    private long inferNanos;
+    @GuardedBy("this") private long inferNanos;
 
-    @GuardedBy("this")
-    private long outputNanos;
+    @GuardedBy("this") private long outputNanos;
 
     @SuppressWarnings("GuardedBy") // enqueue is called by EnsembleState, which is used under the lock only
     EnsembleExecution(
@@ -171,8 +161,7 @@ final class EnsembleExecution {
         return now;
     }
 
-    @GuardedBy("this")
-    private void enqueue(EnsembleScope frame, Step step, List<Tensor> inputs) {
+    @GuardedBy("this") private void enqueue(EnsembleScope frame, Step step, List<Tensor> inputs) {
         StepCall call = new StepCall(frame, step, inputs);
         int s = step.index();
         if (inflight == null || waiting == null) {
@@ -192,8 +181,7 @@ final class EnsembleExecution {
         }
     }
 
-    @GuardedBy("this")
-    private void freed(Step step) {
+    @GuardedBy("this") private void freed(Step step) {
         if (inflight != null && waiting != null) {
             StepCall next = waiting.get(step.index()).poll();
             if (next == null) {
@@ -206,8 +194,7 @@ final class EnsembleExecution {
     }
 
     /** Handles the last response of a step. Called under the lock. */
-    @GuardedBy("this")
-    private void completed(StepCall call, InferenceResponse response) {
+    @GuardedBy("this") private void completed(StepCall call, InferenceResponse response) {
         unlink(call);
         freed(call.step);
         inputNanos += call.inputNanos;
@@ -218,8 +205,7 @@ final class EnsembleExecution {
     }
 
     /** A response of a step may set the sequence parameters for the steps that follow it. */
-    @GuardedBy("this")
-    private void updateSequence(Map<String, Object> parameters) {
+    @GuardedBy("this") private void updateSequence(Map<String, Object> parameters) {
         if (parameters.isEmpty()) {
             return;
         }
@@ -235,8 +221,7 @@ final class EnsembleExecution {
         }
     }
 
-    @GuardedBy("this")
-    private void link(StepCall call) {
+    @GuardedBy("this") private void link(StepCall call) {
         StepCall first = running;
         call.next = first;
         if (first != null) {
@@ -245,8 +230,7 @@ final class EnsembleExecution {
         running = call;
     }
 
-    @GuardedBy("this")
-    private void unlink(StepCall call) {
+    @GuardedBy("this") private void unlink(StepCall call) {
         StepCall before = call.previous;
         StepCall after = call.next;
         if (before != null) {
@@ -339,14 +323,11 @@ final class EnsembleExecution {
         final Step step;
         final List<Tensor> inputs;
 
-        @Nullable
-        RequestTrace trace;
+        @Nullable RequestTrace trace;
 
-        @Nullable
-        StepCall previous;
+        @Nullable StepCall previous;
 
-        @Nullable
-        StepCall next;
+        @Nullable StepCall next;
 
         long inputNanos;
         long inferNanos;

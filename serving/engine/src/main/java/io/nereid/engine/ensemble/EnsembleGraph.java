@@ -121,8 +121,7 @@ final class EnsembleGraph {
     }
 
     /** The step that writes a tensor; null for an input of the ensemble and for an unknown tensor. */
-    @Nullable
-    Step producer(String tensor) {
+    @Nullable Step producer(String tensor) {
         int id = tensors.indexOf(tensor);
         return id < 0 || producers[id] < 0 ? null : steps.get(producers[id]);
     }

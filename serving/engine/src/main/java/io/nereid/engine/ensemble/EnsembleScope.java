@@ -22,8 +22,7 @@ final class EnsembleScope {
     boolean done;
     Map<String, Object> parameters = Map.of();
 
-    @Nullable
-    EnsembleResponse answer;
+    @Nullable EnsembleResponse answer;
 
     EnsembleScope(Plan plan, int scope) {
         this.scope = scope;

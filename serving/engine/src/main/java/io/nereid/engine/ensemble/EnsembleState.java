@@ -76,8 +76,7 @@ final class EnsembleState {
     }
 
     /** The next response to deliver, or null. */
-    @Nullable
-    EnsembleResponse poll() {
+    @Nullable EnsembleResponse poll() {
         return answers.poll();
     }
 

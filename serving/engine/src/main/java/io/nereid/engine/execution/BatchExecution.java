@@ -361,8 +361,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private static final class RunGuard implements Runnable {
         private final ModelInstance modelInstance;
 
-        @GuardedBy("this")
-        private int waiting;
+        @GuardedBy("this") private int waiting;
 
         RunGuard(ModelInstance modelInstance, int waiting) {
             this.modelInstance = modelInstance;

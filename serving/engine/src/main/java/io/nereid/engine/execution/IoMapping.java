@@ -209,8 +209,7 @@ public final class IoMapping {
      *
      * @param guess the likely position
      */
-    @Nullable
-    Input input(String name, int guess) {
+    @Nullable Input input(String name, int guess) {
         if (guess < inputs.length && inputs[guess].spec().name().equals(name)) {
             return inputs[guess];
         }
@@ -227,8 +226,7 @@ public final class IoMapping {
      *
      * @param guess the likely position
      */
-    @Nullable
-    Output output(String name, int guess) {
+    @Nullable Output output(String name, int guess) {
         if (guess < outputs.length && outputs[guess].name().equals(name)) {
             return outputs[guess];
         }

@@ -21,14 +21,11 @@ public final class HostMetrics {
 
     private final Path proc;
 
-    @GuardedBy("this")
-    private long busyBefore;
+    @GuardedBy("this") private long busyBefore;
 
-    @GuardedBy("this")
-    private long allBefore;
+    @GuardedBy("this") private long allBefore;
 
-    @GuardedBy("this")
-    private double share;
+    @GuardedBy("this") private double share;
 
     public HostMetrics() {
         this(Path.of("/proc"));
@@ -59,8 +56,7 @@ public final class HostMetrics {
         return Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024.0;
     }
 
-    @GuardedBy("this")
-    private double busy() {
+    @GuardedBy("this") private double busy() {
         try {
             List<String> lines = Files.readAllLines(proc.resolve("stat"));
             String[] fields = lines.get(0).trim().split("\\s+");

@@ -18,8 +18,7 @@ import java.util.TreeMap;
 final class AspiredVersionsRecorder implements Source.Target {
     private final ServableManager manager;
 
-    @GuardedBy("this")
-    private final Map<String, List<AspiredVersion>> aspired = new TreeMap<>();
+    @GuardedBy("this") private final Map<String, List<AspiredVersion>> aspired = new TreeMap<>();
 
     AspiredVersionsRecorder(ServableManager manager) {
         this.manager = manager;

@@ -54,8 +54,7 @@ public final class ModelListController implements AutoCloseable {
     private final List<Consumer<List<ModelListEntry>>> listeners = new CopyOnWriteArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
     /** Completes when the last list has been applied; the next one starts then. Guarded by the lock. */
-    @GuardedBy("lock")
-    private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
+    @GuardedBy("lock") private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
 
     ModelListController(
             FileSystemStoragePathSource source, SourceArbiter gate, ServableManager manager, EngineOptions options) {

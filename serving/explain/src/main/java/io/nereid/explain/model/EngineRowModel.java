@@ -207,11 +207,9 @@ public final class EngineRowModel implements RowModel {
         private final Chunk chunk;
         private final Query query;
 
-        @GuardedBy("this")
-        private @Nullable InferenceCall call;
+        @GuardedBy("this") private @Nullable InferenceCall call;
 
-        @GuardedBy("this")
-        private boolean over;
+        @GuardedBy("this") private boolean over;
 
         Answer(Chunk chunk, Query query) {
             this.chunk = chunk;

@@ -20,14 +20,11 @@ public final class PredictionBudget {
     private final long predictions;
     private final long milliseconds;
 
-    @GuardedBy("this")
-    private final Set<InferenceCall> calls = new HashSet<>();
+    @GuardedBy("this") private final Set<InferenceCall> calls = new HashSet<>();
 
-    @GuardedBy("this")
-    private long spent;
+    @GuardedBy("this") private long spent;
 
-    @GuardedBy("this")
-    private boolean cancelled;
+    @GuardedBy("this") private boolean cancelled;
 
     /**
      * Creates an unspent budget.

@@ -32,8 +32,7 @@ public interface AspiredVersionPolicy {
     AspiredVersionPolicy RESOURCE_PRESERVING = new ResourcePreservingPolicy();
 
     /** Returns the next step for a model with these versions, which are in any order; null for no step. */
-    @Nullable
-    Step next(List<VersionSnapshot> versions);
+    @Nullable Step next(List<VersionSnapshot> versions);
 
     /** Returns whether a changed version is reloaded while the loaded one stays available. */
     boolean reloadsBeside();

@@ -26,11 +26,9 @@ public final class MemoryTracker {
     private final long limit;
 
     /** By object, since two loads of the same version number may exist during a reload. */
-    @GuardedBy("this")
-    private final Map<ManagedVersion, Long> held = new HashMap<>();
+    @GuardedBy("this") private final Map<ManagedVersion, Long> held = new HashMap<>();
 
-    @GuardedBy("this")
-    private long used;
+    @GuardedBy("this") private long used;
 
     /** Creates a tracker with a limit in bytes; 0 for no limit. */
     public MemoryTracker(long limit) {
@@ -85,8 +83,7 @@ public final class MemoryTracker {
         return List.copyOf(held.keySet());
     }
 
-    @GuardedBy("this")
-    private String holdersText() {
+    @GuardedBy("this") private String holdersText() {
         if (held.isEmpty()) {
             return "";
         }

@@ -62,8 +62,7 @@ public final class LabelRoute {
     }
 
     /** Returns an available target, chosen at random by weight; null if none is available. */
-    @Nullable
-    LiveServable target() {
+    @Nullable LiveServable target() {
         if (targets.length <= 1) {
             return targets.length == 0 ? null : targets[0];
         }
@@ -73,8 +72,7 @@ public final class LabelRoute {
     }
 
     /** Returns the shadow that receives a copy of this request; null for none, or if it is not available. */
-    @Nullable
-    LiveServable shadow() {
+    @Nullable LiveServable shadow() {
         if (shadows.length == 0) {
             return null;
         }

@@ -193,8 +193,7 @@ public final class ServingMap {
             return new Entry(versions, lives, states, ready, Map.copyOf(next));
         }
 
-        @Nullable
-        LiveServable latest() {
+        @Nullable LiveServable latest() {
             return lives.isEmpty() ? null : lives.get(0);
         }
 
@@ -208,8 +207,7 @@ public final class ServingMap {
             return null;
         }
 
-        @Nullable
-        ServableState state(long version) {
+        @Nullable ServableState state(long version) {
             for (ServableState state : states) {
                 if (state.id().version() == version) {
                     return state;

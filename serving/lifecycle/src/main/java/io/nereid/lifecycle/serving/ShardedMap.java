@@ -42,8 +42,7 @@ final class ShardedMap<V> {
         return (h ^ (h >>> 16) ^ (h >>> 8)) >>> 4 & (COUNT - 1);
     }
 
-    @Nullable
-    V get(String name) {
+    @Nullable V get(String name) {
         return shards[shard(name)].get(name);
     }
 

@@ -37,8 +37,7 @@ public record ConfigReadContext(Path file, Path directory, String model, boolean
     }
 
     /** Returns the file that a field names, which must lie inside the directory; null after an error was reported. */
-    @Nullable
-    Path inside(Path where, TypedMessage message, String field, String what) {
+    @Nullable Path inside(Path where, TypedMessage message, String field, String what) {
         try {
             return TextFiles.inside(where, message.text(field));
         } catch (ServingException e) {

@@ -39,8 +39,7 @@ final class EnsembleDagValidator {
         final SourcePosition at;
         final List<Node> readers = new ArrayList<>();
 
-        @Nullable
-        Node writer;
+        @Nullable Node writer;
 
         boolean ready;
 

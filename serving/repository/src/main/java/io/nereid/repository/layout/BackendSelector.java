@@ -66,8 +66,7 @@ public final class BackendSelector {
     private record Kind(String file, String platform, String backend) {}
 
     /** Selects the backend; null after an error was added to the problems. */
-    @Nullable
-    Choice choose(
+    @Nullable Choice choose(
             ModelConfig config,
             Collection<Path> paths,
             Path file,

@@ -33,11 +33,9 @@ public final class OverrideDirectory {
     private final Path root;
     private final ModelEntry entry;
 
-    @GuardedBy("this")
-    private int loaded;
+    @GuardedBy("this") private int loaded;
 
-    @GuardedBy("this")
-    private boolean retired;
+    @GuardedBy("this") private boolean retired;
 
     private OverrideDirectory(Path root, ModelEntry entry) {
         this.root = root;
@@ -133,8 +131,7 @@ public final class OverrideDirectory {
         removeIfUnused();
     }
 
-    @GuardedBy("this")
-    private void removeIfUnused() {
+    @GuardedBy("this") private void removeIfUnused() {
         if (retired && loaded == 0) {
             delete();
         }

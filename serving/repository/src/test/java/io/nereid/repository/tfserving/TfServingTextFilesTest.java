@@ -38,10 +38,10 @@ class TfServingTextFilesTest {
     private static final String MONITORING = "prometheus_config { enable: true path: '/metrics/x' }";
     private static final String MODELS =
             "model_config_list { config { name: 'm' base_path: '/b' model_platform: 'tensorflow' model_version_policy"
-                + " { specific { versions: [ 1, 2 ] } } version_labels { key: 'a' value: 1 } weighted_labels { key:"
-                + " 'c' value { targets { version: 1 weight: 9e1 } shadows { version: 2 weight: .5 } } }"
-                + " logging_config { log_collector_config { filename_prefix: '/l' } sampling_config { sampling_rate: 1"
-                + " } } } }";
+                    + " { specific { versions: [ 1, 2 ] } } version_labels { key: 'a' value: 1 } weighted_labels { key:"
+                    + " 'c' value { targets { version: 1 weight: 9e1 } shadows { version: 2 weight: .5 } } }"
+                    + " logging_config { log_collector_config { filename_prefix: '/l' } sampling_config { sampling_rate: 1"
+                    + " } } } }";
 
     private static void refused(ThrowingCallable call, String... parts) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {

@@ -132,11 +132,9 @@ final class OrderedJob implements InferenceJob {
      * without blocking a thread behind a slow client.
      */
     static final class CompletionQueue {
-        @GuardedBy("this")
-        private final ArrayDeque<OrderedJob> line = new ArrayDeque<>();
+        @GuardedBy("this") private final ArrayDeque<OrderedJob> line = new ArrayDeque<>();
 
-        @GuardedBy("this")
-        private boolean delivering;
+        @GuardedBy("this") private boolean delivering;
 
         synchronized void enter(OrderedJob job) {
             line.add(job);

@@ -36,11 +36,9 @@ final class QueuedJob implements Runnable {
     /** Whether it has timed out under the policy DELAY, and is behind the other jobs of its level. */
     boolean delayed;
 
-    @Nullable
-    QueuedJob previous;
+    @Nullable QueuedJob previous;
 
-    @Nullable
-    QueuedJob next;
+    @Nullable QueuedJob next;
 
     QueuedJob(DynamicBatcher batcher, InferenceJob job, long since) {
         this.batcher = batcher;

@@ -95,8 +95,7 @@ final class RequestQueue {
     }
 
     /** Returns the first job; {@link QueuedJob#next} leads to the others. Null if the queue is empty. */
-    @Nullable
-    QueuedJob head() {
+    @Nullable QueuedJob head() {
         return head;
     }
 

@@ -30,25 +30,19 @@ final class SplitJob implements InferenceJob {
     private final int size;
 
     /** Pieces in the order of their rows. */
-    @GuardedBy("this")
-    private final List<Piece> pieces = new ArrayList<>();
+    @GuardedBy("this") private final List<Piece> pieces = new ArrayList<>();
     /** Completed pieces, in the order of completion. */
-    @GuardedBy("this")
-    private final List<Piece> answered = new ArrayList<>();
+    @GuardedBy("this") private final List<Piece> answered = new ArrayList<>();
 
-    @GuardedBy("this")
-    private @Nullable QueuedJob waiting;
+    @GuardedBy("this") private @Nullable QueuedJob waiting;
     /** When the first piece started; {@link QueuedJob#NEVER} before that. */
-    @GuardedBy("this")
-    private long begun = QueuedJob.NEVER;
+    @GuardedBy("this") private long begun = QueuedJob.NEVER;
 
     private int cut;
 
-    @GuardedBy("this")
-    private int done;
+    @GuardedBy("this") private int done;
 
-    @GuardedBy("this")
-    private boolean ended;
+    @GuardedBy("this") private boolean ended;
 
     /** Does not take ownership of the inputs: {@code whole} keeps them open until it ends. */
     SplitJob(InferenceJob whole) {
@@ -203,8 +197,7 @@ final class SplitJob implements InferenceJob {
         private final int count;
         private @Nullable InferenceRequest part;
 
-        @GuardedBy("SplitJob.this")
-        private @Nullable Runnable action;
+        @GuardedBy("SplitJob.this") private @Nullable Runnable action;
 
         private List<Tensor> outputs = List.of();
         private Map<String, Object> parameters = Map.of();

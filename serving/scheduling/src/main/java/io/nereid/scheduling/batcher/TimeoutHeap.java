@@ -15,8 +15,7 @@ final class TimeoutHeap {
     private int size;
 
     /** Returns the job with the earliest timeout; null for none. */
-    @Nullable
-    QueuedJob next() {
+    @Nullable QueuedJob next() {
         return heap[0];
     }
 

@@ -38,14 +38,11 @@ public final class DeviceExecutor implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
 
-    @GuardedBy("lock")
-    private final ArrayDeque<ReadyQueue> line = new ArrayDeque<>();
+    @GuardedBy("lock") private final ArrayDeque<ReadyQueue> line = new ArrayDeque<>();
 
-    @GuardedBy("lock")
-    private int started;
+    @GuardedBy("lock") private int started;
 
-    @GuardedBy("lock")
-    private boolean closed;
+    @GuardedBy("lock") private boolean closed;
 
     /** Creates a pool on the system clock. Its threads start when they are first needed. */
     public DeviceExecutor(String name, int threads) {

@@ -35,17 +35,13 @@ import java.util.Set;
  * an instance may run. Lock order: a model's lock, then this one; callbacks are therefore made without it.
  */
 public final class RateLimiter {
-    @GuardedBy("this")
-    private final RateLimiterResources resources;
+    @GuardedBy("this") private final RateLimiterResources resources;
 
-    @GuardedBy("this")
-    private final List<Member> members = new ArrayList<>();
+    @GuardedBy("this") private final List<Member> members = new ArrayList<>();
 
-    @GuardedBy("this")
-    private final List<Ticket> waiting = new ArrayList<>();
+    @GuardedBy("this") private final List<Ticket> waiting = new ArrayList<>();
 
-    @GuardedBy("this")
-    private long stagings;
+    @GuardedBy("this") private long stagings;
 
     /**
      * Creates a limiter with explicit totals. The total of every other resource is the largest amount that one instance
@@ -73,8 +69,7 @@ public final class RateLimiter {
         return resources.used(new RateLimiterResources.Key(resource, device));
     }
 
-    @GuardedBy("this")
-    private void countDemands() {
+    @GuardedBy("this") private void countDemands() {
         resources.forgetDemands();
         for (Member member : members) {
             for (Ticket t : member.tickets.subList(0, member.desired)) {
@@ -84,15 +79,13 @@ public final class RateLimiter {
     }
 
     /** Queues an instance. The counter orders instances of equal score by the time of their request. */
-    @GuardedBy("this")
-    private void stage(Ticket t) {
+    @GuardedBy("this") private void stage(Ticket t) {
         t.state = State.WAITING;
         t.staged = ++stagings;
         waiting.add(t);
     }
 
-    @GuardedBy("this")
-    private void grant(Ticket t) {
+    @GuardedBy("this") private void grant(Ticket t) {
         waiting.remove(t);
         t.state = State.GRANTED;
         // Counted when granted; returnUnused() takes it back.
@@ -100,8 +93,7 @@ public final class RateLimiter {
         resources.take(t.needs);
     }
 
-    @GuardedBy("this")
-    private void free(Ticket t) {
+    @GuardedBy("this") private void free(Ticket t) {
         t.state = State.IDLE;
         resources.giveBack(t.needs);
     }
@@ -111,8 +103,7 @@ public final class RateLimiter {
      * released. An instance that cannot get its resources reserves them against all later ones ({@code contested});
      * otherwise instances with small needs could starve one with large needs.
      */
-    @GuardedBy("this")
-    private Set<Member> grantAll() {
+    @GuardedBy("this") private Set<Member> grantAll() {
         if (waiting.isEmpty()) {
             return Set.of();
         }
@@ -263,8 +254,7 @@ public final class RateLimiter {
          * Queues an idle instance and grants it at once if its resources are free and no instance before it in the
          * order waits for one of them. Otherwise it stays queued.
          */
-        @GuardedBy("RateLimiter.this")
-        private boolean begins(Ticket t) {
+        @GuardedBy("RateLimiter.this") private boolean begins(Ticket t) {
             stage(t);
             boolean free = resources.free(t.needs);
             // As in grantAll(): an instance may only pass earlier ones with which it shares no resource.
@@ -360,8 +350,7 @@ public final class RateLimiter {
             settle();
         }
 
-        @GuardedBy("RateLimiter.this")
-        private void drop(int from) {
+        @GuardedBy("RateLimiter.this") private void drop(int from) {
             for (Ticket t : tickets.subList(from, tickets.size())) {
                 if (t.state == State.WAITING) {
                     waiting.remove(t);

@@ -19,11 +19,9 @@ final class ActiveSequence {
     final Object id;
     final ArrayDeque<SequenceJob> queue = new ArrayDeque<>();
     /** The request that was taken for a run and has not ended. */
-    @Nullable
-    SequenceJob inFlight;
+    @Nullable SequenceJob inFlight;
     /** Its slot; null in the backlog, and after its END request was taken by the direct strategy. */
-    @Nullable
-    SequenceSlot slot;
+    @Nullable SequenceSlot slot;
 
     boolean backlogged;
     /** No more requests are accepted: END is queued, or the sequence was idle too long, cancelled or failed. */
@@ -33,11 +31,9 @@ final class ActiveSequence {
     /** When the idle time began. */
     long idleSince;
 
-    @Nullable
-    ActiveSequence previousIdle;
+    @Nullable ActiveSequence previousIdle;
 
-    @Nullable
-    ActiveSequence nextIdle;
+    @Nullable ActiveSequence nextIdle;
 
     boolean inIdleList;
 
@@ -54,8 +50,7 @@ final class ActiveSequence {
     }
 
     /** Returns the tensor of the id, created once for each sequence; null if the model has no CORRID control. */
-    @Nullable
-    Tensor idTensor(SequenceControls controls) {
+    @Nullable Tensor idTensor(SequenceControls controls) {
         if (idTensor == null) {
             idTensor = controls.ofId(id);
         }
@@ -63,8 +58,7 @@ final class ActiveSequence {
     }
 
     /** Returns the value of a state; null before the first request has completed. */
-    @Nullable
-    Tensor state(int i) {
+    @Nullable Tensor state(int i) {
         @Nullable Tensor[] kept = states;
         return kept == null ? null : kept[i];
     }

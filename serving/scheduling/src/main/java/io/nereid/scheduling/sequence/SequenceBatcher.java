@@ -371,8 +371,7 @@ public final class SequenceBatcher implements Scheduler {
     private final class Arrival implements Runnable {
         boolean gone;
 
-        @Nullable
-        SequenceJob item;
+        @Nullable SequenceJob item;
 
         @Override
         public void run() {

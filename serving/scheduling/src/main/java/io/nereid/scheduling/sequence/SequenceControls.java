@@ -90,8 +90,7 @@ public final class SequenceControls implements AutoCloseable {
     }
 
     /** Creates the tensor of an id, owned by the caller; null if the model has no CORRID control. */
-    @Nullable
-    Tensor ofId(Object id) {
+    @Nullable Tensor ofId(Object id) {
         return corrid == null ? null : idTensor(corrid, id);
     }
 

@@ -9,8 +9,7 @@ final class SequenceSlot implements Comparable<SequenceSlot> {
     final SequenceBatch batch;
     final int number;
 
-    @Nullable
-    ActiveSequence sequence;
+    @Nullable ActiveSequence sequence;
 
     SequenceSlot(SequenceBatch batch, int number) {
         this.batch = batch;

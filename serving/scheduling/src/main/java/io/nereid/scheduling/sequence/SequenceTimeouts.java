@@ -51,8 +51,7 @@ final class SequenceTimeouts {
     }
 
     /** Returns a request that has timed out, or null. */
-    @Nullable
-    SequenceJob timedOut(long now) {
+    @Nullable SequenceJob timedOut(long now) {
         return queueTimeouts.isEmpty() || queueTimeouts.first().due - now > 0 ? null : queueTimeouts.first();
     }
 
@@ -91,8 +90,7 @@ final class SequenceTimeouts {
     }
 
     /** Returns a sequence that has been idle too long, or null. */
-    @Nullable
-    ActiveSequence idle(long now) {
+    @Nullable ActiveSequence idle(long now) {
         ActiveSequence sequence = firstIdle;
         return sequence == null || now - sequence.idleSince - maxIdle < 0 ? null : sequence;
     }

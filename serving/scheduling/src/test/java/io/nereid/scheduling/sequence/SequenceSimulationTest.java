@@ -327,11 +327,9 @@ class SequenceSimulationTest {
         int last;
         boolean first = true;
 
-        @Nullable
-        String place;
+        @Nullable String place;
 
-        @Nullable
-        InferenceJob inFlight;
+        @Nullable InferenceJob inFlight;
     }
 
     /** A model that sums values and records every violated invariant. Thread-safe by a lock. */

@@ -18,8 +18,7 @@ public final class ContentManifest {
 
     private record Line(String kind, long bytes) {}
 
-    @GuardedBy("this")
-    private final NavigableMap<String, Line> lines = new TreeMap<>();
+    @GuardedBy("this") private final NavigableMap<String, Line> lines = new TreeMap<>();
 
     public synchronized void file(String path, String sha256, long bytes) {
         lines.put(path, new Line("f " + sha256, bytes));

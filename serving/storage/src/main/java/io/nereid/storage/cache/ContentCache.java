@@ -57,20 +57,15 @@ public final class ContentCache implements AutoCloseable {
 
     private final Object lock = new Object();
 
-    @GuardedBy("lock")
-    private final Map<String, Entry> entries = new HashMap<>();
+    @GuardedBy("lock") private final Map<String, Entry> entries = new HashMap<>();
     /** Idle partial downloads and their bytes. */
-    @GuardedBy("lock")
-    private final Map<String, Long> idle = new HashMap<>();
+    @GuardedBy("lock") private final Map<String, Long> idle = new HashMap<>();
 
-    @GuardedBy("lock")
-    private long contentBytes;
+    @GuardedBy("lock") private long contentBytes;
 
-    @GuardedBy("lock")
-    private long idleBytes;
+    @GuardedBy("lock") private long idleBytes;
 
-    @GuardedBy("lock")
-    private long spaceBytes;
+    @GuardedBy("lock") private long spaceBytes;
 
     /** A cached artifact. Guarded by the lock. */
     private static final class Entry {
@@ -139,8 +134,7 @@ public final class ContentCache implements AutoCloseable {
         }
     }
 
-    @GuardedBy("lock")
-    private void recover() throws IOException {
+    @GuardedBy("lock") private void recover() throws IOException {
         try (Stream<Path> found = Files.list(content)) {
             for (Path directory : found.toList()) {
                 Path about = directory.resolve("about.json");
@@ -318,8 +312,7 @@ public final class ContentCache implements AutoCloseable {
         }
     }
 
-    @GuardedBy("lock")
-    private void take(String what, long now, long more, long unwritten) {
+    @GuardedBy("lock") private void take(String what, long now, long more, long unwritten) {
         // First the quota, then the free space of the disk. Only bytes that are not yet written need free space.
         while (contentBytes + idleBytes + spaceBytes + more > options.quotaBytes()) {
             if (!evictOne()) {
@@ -359,8 +352,7 @@ public final class ContentCache implements AutoCloseable {
      * Evicts an idle partial download, else the least recently used artifact without a lease. False if there is
      * neither.
      */
-    @GuardedBy("lock")
-    private boolean evictOne() {
+    @GuardedBy("lock") private boolean evictOne() {
         String rest = idle.keySet().stream().findFirst().orElse(null);
         if (rest != null) {
             Long bytes = idle.remove(rest);
@@ -397,11 +389,9 @@ public final class ContentCache implements AutoCloseable {
     private final class Reservation implements CacheReservation {
         private final String what;
 
-        @GuardedBy("lock")
-        private long taken;
+        @GuardedBy("lock") private long taken;
 
-        @GuardedBy("lock")
-        private boolean closed;
+        @GuardedBy("lock") private boolean closed;
 
         Reservation(String what) {
             this.what = what;

@@ -19,8 +19,7 @@ public final class TokenCache {
 
     private final Clock clock;
 
-    @GuardedBy("tokens")
-    private final Map<String, Token> tokens = new LinkedHashMap<>(16, 0.75f, true);
+    @GuardedBy("tokens") private final Map<String, Token> tokens = new LinkedHashMap<>(16, 0.75f, true);
 
     public TokenCache(Clock clock) {
         this.clock = clock;

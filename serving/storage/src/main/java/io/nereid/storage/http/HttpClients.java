@@ -34,8 +34,7 @@ public final class HttpClients implements AutoCloseable {
     private final ScheduledThreadPoolExecutor watch;
     private final Set<HttpBody> open = ConcurrentHashMap.newKeySet();
 
-    @GuardedBy("clients")
-    private final Map<Kind, HttpClient> clients = new LinkedHashMap<>(8, 0.75f, true);
+    @GuardedBy("clients") private final Map<Kind, HttpClient> clients = new LinkedHashMap<>(8, 0.75f, true);
 
     public HttpClients(StorageOptions options, Clock clock) {
         this.options = options;

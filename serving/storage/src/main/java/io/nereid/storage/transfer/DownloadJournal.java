@@ -19,11 +19,9 @@ import java.util.Set;
  * is ignored. Thread-safe: one lock.
  */
 public final class DownloadJournal implements AutoCloseable {
-    @GuardedBy("this")
-    private final FileChannel file;
+    @GuardedBy("this") private final FileChannel file;
 
-    @GuardedBy("this")
-    private final Set<Long> parts = new HashSet<>();
+    @GuardedBy("this") private final Set<Long> parts = new HashSet<>();
 
     public DownloadJournal(Path path) throws IOException {
         if (Files.exists(path)) {
@@ -37,8 +35,7 @@ public final class DownloadJournal implements AutoCloseable {
         append("");
     }
 
-    @GuardedBy("this")
-    private void read(String line) {
+    @GuardedBy("this") private void read(String line) {
         String[] words = line.split(" ");
         if (words.length != 3 || !words[2].equals(".")) {
             return;
@@ -73,8 +70,7 @@ public final class DownloadJournal implements AutoCloseable {
         parts.removeIf(part -> part >>> 32 == index);
     }
 
-    @GuardedBy("this")
-    private void append(String line) throws IOException {
+    @GuardedBy("this") private void append(String line) throws IOException {
         ByteBuffer bytes = ByteBuffer.wrap((line + "\n").getBytes(StandardCharsets.ISO_8859_1));
         while (bytes.hasRemaining()) {
             file.write(bytes);

@@ -87,11 +87,9 @@ public final class EmbeddedEngine implements AutoCloseable {
     private static final class Answer implements ResponseSink {
         private final Thread waits;
 
-        @Nullable
-        InferenceResponse response;
+        @Nullable InferenceResponse response;
 
-        @Nullable
-        ServingException failure;
+        @Nullable ServingException failure;
 
         volatile boolean ended;
 

@@ -91,20 +91,15 @@ public final class RepeatModel extends SampleRequestModel {
     private final class Answers implements Runnable {
         private final ModelRequest request;
 
-        @GuardedBy("this")
-        private final ByteBuffer values;
+        @GuardedBy("this") private final ByteBuffer values;
 
-        @GuardedBy("this")
-        private final ByteBuffer delays;
+        @GuardedBy("this") private final ByteBuffer delays;
 
-        @GuardedBy("this")
-        private int index;
+        @GuardedBy("this") private int index;
 
-        @GuardedBy("this")
-        private boolean ended;
+        @GuardedBy("this") private boolean ended;
 
-        @GuardedBy("this")
-        private @Nullable Future<?> next;
+        @GuardedBy("this") private @Nullable Future<?> next;
 
         Answers(ModelRequest request, ByteBuffer values, ByteBuffer delays) {
             this.request = request;
@@ -130,8 +125,7 @@ public final class RepeatModel extends SampleRequestModel {
             }
         }
 
-        @GuardedBy("this")
-        private void later(long millis) {
+        @GuardedBy("this") private void later(long millis) {
             try {
                 next = timer.schedule(this, millis, TimeUnit.MILLISECONDS);
             } catch (RejectedExecutionException e) {
@@ -147,8 +141,7 @@ public final class RepeatModel extends SampleRequestModel {
             }
         }
 
-        @GuardedBy("this")
-        private void answer() {
+        @GuardedBy("this") private void answer() {
             int value = values.getInt();
             List<Tensor> outputs = new ArrayList<>();
             for (TensorSpec spec : outputs()) {

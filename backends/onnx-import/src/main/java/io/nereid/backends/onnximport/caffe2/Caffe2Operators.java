@@ -29,8 +29,7 @@ final class Caffe2Operators {
     }
 
     /** The conversion of an operator type, or null when there is none. */
-    @Nullable
-    Conversion of(String type) {
+    @Nullable Conversion of(String type) {
         return conversions.get(type);
     }
 

@@ -62,8 +62,7 @@ final class InputShapes {
     }
 
     /** The shape of an input blob, with the batch dimension first; null when it cannot be inferred. */
-    @Nullable
-    Shape of(String blob) {
+    @Nullable Shape of(String blob) {
         seen.clear();
         return follow(blob, 0);
     }

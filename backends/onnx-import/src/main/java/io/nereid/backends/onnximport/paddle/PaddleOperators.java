@@ -37,8 +37,7 @@ final class PaddleOperators {
         PaddleImageOperators.addTo(this);
     }
 
-    @Nullable
-    Rule of(String type) {
+    @Nullable Rule of(String type) {
         return rules.get(type);
     }
 

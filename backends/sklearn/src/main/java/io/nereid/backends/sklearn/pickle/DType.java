@@ -143,8 +143,7 @@ public final class DType {
         return right && !sub;
     }
 
-    @Nullable
-    Field field(String name) {
+    @Nullable Field field(String name) {
         return fields.get(name);
     }
 

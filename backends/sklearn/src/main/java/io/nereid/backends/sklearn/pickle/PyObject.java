@@ -48,8 +48,7 @@ public final class PyObject {
     }
 
     /** Its state, when that is not a dict of attributes. */
-    @Nullable
-    Object state() {
+    @Nullable Object state() {
         return state;
     }
 

@@ -92,8 +92,8 @@ final class UnsupportedFieldWarnings {
      */
     private static final Pattern KNOWN = Pattern.compile(
             "(.*/)?(sklearnserver|xgbserver|lgbserver|predictiveserver|pmmlserver|paddleserver|mlserver|tritonserver"
-                + "|torchserve|torchserve-kfs|pytorch-serve|tensorflow-serving|tensorflow/serving|tensorflow/serving-gpu"
-                + "|openvino/model_server|nereid/nereid|nereid/explainer)([:@].*)?",
+                    + "|torchserve|torchserve-kfs|pytorch-serve|tensorflow-serving|tensorflow/serving|tensorflow/serving-gpu"
+                    + "|openvino/model_server|nereid/nereid|nereid/explainer)([:@].*)?",
             Pattern.CASE_INSENSITIVE);
 
     private final List<String> warnings;

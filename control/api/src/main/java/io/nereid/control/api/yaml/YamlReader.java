@@ -64,8 +64,7 @@ final class YamlReader {
         final int firstNode;
         final int line;
 
-        @Nullable
-        String key;
+        @Nullable String key;
 
         /** The objects of merge keys ({@code <<}); earlier ones take precedence. */
         final List<ObjectNode> merged = new ArrayList<>();

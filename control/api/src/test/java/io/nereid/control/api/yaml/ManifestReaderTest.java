@@ -78,7 +78,7 @@ class ManifestReaderTest {
         assertThat((JsonNode) ManifestReader.parse(text, "f").get(0))
                 .hasToString(
                         "{\"base\":{\"x\":1,\"y\":{\"z\":2}},"
-                            + "\"own\":{\"x\":3,\"y\":{\"z\":2}},\"both\":{\"x\":8,\"y\":{\"z\":2}},\"same\":{\"x\":1,\"y\":{\"z\":2}}}");
+                                + "\"own\":{\"x\":3,\"y\":{\"z\":2}},\"both\":{\"x\":8,\"y\":{\"z\":2}},\"same\":{\"x\":1,\"y\":{\"z\":2}}}");
     }
 
     @ParameterizedTest

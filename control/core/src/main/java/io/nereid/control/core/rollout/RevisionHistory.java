@@ -63,8 +63,7 @@ public final class RevisionHistory {
      * The revision of a component's plan: the newest one of its name if the fingerprint is the same, else a new one.
      * For a plan with a problem it is the newest one, or null if there is none.
      */
-    @Nullable
-    Revision current(ComponentPlan plan) {
+    @Nullable Revision current(ComponentPlan plan) {
         Revision newest = newest(plan.base());
         if (plan.template() == null || (frozen && newest != null)) {
             return newest;
@@ -102,8 +101,7 @@ public final class RevisionHistory {
     }
 
     /** The newest ready revision whose base name is not among these; null for none. */
-    @Nullable
-    Revision newestReady(Set<String> otherBases) {
+    @Nullable Revision newestReady(Set<String> otherBases) {
         Revision found = null;
         for (Revision one : all.values()) {
             if (isReady(one.name())

@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
 public final class AggregatingCall extends InProcessCall {
     private final CompletableFuture<MemoryRegion> answer = new CompletableFuture<>();
 
-    @GuardedBy("this")
-    private @Nullable MemoryRegion message;
+    @GuardedBy("this") private @Nullable MemoryRegion message;
 
     public AggregatingCall(String path, List<Header> metadata, long arrived) {
         super(path, metadata, arrived);

@@ -174,8 +174,7 @@ public final class ModelDeployer {
     }
 
     /** Returns why the model cannot be served; null while it is available or can become so. */
-    @Nullable
-    String failure(String managed) {
+    @Nullable String failure(String managed) {
         List<String> reasons = new ArrayList<>();
         for (String name : names(managed)) {
             Map<Long, ServableState> versions = states.getOrDefault(name, Map.of());

@@ -57,8 +57,7 @@ final class Cgroups {
     }
 
     /** Creates a group with limits; null where groups are not available or no limit is set. */
-    @Nullable
-    Path make(String name, long memoryBytes, double cpus) {
+    @Nullable Path make(String name, long memoryBytes, double cpus) {
         Path siblings = parent;
         if (siblings == null || (memoryBytes <= 0 && cpus <= 0)) {
             return null;

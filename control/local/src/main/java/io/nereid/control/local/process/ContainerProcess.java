@@ -72,8 +72,7 @@ final class ContainerProcess {
         int successes;
         int failures;
 
-        @Nullable
-        String killedFor;
+        @Nullable String killedFor;
 
         boolean outOfMemory;
         volatile String lastLine = "";
@@ -135,8 +134,7 @@ final class ContainerProcess {
         return now != null && now.ready && !stopping;
     }
 
-    @Nullable
-    Failure failure() {
+    @Nullable Failure failure() {
         return failure;
     }
 

@@ -17,11 +17,9 @@ public final class PortAllocator {
     private final int first;
     private final int last;
 
-    @GuardedBy("this")
-    private final Set<Integer> taken = new HashSet<>();
+    @GuardedBy("this") private final Set<Integer> taken = new HashSet<>();
 
-    @GuardedBy("this")
-    private int next;
+    @GuardedBy("this") private int next;
 
     public PortAllocator(int first, int last) {
         this.first = first;

@@ -53,8 +53,7 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
     }
 
     /** Runs the probe. Blocks for up to {@link #timeout}. Returns null on success, else the reason of the failure. */
-    @Nullable
-    String ask(ProcessSpec process, List<Port> ports) {
+    @Nullable String ask(ProcessSpec process, List<Port> ports) {
         try {
             if (spec.has("httpGet")) {
                 return http(spec.path("httpGet"), process, ports);

@@ -34,20 +34,15 @@ public final class WorkQueue<K> implements AutoCloseable {
     private final Consumer<K> work;
     private final ReentrantLock lock = new ReentrantLock();
 
-    @GuardedBy("lock")
-    private final Set<K> waiting = new LinkedHashSet<>();
+    @GuardedBy("lock") private final Set<K> waiting = new LinkedHashSet<>();
 
-    @GuardedBy("lock")
-    private final Set<K> working = new LinkedHashSet<>();
+    @GuardedBy("lock") private final Set<K> working = new LinkedHashSet<>();
 
-    @GuardedBy("lock")
-    private final Map<K, Backoff> failed = new HashMap<>();
+    @GuardedBy("lock") private final Map<K, Backoff> failed = new HashMap<>();
 
-    @GuardedBy("lock")
-    private final Map<K, Due> due = new HashMap<>();
+    @GuardedBy("lock") private final Map<K, Due> due = new HashMap<>();
 
-    @GuardedBy("lock")
-    private boolean closed;
+    @GuardedBy("lock") private boolean closed;
 
     /** A scheduled addition of a key. */
     private record Due(long nanos, EventLoop.Timer timer) {}
@@ -97,8 +92,7 @@ public final class WorkQueue<K> implements AutoCloseable {
     }
 
     /** Starts work up to the limit of workers. Called with the lock held. */
-    @GuardedBy("lock")
-    private void dispatch() {
+    @GuardedBy("lock") private void dispatch() {
         while (working.size() < WORKERS) {
             // A key that is being processed stays in the queue until its worker is done: never two workers on one key.
             K next = nextIdle();
@@ -112,8 +106,7 @@ public final class WorkQueue<K> implements AutoCloseable {
     }
 
     /** The first waiting key that no worker is processing, or null. */
-    @GuardedBy("lock")
-    private @Nullable K nextIdle() {
+    @GuardedBy("lock") private @Nullable K nextIdle() {
         for (K key : waiting) {
             if (!working.contains(key)) {
                 return key;

@@ -33,20 +33,15 @@ public final class RevisionLog implements AutoCloseable {
     private final long bytes;
     private final io.nereid.base.Clock clock;
 
-    @GuardedBy("this")
-    private final Deque<String> last = new ArrayDeque<>();
+    @GuardedBy("this") private final Deque<String> last = new ArrayDeque<>();
 
-    @GuardedBy("this")
-    private @Nullable BufferedWriter writer;
+    @GuardedBy("this") private @Nullable BufferedWriter writer;
 
-    @GuardedBy("this")
-    private long written;
+    @GuardedBy("this") private long written;
 
-    @GuardedBy("this")
-    private boolean broken;
+    @GuardedBy("this") private boolean broken;
 
-    @GuardedBy("this")
-    private boolean closed;
+    @GuardedBy("this") private boolean closed;
 
     /** Creates a log; the file is created with the first line. */
     public RevisionLog(Path file, int lines, long bytes, io.nereid.base.Clock clock) {
@@ -76,8 +71,7 @@ public final class RevisionLog implements AutoCloseable {
         }
     }
 
-    @GuardedBy("this")
-    private void write(String line) throws IOException {
+    @GuardedBy("this") private void write(String line) throws IOException {
         if (writer == null) {
             Path directory = file.getParent();
             if (directory != null) {

@@ -20,8 +20,7 @@ public interface WorkloadRunner {
     int ready();
 
     /** The last failure since the workload was last ready; null without one. */
-    @Nullable
-    Failure failure();
+    @Nullable Failure failure();
 
     /** Whether the workload is failing now, rather than starting. */
     boolean failing();

@@ -106,7 +106,7 @@ class TfServingMetricsTest {
                         ":tensorflow:serving:request_count{model_name=\"m\",status=\"OK\"} 1",
                         "# TYPE :tensorflow:serving:request_latency histogram",
                         ":tensorflow:serving:request_latency_bucket{model_name=\"m\",API=\"Predict\",entrypoint=\"REST\",le=\"18.0\"}"
-                            + " 1",
+                                + " 1",
                         "# TYPE :tensorflow:serving:request_example_count counter",
                         ":tensorflow:serving:request_example_count_total{model=\"m\"} 3",
                         ":tensorflow:serving:request_log_count{model_name=\"m\",status_code=\"OK\"} 3")
@@ -148,9 +148,9 @@ class TfServingMetricsTest {
                         ":tensorflow:serving:request_count{model_name=\"m\",status=\"OK\"} 2",
                         ":tensorflow:serving:request_count{model_name=\"m\",status=\"INVALID_ARGUMENT\"} 1",
                         ":tensorflow:serving:request_latency_count{model_name=\"m\",API=\"Predict\",entrypoint=\"REST\"}"
-                            + " 1",
+                                + " 1",
                         ":tensorflow:serving:request_latency_count{model_name=\"m\",API=\"Regress\",entrypoint=\"REST\"}"
-                            + " 1",
+                                + " 1",
                         ":tensorflow:serving:runtime_latency_count{model_name=\"m\",API=\"Predict\",runtime=\"fake\"}"
                                 + " 1",
                         ":tensorflow:serving:request_example_count_total{model=\"m\"} 2",

@@ -525,7 +525,11 @@ class GrpcServicesTest {
                 + " currently supported";
         refused("HandleReloadConfigRequest", fixture("reload/custom"), ErrorCode.INVALID_ARGUMENT, text);
         refused("HandleReloadConfigRequest", new byte[0], ErrorCode.INVALID_ARGUMENT, text);
-        refused("HandleReloadConfigRequest", fixture("reload/metric"), ErrorCode.INVALID_ARGUMENT, "the increase of metric ':m'");
+        refused(
+                "HandleReloadConfigRequest",
+                fixture("reload/metric"),
+                ErrorCode.INVALID_ARGUMENT,
+                "the increase of metric ':m'");
         assertThat(model.configured).isEmpty();
     }
 

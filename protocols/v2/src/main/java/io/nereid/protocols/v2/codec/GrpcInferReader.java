@@ -30,15 +30,13 @@ public final class GrpcInferReader {
     private static final class Input {
         String name = "";
 
-        @Nullable
-        DataType type;
+        @Nullable DataType type;
 
         Shape shape = Shape.SCALAR;
         int firstContent;
         int lastContent;
         /** The shared memory region that holds its data; null when the message does. */
-        @Nullable
-        String region;
+        @Nullable String region;
 
         long regionOffset;
         long regionBytes;

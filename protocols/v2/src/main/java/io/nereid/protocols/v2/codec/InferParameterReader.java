@@ -24,8 +24,7 @@ final class InferParameterReader {
     }
 
     /** The value: a Boolean, Long, Double or String, or null when none is set. */
-    @Nullable
-    Object value() {
+    @Nullable Object value() {
         return value;
     }
 

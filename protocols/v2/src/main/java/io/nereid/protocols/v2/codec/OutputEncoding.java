@@ -34,8 +34,7 @@ public record OutputEncoding(
     }
 
     /** The shared memory for an output, or null. */
-    @Nullable
-    SharedMemoryOutput place(String output) {
+    @Nullable SharedMemoryOutput place(String output) {
         return shared.isEmpty() ? null : SharedMemoryOutput.find(shared, output);
     }
 

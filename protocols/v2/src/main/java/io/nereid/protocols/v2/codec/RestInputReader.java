@@ -57,8 +57,7 @@ public final class RestInputReader {
     }
 
     /** Reads the input; the caller owns the tensor. Null when its data follows the JSON (binary tensor data). */
-    @Nullable
-    Tensor read(int end) {
+    @Nullable Tensor read(int end) {
         jsonEnd = end;
         boolean done = false;
         try {

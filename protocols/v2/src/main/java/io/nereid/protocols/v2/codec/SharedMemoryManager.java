@@ -53,8 +53,7 @@ public final class SharedMemoryManager {
     private final Path directory;
     private final @Nullable List<Pattern> keys;
 
-    @GuardedBy("this")
-    private final Map<String, Mapping> mappings = new TreeMap<>();
+    @GuardedBy("this") private final Map<String, Mapping> mappings = new TreeMap<>();
 
     /**
      * Creates a manager for the shared memory objects in a directory.
@@ -176,8 +175,7 @@ public final class SharedMemoryManager {
         return regions;
     }
 
-    @GuardedBy("this")
-    private Mapping find(String name) {
+    @GuardedBy("this") private Mapping find(String name) {
         Mapping mapping = mappings.get(name);
         if (mapping == null) {
             throw ServingException.of(ErrorCode.NOT_FOUND, "Unable to find shared memory region: '" + name + "'");

@@ -35,11 +35,9 @@ public final class GrpcHealthService {
     private final Set<String> known = new HashSet<>(Set.of("", GrpcManagement.SERVICE));
     private final Supplier<ScheduledExecutorService> timers;
 
-    @GuardedBy("this")
-    private final Set<Watcher> watchers = new LinkedHashSet<>();
+    @GuardedBy("this") private final Set<Watcher> watchers = new LinkedHashSet<>();
 
-    @GuardedBy("this")
-    private @Nullable ScheduledExecutorService timer;
+    @GuardedBy("this") private @Nullable ScheduledExecutorService timer;
 
     public GrpcHealthService(
             ModelControl control, Set<String> furtherServices, Supplier<ScheduledExecutorService> timers) {

@@ -86,17 +86,13 @@ final class GrpcStreamInference implements GrpcListener {
     private final Map<String, String> forwarded;
     private final @Nullable String traceparent;
 
-    @GuardedBy("this")
-    private final ArrayDeque<Slot> slots = new ArrayDeque<>();
+    @GuardedBy("this") private final ArrayDeque<Slot> slots = new ArrayDeque<>();
 
-    @GuardedBy("this")
-    private final Set<Slot> unordered = new HashSet<>();
+    @GuardedBy("this") private final Set<Slot> unordered = new HashSet<>();
 
-    @GuardedBy("this")
-    private boolean halfClosed;
+    @GuardedBy("this") private boolean halfClosed;
 
-    @GuardedBy("this")
-    private boolean over;
+    @GuardedBy("this") private boolean over;
 
     GrpcStreamInference(CodecContext context, GrpcCall call) {
         this.context = context;
@@ -218,8 +214,7 @@ final class GrpcStreamInference implements GrpcListener {
         }
     }
 
-    @GuardedBy("this")
-    private void keep(Slot slot, ResponseBody content) {
+    @GuardedBy("this") private void keep(Slot slot, ResponseBody content) {
         if (slot.waiting == null) {
             slot.waiting = new ArrayList<>(1);
         }
@@ -227,8 +222,7 @@ final class GrpcStreamInference implements GrpcListener {
     }
 
     /** Sends the kept messages of the first request, and goes on with the next one while the first has ended. */
-    @GuardedBy("this")
-    private void advance() {
+    @GuardedBy("this") private void advance() {
         for (Slot head = slots.peek(); head != null; head = slots.peek()) {
             if (head.waiting != null) {
                 head.waiting.forEach(call::send);
@@ -242,8 +236,7 @@ final class GrpcStreamInference implements GrpcListener {
         closeWhenDone();
     }
 
-    @GuardedBy("this")
-    private void closeWhenDone() {
+    @GuardedBy("this") private void closeWhenDone() {
         if (halfClosed && slots.isEmpty() && unordered.isEmpty() && !over) {
             over = true;
             call.close(ErrorCode.OK, null);

@@ -255,10 +255,10 @@ class RestInferenceTest {
     void requestedOutputsFilterAndOrderTheAnswer() {
         FakeExchange x = infer(
                 "{\"inputs\":[{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]},"
-                    + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[2]},"
-                    + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
-                    + "\"parameters\":{\"binary_data_output\":true},"
-                    + "\"outputs\":[{\"parameters\":null,\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
+                        + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[2]},"
+                        + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
+                        + "\"parameters\":{\"binary_data_output\":true},"
+                        + "\"outputs\":[{\"parameters\":null,\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
         assertThat(x.text())
                 .endsWith("\"outputs\":[{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]},"
                         + "{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]}");
@@ -362,8 +362,8 @@ class RestInferenceTest {
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1],"
                         + "\"parameters\":{\"binary_data_size\":1}}]} | But set 'data' 'binary_data_size'",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"parameters\":{\"binary_data_size\":1}}]}"
-                    + " | must specify valid 'Infer-Header-Content-Length' in request header and 'binary_data_size'"
-                    + " when passing inputs in binary data format",
+                        + " | must specify valid 'Infer-Header-Content-Length' in request header and 'binary_data_size'"
+                        + " when passing inputs in binary data format",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"parameters\":"
                         + "{\"binary_data_size\":-1}}]} | 'binary_data_size' -1",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[-1],\"datatype\":\"INT8\",\"data\":[1]}]} | dimension -1",

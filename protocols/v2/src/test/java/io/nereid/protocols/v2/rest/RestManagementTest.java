@@ -163,9 +163,9 @@ class RestManagementTest {
         engine.config = ModelConfig.builder("identity").document(document).build();
         assertThat(get("/v2/models/identity/config").text())
                 .isEqualTo("{\"name\":\"identity\",\"max_batch_size\":4,\"input\":[{\"name\":\"x\"},{\"dims\":[-1,2]},"
-                               + "{\"optional\":true}],\"dynamic_batching\":{\"preferred_batch_size\":[2]},"
-                               + "\"instance_group\":[{\"kind\":\"KIND_CPU\"}],\"parameters\":{\"p\":{\"string_value\":\"v\"}},"
-                               + "\"version_policy\":{\"specific\":{\"versions\":[3]}}}");
+                        + "{\"optional\":true}],\"dynamic_batching\":{\"preferred_batch_size\":[2]},"
+                        + "\"instance_group\":[{\"kind\":\"KIND_CPU\"}],\"parameters\":{\"p\":{\"string_value\":\"v\"}},"
+                        + "\"version_policy\":{\"specific\":{\"versions\":[3]}}}");
         var message = DocumentProtoBuilder.of(engine.config);
         assertThat(message.getMaxBatchSize()).isEqualTo(4);
         assertThat(message.getInput(1).getDimsList()).containsExactly(-1L, 2L);

@@ -171,14 +171,14 @@ class RestSharedMemoryTest {
                 "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,"
                         + "\"shared_memory_offset\":41} | '' | 400 | Invalid offset for shared memory region: 'r'",
                 "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,\"shared_memory_offset\":33}"
-                    + " | '' | 400 | Invalid offset + byte size for shared memory region: 'r'",
+                        + " | '' | 400 | Invalid offset + byte size for shared memory region: 'r'",
                 "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":6} | '' | 400 | input byte"
                         + " size mismatch for input 'x' for model 'identity'. Expected 8, got 6",
                 "\"data\":[1,2,3,4],\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8} | ''"
                         + " | 400 | But set 'data' 'shared_memory_region'",
                 "\"data\":[1,2,3,4] |"
-                    + " ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,\"binary_data\":true}"
-                    + " | 400 | Output can't set both 'shared_memory_region' and 'binary_data'",
+                        + " ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,\"binary_data\":true}"
+                        + " | 400 | Output can't set both 'shared_memory_region' and 'binary_data'",
                 "\"data\":[1,2,3,4] | ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,"
                         + "\"classification\":1} | 400 | Output can't set both 'shared_memory_region' and"
                         + " 'classification'",
