@@ -10,9 +10,9 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.ResourceStore;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.WriteHandler.Refused;
 import io.nereid.control.apiserver.WriteHandler.Target;
 import io.nereid.control.apiserver.http.ApiRequest;
@@ -144,7 +144,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     @FunctionalInterface
     public interface Selection {
         /** The selection for an admitted InferenceService; null when it has custom containers. */
-        @Nullable RuntimeSelection explain(ObjectNode service);
+        @Nullable
+        RuntimeSelection explain(ObjectNode service);
     }
 
     /**

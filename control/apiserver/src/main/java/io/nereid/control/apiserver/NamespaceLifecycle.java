@@ -8,7 +8,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.ResourceStore;
+import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.WriteHandler.Target;
 import io.nereid.control.apiserver.http.ApiResponse;
 import java.util.List;

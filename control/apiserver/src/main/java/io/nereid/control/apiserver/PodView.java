@@ -10,10 +10,10 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKind.Column;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.ResourceStore;
-import io.nereid.control.api.ResourceStore.Change;
-import io.nereid.control.api.ResourceStore.Listing;
-import io.nereid.control.api.ResourceStore.Watch;
+import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.api.store.ResourceStore.Change;
+import io.nereid.control.api.store.ResourceStore.Listing;
+import io.nereid.control.api.store.ResourceStore.Watch;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
@@ -73,9 +73,11 @@ final class PodView {
     private final ApiServer.Runs runs;
     private final ScheduledExecutorService timer;
     /** Recent snapshots of all pods by version, from which watches can start. */
-    @GuardedBy("seen") private final LinkedHashMap<Long, Map<String, ObjectNode>> seen = new LinkedHashMap<>();
+    @GuardedBy("seen")
+    private final LinkedHashMap<Long, Map<String, ObjectNode>> seen = new LinkedHashMap<>();
 
-    @GuardedBy("seen") private long version;
+    @GuardedBy("seen")
+    private long version;
 
     /**
      * @param firstVersion a version above all those of an earlier process, so that a client's old version is not found
@@ -258,7 +260,8 @@ final class PodView {
     }
 
     /** A pod by name; null if it does not exist. */
-    @Nullable ObjectNode get(String namespace, String name) {
+    @Nullable
+    ObjectNode get(String namespace, String name) {
         return snapshot().pods().get(namespace + "\u0000" + name);
     }
 

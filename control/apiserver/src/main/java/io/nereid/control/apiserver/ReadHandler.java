@@ -8,8 +8,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
-import io.nereid.control.api.ResourceStore;
-import io.nereid.control.api.ResourceStore.Listing;
+import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.api.store.ResourceStore.Listing;
 import io.nereid.control.apiserver.WriteHandler.Refused;
 import io.nereid.control.apiserver.WriteHandler.Target;
 import io.nereid.control.apiserver.http.ApiRequest;
@@ -177,7 +177,8 @@ final class ReadHandler implements AutoCloseable {
      *
      * @return null, because the response is a stream
      */
-    @Nullable ApiResponse watch(Target target, ApiRequest request) {
+    @Nullable
+    ApiResponse watch(Target target, ApiRequest request) {
         ResourceKind kind = target.kind();
         ResourceSelector selectors =
                 new ResourceSelector(kind, request.query("labelSelector"), request.query("fieldSelector"));

@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.control.api.ResourceStore;
-import io.nereid.control.api.ResourceStore.Key;
-import io.nereid.control.api.ResourceStore.Type;
+import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.api.store.ResourceStore.Key;
+import io.nereid.control.api.store.ResourceStore.Type;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.store.FileResourceStore;

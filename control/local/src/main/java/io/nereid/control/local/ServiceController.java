@@ -15,8 +15,8 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.ResourceStore;
-import io.nereid.control.api.ResourceStore.Change;
+import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.api.store.ResourceStore.Change;
 import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
@@ -84,7 +84,8 @@ public final class ServiceController implements AutoCloseable {
 
     private final Map<ServiceKey, Boolean> known = new ConcurrentHashMap<>();
 
-    @GuardedBy("this") private final List<ResourceStore.Watch> watches = new ArrayList<>();
+    @GuardedBy("this")
+    private final List<ResourceStore.Watch> watches = new ArrayList<>();
     /** Resources that were in the store at the start and have not been reconciled yet. */
     private final Set<ServiceKey> first = ConcurrentHashMap.newKeySet();
 

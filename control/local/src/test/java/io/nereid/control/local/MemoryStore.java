@@ -5,7 +5,7 @@ package io.nereid.control.local;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ResourceStore;
+import io.nereid.control.api.store.ResourceStore;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

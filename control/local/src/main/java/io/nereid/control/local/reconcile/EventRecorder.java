@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ResourceStore;
+import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Plan.Event;
 import java.time.Duration;
 import java.time.Instant;

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ResourceStore;
+import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Revision;
 import io.nereid.control.core.Workload.Component;
 import java.time.Instant;

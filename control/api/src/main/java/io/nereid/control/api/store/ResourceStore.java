@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.store;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  */
 public interface ResourceStore extends AutoCloseable {
     /** The resource, or null if it does not exist. */
-    @Nullable ObjectNode get(Key key);
+    @Nullable
+    ObjectNode get(Key key);
 
     /**
      * All resources of a type.
