@@ -144,8 +144,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     @FunctionalInterface
     public interface Selection {
         /** The selection for an admitted InferenceService; null when it has custom containers. */
-        @Nullable
-        RuntimeSelection explain(ObjectNode service);
+        @Nullable RuntimeSelection explain(ObjectNode service);
     }
 
     /**

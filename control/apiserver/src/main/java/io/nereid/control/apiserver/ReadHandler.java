@@ -177,8 +177,7 @@ final class ReadHandler implements AutoCloseable {
      *
      * @return null, because the response is a stream
      */
-    @Nullable
-    ApiResponse watch(Target target, ApiRequest request) {
+    @Nullable ApiResponse watch(Target target, ApiRequest request) {
         ResourceKind kind = target.kind();
         ResourceSelector selectors =
                 new ResourceSelector(kind, request.query("labelSelector"), request.query("fieldSelector"));

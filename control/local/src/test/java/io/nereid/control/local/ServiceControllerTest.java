@@ -291,9 +291,9 @@ class ServiceControllerTest {
                 new Type("serving.kserve.io", "clusterservingruntimes"),
                 tree(
                         "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'ClusterServingRuntime',"
-                            + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
-                            + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
-                            + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
+                                + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
+                                + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
+                                + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
         machine.loop.seconds(5);
 
         assertThat(condition("Ready").path("status").asText()).isEqualTo("True");

@@ -50,26 +50,19 @@ public final class FileResourceStore implements ResourceStore {
     private final Thread writer;
     private final Object lock = new Object();
     /** The durable resources by type, namespace and name. */
-    @GuardedBy("lock")
-    private final Map<Type, TreeMap<String, TreeMap<String, ChangeRecord>>> all = new HashMap<>();
+    @GuardedBy("lock") private final Map<Type, TreeMap<String, TreeMap<String, ChangeRecord>>> all = new HashMap<>();
     /** The last accepted change of each key that is not durable yet. */
-    @GuardedBy("lock")
-    private final Map<Key, ChangeRecord> pending = new HashMap<>();
+    @GuardedBy("lock") private final Map<Key, ChangeRecord> pending = new HashMap<>();
 
-    @GuardedBy("lock")
-    private final WatchCache watchers;
+    @GuardedBy("lock") private final WatchCache watchers;
 
-    @GuardedBy("lock")
-    private List<Waiting> queue = new ArrayList<>();
+    @GuardedBy("lock") private List<Waiting> queue = new ArrayList<>();
     /** The version of the last durable change. */
-    @GuardedBy("lock")
-    private long durable;
+    @GuardedBy("lock") private long durable;
     /** The version of the last accepted change. */
-    @GuardedBy("lock")
-    private long last;
+    @GuardedBy("lock") private long last;
 
-    @GuardedBy("lock")
-    private boolean closed;
+    @GuardedBy("lock") private boolean closed;
 
     private FileResourceStore(Path directory, Clock clock, StoreFiles files, int history, long compactAfter)
             throws IOException {
@@ -254,23 +247,20 @@ public final class FileResourceStore implements ResourceStore {
         }
     }
 
-    @GuardedBy("lock")
-    private void requireOpen() {
+    @GuardedBy("lock") private void requireOpen() {
         if (closed) {
             throw ServingException.of(ErrorCode.UNAVAILABLE, "the store is closed: the server is shutting down");
         }
     }
 
-    @GuardedBy("lock")
-    private @Nullable ChangeRecord committed(Key key) {
+    @GuardedBy("lock") private @Nullable ChangeRecord committed(Key key) {
         TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(key.type());
         TreeMap<String, ChangeRecord> names = namespaces == null ? null : namespaces.get(key.namespace());
         return names == null ? null : names.get(key.name());
     }
 
     /** The state that the next change is based on: the last accepted one, whether or not it is durable yet. */
-    @GuardedBy("lock")
-    private @Nullable ChangeRecord latest(Key key) {
+    @GuardedBy("lock") private @Nullable ChangeRecord latest(Key key) {
         ChangeRecord entry = pending.get(key);
         if (entry != null) {
             return entry.kind() == Change.Kind.DELETED ? null : entry;
@@ -279,8 +269,7 @@ public final class FileResourceStore implements ResourceStore {
     }
 
     /** The latest state of a resource, which must exist and have the expected version. */
-    @GuardedBy("lock")
-    private ChangeRecord require(Key key, @Nullable String expectedVersion) {
+    @GuardedBy("lock") private ChangeRecord require(Key key, @Nullable String expectedVersion) {
         ChangeRecord old = latest(key);
         if (old == null) {
             throw ServingException.of(
@@ -297,8 +286,7 @@ public final class FileResourceStore implements ResourceStore {
     }
 
     /** All durable resources of a type. */
-    @GuardedBy("lock")
-    private List<ChangeRecord> present(Type type, @Nullable String namespace) {
+    @GuardedBy("lock") private List<ChangeRecord> present(Type type, @Nullable String namespace) {
         List<ChangeRecord> found = new ArrayList<>();
         TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(type);
         if (namespaces != null) {
@@ -330,8 +318,7 @@ public final class FileResourceStore implements ResourceStore {
         }
     }
 
-    @GuardedBy("lock")
-    private void put(ChangeRecord entry) {
+    @GuardedBy("lock") private void put(ChangeRecord entry) {
         Key key = entry.key();
         if (entry.kind() == Change.Kind.DELETED) {
             TreeMap<String, TreeMap<String, ChangeRecord>> namespaces = all.get(key.type());
@@ -349,8 +336,7 @@ public final class FileResourceStore implements ResourceStore {
         }
     }
 
-    @GuardedBy("lock")
-    private Waiting add(Key key, Change.Kind kind, ObjectNode resource) {
+    @GuardedBy("lock") private Waiting add(Key key, Change.Kind kind, ObjectNode resource) {
         last++;
         metadata(resource).put("resourceVersion", Long.toString(last));
         ChangeRecord entry = new ChangeRecord(key, kind, last, resource);
@@ -359,13 +345,11 @@ public final class FileResourceStore implements ResourceStore {
     }
 
     /** Enqueues a call that changes nothing: the state that it returns may still have to become durable. */
-    @GuardedBy("lock")
-    private Waiting add(ChangeRecord unchanged) {
+    @GuardedBy("lock") private Waiting add(ChangeRecord unchanged) {
         return enqueue(new Waiting(unchanged, false));
     }
 
-    @GuardedBy("lock")
-    private Waiting enqueue(Waiting waiting) {
+    @GuardedBy("lock") private Waiting enqueue(Waiting waiting) {
         queue.add(waiting);
         lock.notifyAll();
         return waiting;

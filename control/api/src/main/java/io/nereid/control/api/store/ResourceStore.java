@@ -19,8 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 public interface ResourceStore extends AutoCloseable {
     /** The resource, or null if it does not exist. */
-    @Nullable
-    ObjectNode get(Key key);
+    @Nullable ObjectNode get(Key key);
 
     /**
      * All resources of a type.
