@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.batcher;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCloseReason;
@@ -85,15 +86,34 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private final Object lock = new Object();
+
+    @GuardedBy("lock")
     private final RequestQueue queue;
+
+    @GuardedBy("lock")
     private final BatchBuilder builder;
+
+    @GuardedBy("lock")
     private final InstanceAllocator instances;
+
+    @GuardedBy("lock")
     private final RunTimeEstimator runTimes = new RunTimeEstimator();
+
+    @GuardedBy("lock")
     private final QueueTimer timer;
+
+    @GuardedBy("lock")
     private int claimed;
+
+    @GuardedBy("lock")
     private boolean blocked;
+
+    @GuardedBy("lock")
     private boolean closed;
+
+    @GuardedBy("lock")
     private boolean finished;
+
     private volatile int queued;
     private volatile int running;
     private volatile long batches;
@@ -284,6 +304,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         }
     }
 
+    @GuardedBy("lock")
     private void remove(QueuedJob entry, QueuedJob.State because) {
         queue.remove(entry, because);
         queued = queue.size();
@@ -299,6 +320,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * batches are unknown until they are closed; one more thread is worth waking only if more rows are queued than the
      * enlisted permits can take.
      */
+    @GuardedBy("lock")
     private boolean claim(long now) {
         if (claimed >= instances.desired() || blocked) {
             return false;
@@ -400,6 +422,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         return released(instance, jobs.isEmpty() ? NEVER : now);
     }
 
+    @GuardedBy("lock")
     private int takeInstance() {
         int instance = running < instances.desired() ? instances.take() : -1;
         if (instance >= 0) {
@@ -410,6 +433,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     /** Removes the jobs of a closed batch; the last one may be a split job of which only some rows are taken. */
+    @GuardedBy("lock")
     private List<InferenceJob> takeJobs(int count) {
         List<InferenceJob> jobs;
         if (count == 1) {
@@ -426,6 +450,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     /** Takes the job at the head of the queue, or {@code part} rows of it if {@code part} is not 0. */
+    @GuardedBy("lock")
     private InferenceJob takeHead(int part) {
         QueuedJob head = queue.head();
         if (head == null) {
@@ -565,6 +590,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     /** Removes jobs that have timed out, or moves them behind the others of their level if the policy is DELAY. */
+    @GuardedBy("lock")
     private List<QueuedJob> expire(long now) {
         long next = queue.nextExpiry();
         if (next == NEVER || next - now > 0) {
@@ -588,6 +614,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * head. The delay matters only while a permit could be claimed: otherwise the end of a run or the limiter's grant
      * will evaluate the batch, and a timer would fire in vain.
      */
+    @GuardedBy("lock")
     private void armTimer(long now) {
         if (queue.isEmpty()) {
             return;
@@ -677,6 +704,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * Returns true once, when the batcher is closed, has no jobs and no permits in use; the caller must
      * {@link #finish}.
      */
+    @GuardedBy("lock")
     private boolean endsNow() {
         if (!closed || claimed > 0 || !queue.isEmpty() || finished) {
             return false;
