@@ -87,32 +87,23 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     private final Object lock = new Object();
 
-    @GuardedBy("lock")
-    private final RequestQueue queue;
+    @GuardedBy("lock") private final RequestQueue queue;
 
-    @GuardedBy("lock")
-    private final BatchBuilder builder;
+    @GuardedBy("lock") private final BatchBuilder builder;
 
-    @GuardedBy("lock")
-    private final InstanceAllocator instances;
+    @GuardedBy("lock") private final InstanceAllocator instances;
 
-    @GuardedBy("lock")
-    private final RunTimeEstimator runTimes = new RunTimeEstimator();
+    @GuardedBy("lock") private final RunTimeEstimator runTimes = new RunTimeEstimator();
 
-    @GuardedBy("lock")
-    private final QueueTimer timer;
+    @GuardedBy("lock") private final QueueTimer timer;
 
-    @GuardedBy("lock")
-    private int claimed;
+    @GuardedBy("lock") private int claimed;
 
-    @GuardedBy("lock")
-    private boolean blocked;
+    @GuardedBy("lock") private boolean blocked;
 
-    @GuardedBy("lock")
-    private boolean closed;
+    @GuardedBy("lock") private boolean closed;
 
-    @GuardedBy("lock")
-    private boolean finished;
+    @GuardedBy("lock") private boolean finished;
 
     private volatile int queued;
     private volatile int running;
@@ -304,8 +295,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         }
     }
 
-    @GuardedBy("lock")
-    private void remove(QueuedJob entry, QueuedJob.State because) {
+    @GuardedBy("lock") private void remove(QueuedJob entry, QueuedJob.State because) {
         queue.remove(entry, because);
         queued = queue.size();
         builder.reset();
@@ -320,8 +310,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * batches are unknown until they are closed; one more thread is worth waking only if more rows are queued than the
      * enlisted permits can take.
      */
-    @GuardedBy("lock")
-    private boolean claim(long now) {
+    @GuardedBy("lock") private boolean claim(long now) {
         if (claimed >= instances.desired() || blocked) {
             return false;
         }
@@ -422,8 +411,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         return released(instance, jobs.isEmpty() ? NEVER : now);
     }
 
-    @GuardedBy("lock")
-    private int takeInstance() {
+    @GuardedBy("lock") private int takeInstance() {
         int instance = running < instances.desired() ? instances.take() : -1;
         if (instance >= 0) {
             running = running + 1;
@@ -433,8 +421,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     /** Removes the jobs of a closed batch; the last one may be a split job of which only some rows are taken. */
-    @GuardedBy("lock")
-    private List<InferenceJob> takeJobs(int count) {
+    @GuardedBy("lock") private List<InferenceJob> takeJobs(int count) {
         List<InferenceJob> jobs;
         if (count == 1) {
             jobs = List.of(takeHead(builder.part()));
@@ -450,8 +437,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     /** Takes the job at the head of the queue, or {@code part} rows of it if {@code part} is not 0. */
-    @GuardedBy("lock")
-    private InferenceJob takeHead(int part) {
+    @GuardedBy("lock") private InferenceJob takeHead(int part) {
         QueuedJob head = queue.head();
         if (head == null) {
             throw new IllegalStateException("a batch has more jobs than the queue");
@@ -590,8 +576,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     /** Removes jobs that have timed out, or moves them behind the others of their level if the policy is DELAY. */
-    @GuardedBy("lock")
-    private List<QueuedJob> expire(long now) {
+    @GuardedBy("lock") private List<QueuedJob> expire(long now) {
         long next = queue.nextExpiry();
         if (next == NEVER || next - now > 0) {
             return List.of();
@@ -614,8 +599,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * head. The delay matters only while a permit could be claimed: otherwise the end of a run or the limiter's grant
      * will evaluate the batch, and a timer would fire in vain.
      */
-    @GuardedBy("lock")
-    private void armTimer(long now) {
+    @GuardedBy("lock") private void armTimer(long now) {
         if (queue.isEmpty()) {
             return;
         }
@@ -704,8 +688,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * Returns true once, when the batcher is closed, has no jobs and no permits in use; the caller must
      * {@link #finish}.
      */
-    @GuardedBy("lock")
-    private boolean endsNow() {
+    @GuardedBy("lock") private boolean endsNow() {
         if (!closed || claimed > 0 || !queue.isEmpty() || finished) {
             return false;
         }
