@@ -31,6 +31,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -97,7 +98,7 @@ class RequestPathTest {
 
         @Override
         public String toString() {
-            return String.format("%-14s %s%s", thread, "  ".repeat(depth), place);
+            return String.format(Locale.ROOT, "%-14s %s%s", thread, "  ".repeat(depth), place);
         }
     }
 
@@ -150,8 +151,8 @@ class RequestPathTest {
         String tensor = "%s { name: \"%s%d\" data_type: TYPE_FP32 dims: [ -1 ] } ";
         StringBuilder config = new StringBuilder("backend: \"" + backend + "\" max_batch_size: 8 dynamic_batching {} ");
         for (int i = 0; i < 2; i++) {
-            config.append(String.format(tensor, "input", "INPUT", i))
-                    .append(String.format(tensor, "output", "OUTPUT", i));
+            config.append(String.format(Locale.ROOT, tensor, "input", "INPUT", i))
+                    .append(String.format(Locale.ROOT, tensor, "output", "OUTPUT", i));
         }
         config.append("parameters { key: \"execute_delay_ms\" value { string_value: \"" + delay + "\" } }");
         Files.createDirectories(repository.resolve(name).resolve("1"));
