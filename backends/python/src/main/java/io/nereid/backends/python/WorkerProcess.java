@@ -197,7 +197,8 @@ final class WorkerProcess {
     /** Kills the process and those that it has started; returns when it has ended. */
     void kill() {
         process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly();
+        // By the handle: Process.destroyForcibly also closes the pipes, and output that was not yet read would be lost.
+        process.toHandle().destroyForcibly();
         awaitExit(Duration.ofSeconds(10));
         try {
             channel.close();
@@ -205,6 +206,7 @@ final class WorkerProcess {
             LOG.log(System.Logger.Level.DEBUG, label + ": cannot close the worker's socket", e);
         }
         settle();
+        process.destroyForcibly();
     }
 
     /** How the process ended, for a message. */
