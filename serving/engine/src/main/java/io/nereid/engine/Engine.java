@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.base.Experimental;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelLocation;
@@ -89,6 +90,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  */
+@Experimental
 public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
     private final EngineOptions options;
     private final List<Backend> backends;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
+import io.nereid.base.Experimental;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.ModelConfig;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A strategy belongs to one model. Its methods are called by one thread at a time, while the model's queue is
  * locked; they must be quick and must not call the scheduler. An exception is logged and counts as {@code false}.
  */
+@Experimental
 public interface BatchStrategy extends AutoCloseable {
     /** Called when a new batch is started. The result is passed to the other methods as the state of that batch. */
     @Nullable Object begin();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
+import io.nereid.base.Experimental;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  * }
  * }</pre>
  */
+@Experimental
 public interface JsonTransformer {
     /** As {@link Transformer#start}. */
     default void start(Transformer.Settings settings) throws Exception {}

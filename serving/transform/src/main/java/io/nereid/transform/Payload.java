@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
+import io.nereid.base.Experimental;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -26,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * float[][] rows = payload.floatRows("input");
  * }</pre>
  */
+@Experimental
 public final class Payload {
     private static final Payload EMPTY = new Payload(Map.of(), Map.of());
 

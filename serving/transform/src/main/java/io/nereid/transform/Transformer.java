@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
+import io.nereid.base.Experimental;
 import io.nereid.spi.config.TensorSpec;
 import java.nio.file.Path;
 import java.util.List;
@@ -34,6 +35,7 @@ import java.util.Map;
  * }
  * }</pre>
  */
+@Experimental
 public interface Transformer {
     /**
      * The settings that a transformer receives when it starts. Immutable.

@@ -12,6 +12,7 @@ import java.net.URI;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -36,11 +37,17 @@ final class ServerProcess implements AutoCloseable {
 
     /** Waits until the models are loaded. */
     static ServerProcess serve(Path repository, String... options) throws Exception {
+        return serve(Map.of(), repository, options);
+    }
+
+    /** As {@link #serve(Path, String...)}, with variables of the environment. */
+    static ServerProcess serve(Map<String, String> environment, Path repository, String... options) throws Exception {
         List<String> command = program();
         command.addAll(List.of("serve", repository.toString(), "--port", "0"));
         command.addAll(List.of(options));
-        ServerProcess server = new ServerProcess(
-                new ProcessBuilder(command).redirectErrorStream(true).start());
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().putAll(environment);
+        ServerProcess server = new ServerProcess(builder.start());
         try {
             server.port.get(60, TimeUnit.SECONDS);
         } catch (Exception e) {

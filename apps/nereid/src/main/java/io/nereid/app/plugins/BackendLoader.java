@@ -3,8 +3,10 @@
 package io.nereid.app.plugins;
 
 import io.nereid.backend.Backend;
+import io.nereid.base.ApiVersion;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.plugin.PluginApi;
 import java.io.IOException;
 import java.net.URL;
 import java.nio.file.Path;
@@ -42,7 +44,7 @@ public final class BackendLoader {
                 for (Backend backend : load(places, name, directory)) {
                     add(found, backend, "remove the plugin: nereid plugins remove " + name);
                 }
-            } catch (IOException | LinkageError | ServiceConfigurationError e) {
+            } catch (IOException | ServingException | LinkageError | ServiceConfigurationError e) {
                 String why = reason(e);
                 broken.put(name, why);
                 LOG.error("plugin '{}' in {} is broken and skipped: {}", name, directory, why);
@@ -60,6 +62,9 @@ public final class BackendLoader {
     }
 
     private static String reason(Throwable e) {
+        if (e instanceof ServingException s) {
+            return s.describe();
+        }
         String message = e.getMessage();
         Throwable cause = e.getCause();
         return (message == null ? e.getClass().getSimpleName() : message)
@@ -84,21 +89,46 @@ public final class BackendLoader {
      * Loads the backends of a plugin. Its class loader stays open for the lifetime of the process.
      *
      * @throws IOException when the plugin does not contain a backend
+     * @throws ServingException FAILED_PRECONDITION when it was built for another version of the API
      */
     @SuppressWarnings("resource")
     static List<Backend> load(PluginDirectories places, String name, Path directory) throws IOException {
         List<URL> jars = new ArrayList<>();
+        boolean versioned = false;
         for (Path jar : places.jars(name, directory)) {
+            versioned |= PluginApi.check(jar);
             jars.add(jar.toUri().toURL());
         }
         ClassLoader loader = new PluginClassLoader(name, jars.toArray(URL[]::new));
         List<Backend> backends = new ArrayList<>();
-        ServiceLoader.load(Backend.class, loader).forEach(backends::add);
+        try {
+            for (Backend backend : ServiceLoader.load(Backend.class, loader)) {
+                // Links what every backend must have, so that a plugin for another API fails here.
+                backend.name();
+                backend.platforms();
+                backend.defaultFiles();
+                backends.add(backend);
+            }
+        } catch (LinkageError | ServiceConfigurationError e) {
+            ServingException mismatch = PluginApi.mismatch("plugin '" + name + "'", e);
+            if (mismatch != null) {
+                throw mismatch;
+            }
+            throw e;
+        }
         if (backends.isEmpty()) {
             throw new IOException("it contains no backend in " + jars.size() + " jar(s)"
                     + (PluginManifest.all().stream().anyMatch(p -> p.name().equals(name))
                             ? "; was the program started from its distribution?"
                             : ""));
+        }
+        if (!versioned) {
+            LOG.warn(
+                    "plugin '{}' in {} does not say for which version of the plugin API it was built (expected: {} in"
+                            + " the manifest of its jar)",
+                    name,
+                    directory,
+                    ApiVersion.MANIFEST_ATTRIBUTE);
         }
         return backends;
     }

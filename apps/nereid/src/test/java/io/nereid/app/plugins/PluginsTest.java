@@ -10,10 +10,12 @@ import io.nereid.app.plugins.PluginManifest.Artifact;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelLocation;
+import io.nereid.base.ApiVersion;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.testkit.PluginJarBuilder;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -205,6 +207,80 @@ class PluginsTest {
                         + " io.nereid.backends.java.JavaModel: yes, io.netty.buffer.ByteBuf: no,"
                         + " org.slf4j.Logger: yes, java.sql.Driver: yes");
         assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("sample");
+    }
+
+    @Test
+    void aPluginForAnotherVersionOfTheApiIsRejectedBeforeItsClassesAreLoaded() throws Exception {
+        Path own = Files.createDirectories(plugins.resolve("later"));
+        new PluginJarBuilder()
+                .source(
+                        "p.Later",
+                        "package p; public class Later extends Gone {"
+                                + " static { System.setProperty(\"nereid.test.later\", \"loaded\"); } }")
+                .foreignSource("p.Gone", "package p; public class Gone {}")
+                .service(Backend.class.getName(), "p.Later")
+                .apiVersion((ApiVersion.CURRENT.major() + 1) + ".0")
+                .build(own.resolve("later.jar"));
+        PluginDirectories places = new PluginDirectories(plugins, null);
+        assertThatThrownBy(() -> BackendLoader.load(places, "later", own))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+                    assertThat(e.describe())
+                            .contains("later.jar was built for version " + (ApiVersion.CURRENT.major() + 1) + ".0")
+                            .contains("compile it against version " + ApiVersion.CURRENT);
+                });
+        assertThat(System.getProperty("nereid.test.later")).isNull();
+        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("onnxruntime");
+        assertThat(run("plugins", "list", "--plugin-dir", plugins.toString())).isZero();
+        assertThat(out.toString()).contains("broken: " + own.resolve("later.jar") + " was built for version");
+    }
+
+    private static final String BACKEND =
+            "package p; import io.nereid.backend.*; public class Mine implements Backend { public Mine() { %s } public"
+                + " String name() { return \"mine\"; } public java.util.List<String> platforms() { return"
+                + " java.util.List.of(); } public BackendModel load(ModelLocation l, io.nereid.spi.config.ModelConfig"
+                + " c, BackendContext x) { %s } }";
+
+    private Path mine(PluginJarBuilder builder, String constructor, String load) throws Exception {
+        Path own = Files.createDirectories(plugins.resolve("mine"));
+        builder.source("p.Mine", BACKEND.formatted(constructor, load))
+                .service(Backend.class.getName(), "p.Mine")
+                .build(own.resolve("mine.jar"));
+        return own;
+    }
+
+    /** The interface as a later version might have it: without {@code defaultFiles}, and with another method. */
+    private static PluginJarBuilder otherApi() {
+        return new PluginJarBuilder()
+                .foreignSource(
+                        "io.nereid.backend.Backend",
+                        "package io.nereid.backend; public interface Backend { String name(); java.util.List<String>"
+                                + " platforms(); static int limit(String what) { return 1; } BackendModel"
+                                + " load(ModelLocation l, io.nereid.spi.config.ModelConfig c, BackendContext x); }");
+    }
+
+    @Test
+    void aMethodThatThisVersionOfTheApiLacksIsNamed() throws Exception {
+        Path own = mine(otherApi(), "Backend.limit(\"runs\");", "return null;");
+        assertThatThrownBy(() -> BackendLoader.load(new PluginDirectories(plugins, null), "mine", own))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+                    assertThat(e.getMessage())
+                            .startsWith("plugin 'mine' was compiled against another version of Nereid's plugin API")
+                            .contains("'int io.nereid.backend.Backend.limit(java.lang.String)'");
+                });
+    }
+
+    @Test
+    void aMethodThatThePluginLacksIsNamed() throws Exception {
+        Path own = mine(otherApi(), "", "return null;");
+        assertThatThrownBy(() -> BackendLoader.load(new PluginDirectories(plugins, null), "mine", own))
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.getMessage())
+                                .startsWith("plugin 'mine' was compiled against another version of Nereid's plugin API")
+                                .contains("p.Mine")
+                                .contains("defaultFiles()"));
     }
 
     private static void jar(Path file, Class<?> provider) throws Exception {

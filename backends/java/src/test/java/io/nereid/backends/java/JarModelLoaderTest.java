@@ -17,6 +17,7 @@ import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.testkit.PluginJarBuilder;
 import io.nereid.testkit.RecordingModelRequest;
 import java.io.IOException;
 import java.lang.ref.WeakReference;
@@ -90,6 +91,41 @@ class JarModelLoaderTest {
             assertThat(model.config().instances()).isEqualTo(1);
             assertThat(run(model, 21)).isEqualTo(42);
         }
+    }
+
+    @Test
+    void aJarForAnotherVersionOfTheApiIsRejected() {
+        new PluginJarBuilder()
+                .source("com.example.Doubler", Jars.DOUBLER)
+                .service(JavaModel.class.getName(), "com.example.Doubler")
+                .apiVersion("99.0")
+                .build(version.resolve("model.jar"));
+        assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+            assertThat(e).hasMessageContaining("model.jar was built for version 99.0 of Nereid's plugin API");
+        });
+        assertThat(scratch).doesNotExist();
+    }
+
+    @Test
+    void aMethodThatThisVersionOfTheApiLacksIsNamed() {
+        new PluginJarBuilder()
+                .source(
+                        "com.example.Doubler",
+                        Jars.DOUBLER.replace(
+                                "public class Doubler implements JavaModel {",
+                                "public class Doubler implements JavaModel {"
+                                        + " public Doubler() { io.nereid.base.Clock.utc(); }"))
+                .foreignSource(
+                        "io.nereid.base.Clock",
+                        "package io.nereid.base; public interface Clock { static void utc() {} }")
+                .service(JavaModel.class.getName(), "com.example.Doubler")
+                .build(version.resolve("model.jar"));
+        assertThatThrownBy(this::load)
+                .isInstanceOf(ServingException.class)
+                .hasMessageStartingWith("model 'm' in " + version.resolve("model.jar")
+                        + " was compiled against another version of Nereid's plugin API")
+                .hasMessageContaining("'void io.nereid.base.Clock.utc()'");
     }
 
     @Test

@@ -54,8 +54,8 @@ public final class IsolatedJar implements AutoCloseable {
      * @param scratch the directory for the copy; created when missing
      * @param shown prefixes of the class names that are exposed to the jar, such as {@code io.nereid.tensor.}
      * @param from the class loader of the exposed classes
-     * @throws ServingException INVALID_ARGUMENT when the file is not a jar, FAILED_PRECONDITION when it cannot be
-     *     copied
+     * @throws ServingException INVALID_ARGUMENT when the file is not a jar, FAILED_PRECONDITION when it was built for
+     *     another version of the API or cannot be copied
      */
     public static IsolatedJar open(Path jar, Path scratch, List<String> shown, ClassLoader from, Terms words) {
         try (ZipFile readable = new ZipFile(jar.toFile())) {
@@ -67,6 +67,7 @@ public final class IsolatedJar implements AutoCloseable {
                     "put a complete jar there",
                     e);
         }
+        PluginApi.check(jar);
         try {
             Files.createDirectories(scratch);
             Path copy = Files.createTempFile(scratch, words.noun + "-", ".jar");
@@ -159,6 +160,10 @@ public final class IsolatedJar implements AutoCloseable {
      * @param types as for {@link #newInstance}
      */
     public ServingException failure(String what, Throwable e, Class<?>... types) {
+        ServingException mismatch = PluginApi.mismatch(what + " in " + jar, e);
+        if (mismatch != null) {
+            return mismatch;
+        }
         Throwable cause = innermost(e);
         return ServingException.wrap(
                 ErrorCode.INVALID_ARGUMENT,

@@ -8,6 +8,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.plugin.PluginApi;
 import io.nereid.engine.servable.BatchingDefaults;
 import io.nereid.engine.servable.ModelServable;
 import io.nereid.engine.servable.ServableFactory;
@@ -94,7 +95,12 @@ public final class ModelLoader implements Loader {
         files = FileFingerprint.of(source);
         BatchingDefaults rules = servables.batching();
         BatchingParameters parameters = rules.of(source);
-        BackendModel model = backend.load(source, config, rules.context(context, parameters));
+        BackendModel model;
+        try {
+            model = backend.load(source, config, rules.context(context, parameters));
+        } catch (LinkageError e) {
+            throw linkFailure(e);
+        }
         try {
             model = rules.apply(model, config, parameters);
             // validate again: the backend may have filled in invalid settings (it may accept GPU instances, though)
@@ -106,7 +112,19 @@ public final class ModelLoader implements Loader {
         } catch (RuntimeException e) {
             model.close();
             throw e;
+        } catch (LinkageError e) {
+            model.close();
+            throw linkFailure(e);
         }
+    }
+
+    /** A plugin that was compiled against another version of the API is the operator's to replace. */
+    private RuntimeException linkFailure(LinkageError e) {
+        ServingException mismatch = PluginApi.mismatch("backend '" + backend.name() + "'", e);
+        if (mismatch == null) {
+            throw e;
+        }
+        return mismatch;
     }
 
     @Override

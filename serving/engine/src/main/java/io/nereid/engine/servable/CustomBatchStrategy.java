@@ -5,6 +5,7 @@ package io.nereid.engine.servable;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.plugin.PluginApi;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.ModelConfig;
@@ -43,7 +44,7 @@ public final class CustomBatchStrategy implements BatchStrategy {
      * Returns the strategy of a model with dynamic batching; null when it has none.
      *
      * @throws ServingException INVALID_ARGUMENT when the named jar does not exist, has no provider, or its provider
-     *     fails
+     *     fails, FAILED_PRECONDITION when it was built for another version of the API
      */
     static @Nullable BatchStrategy find(ModelLocation source, ModelConfig config) {
         String named = config.parameters().get(PARAMETER);
@@ -75,6 +76,7 @@ public final class CustomBatchStrategy implements BatchStrategy {
     }
 
     private static BatchStrategy open(Path jar, ModelConfig config) {
+        PluginApi.check(jar);
         URLClassLoader classes;
         try {
             classes = new URLClassLoader(
@@ -100,8 +102,13 @@ public final class CustomBatchStrategy implements BatchStrategy {
             return new CustomBatchStrategy(providers.get(0).open(config), classes);
         } catch (ServiceConfigurationError | LinkageError | RuntimeException e) {
             end(classes);
-            throw e instanceof ServingException s
-                    ? s
+            if (e instanceof ServingException s) {
+                throw s;
+            }
+            ServingException mismatch =
+                    PluginApi.mismatch("batching strategy " + jar + " of model '" + config.name() + "'", e);
+            throw mismatch != null
+                    ? mismatch
                     : ServingException.wrap(
                             ErrorCode.INVALID_ARGUMENT,
                             "batching strategy " + jar + " of model '" + config.name() + "' cannot be used: "

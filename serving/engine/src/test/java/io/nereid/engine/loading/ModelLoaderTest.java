@@ -39,6 +39,7 @@ import io.nereid.spi.config.WarmupSample;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.testkit.PluginJarBuilder;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
@@ -339,6 +340,50 @@ class ModelLoaderTest {
         assertThat(models).allMatch(m -> m.closed);
     }
 
+    @Test
+    void aBatchingStrategyForAnotherVersionOfTheApiIsRejected() {
+        new PluginJarBuilder()
+                .source(
+                        "Later",
+                        "public class Later implements io.nereid.scheduling.BatchStrategy.Provider { public String"
+                                + " name() { return \"later\"; } public io.nereid.scheduling.BatchStrategy"
+                                + " open(io.nereid.spi.config.ModelConfig c) { return null; } }")
+                .service(BatchStrategy.Provider.class.getName(), "Later")
+                .apiVersion("99.0")
+                .build(directory.resolve(CustomBatchStrategy.FILE));
+        ModelLoader loader = loader(config(1, 8).build());
+        assertThatThrownBy(loader::load).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+            assertThat(e).hasMessageContaining("was built for version 99.0 of Nereid's plugin API");
+        });
+        loader.unload();
+    }
+
+    @Test
+    void aBackendThatWasCompiledAgainstAnotherApiIsNamedWithTheMemberItMisses() {
+        ModelLoader loader = loader(config(1, 8).build(), new Backend() {
+            @Override
+            public String name() {
+                return "fake";
+            }
+
+            @Override
+            public List<String> defaultFiles() {
+                return List.of();
+            }
+
+            @Override
+            public BackendModel load(ModelLocation location, ModelConfig config, BackendContext context) {
+                throw new NoSuchMethodError("'int io.nereid.backend.BackendContext.gpus()'");
+            }
+        });
+        assertThatThrownBy(loader::load)
+                .isInstanceOf(ServingException.class)
+                .hasMessageStartingWith("backend 'fake' was compiled against another version of Nereid's plugin API")
+                .hasMessageContaining("'int io.nereid.backend.BackendContext.gpus()'");
+        loader.unload();
+    }
+
     private void failsToLoad(ModelConfig config, String text) {
         ModelLoader loader = loader(config);
         assertThatThrownBy(loader::load)
@@ -406,10 +451,14 @@ class ModelLoaderTest {
     }
 
     private ModelLoader loader(ModelConfig config, FakeModel model) {
+        return loader(config, new OneModel(model));
+    }
+
+    private ModelLoader loader(ModelConfig config, Backend backend) {
         return new ModelLoader(
                 new ModelLocation(ID, directory, directory.resolve("1")),
                 config,
-                new OneModel(model),
+                backend,
                 "fingerprint " + config.hashCode(),
                 new BackendContext(1, directory, Map.of()),
                 servables);
