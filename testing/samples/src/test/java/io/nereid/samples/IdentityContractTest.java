@@ -27,7 +27,7 @@ class IdentityContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         return new ModelLocation(new ServableId("broken", 1), directory, directory);
     }
 

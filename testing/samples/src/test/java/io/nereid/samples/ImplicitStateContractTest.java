@@ -29,7 +29,7 @@ class ImplicitStateContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         return new ModelLocation(new ServableId("broken", 1), directory, directory);
     }
 

@@ -29,7 +29,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.ServiceLoader;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
@@ -40,14 +39,26 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The contract test of {@link Backend}: a backend's test class extends it and provides one small model. Confined to one
- * test.
+ * The contract test of {@link Backend}: a backend's test class extends it and provides one small model. It checks that
+ *
+ * <ul>
+ *   <li>the backend is found by its name, and its models by their files;
+ *   <li>a loaded model has a complete configuration, which the backend accepts as it is;
+ *   <li>runs return the requested outputs in their order, do not share state, and are not affected by a cancellation when
+ *       nothing runs;
+ *   <li>files of other formats, truncated files and damaged ones are rejected with the name of the file and a remedy, or
+ *       are served;
+ *   <li>after {@link BackendModel#close} nothing refers to the model, and none of its files is open or mapped.
+ * </ul>
+ *
+ * A test that does not apply, such as one about files for a model without a file, is reported as skipped. Needs JUnit 5
+ * and AssertJ. Confined to one test. The whole of it is in {@code docs/WRITING-A-BACKEND.md}.
  *
  * <pre>{@code
  * class MyBackendTest extends BackendContract {
  *     protected Backend backend() { return new MyBackend(); }
  *     protected ModelLocation model(Path directory) { ... }       // lays a valid model out under the directory
- *     protected ModelLocation brokenModel(Path directory) { ... } // one that load must reject
+ *     protected ModelLocation invalidModel(Path directory) { ... } // one that load must reject
  *     protected List<Tensor> inputs(int seed) { ... }             // inputs of a run of the valid model
  * }
  * }</pre>
@@ -57,9 +68,6 @@ public abstract class BackendContract {
     private static final int RUNS = 50;
     private static final int DAMAGED = 100;
     private static final int SWEEPS = 10;
-
-    /** Backends whose errors do not name the rejected file yet. */
-    private static final Set<String> NAMELESS = Set.of("tensorflow");
 
     /** Contents that are not a model of any format, by description. */
     private static final Map<String, byte[]> FOREIGN = foreign();
@@ -78,7 +86,7 @@ public abstract class BackendContract {
     protected abstract ModelLocation model(Path directory);
 
     /** A model that the backend must reject, laid out under {@code directory}. */
-    protected abstract ModelLocation brokenModel(Path directory);
+    protected abstract ModelLocation invalidModel(Path directory);
 
     /** The model's configuration; empty by default. Overridden for a backend that needs settings. */
     protected ModelConfig config(String name) {
@@ -106,7 +114,7 @@ public abstract class BackendContract {
     /**
      * Further contents that the backend must reject, by description, such as a file of an unsupported newer version.
      */
-    protected Map<String, byte[]> refusedContents() {
+    protected Map<String, byte[]> rejectedContents() {
         return Map.of();
     }
 
@@ -115,6 +123,14 @@ public abstract class BackendContract {
      * process on some of them.
      */
     protected boolean survivesDamage() {
+        return true;
+    }
+
+    /**
+     * Whether the message about a rejected file has its name. Overridden for a native library whose errors do not say
+     * which of several files is wrong.
+     */
+    protected boolean namesRejectedFiles() {
         return true;
     }
 
@@ -182,7 +198,7 @@ public abstract class BackendContract {
 
     /** See {@link BackendModel#config()}. */
     @Test
-    public void aLoadedModelHasAWholeConfiguration() {
+    public void aLoadedModelHasACompleteConfiguration() {
         try (BackendModel model = load()) {
             assertThat(model.config().backend()).isEqualTo(backend().name());
             assertThat(model.config().platform()).isNotEmpty();
@@ -200,7 +216,7 @@ public abstract class BackendContract {
 
     /** See {@link ModelInstance#run}. */
     @Test
-    public void wantedOutputsComeInTheWantedOrder() {
+    public void requestedOutputsComeInTheRequestedOrder() {
         try (BackendModel model = load();
                 ModelInstance invocation = model.newInstance()) {
             List<String> requested = new ArrayList<>(outputs(model));
@@ -218,7 +234,7 @@ public abstract class BackendContract {
 
     /** Instances do not share state that a run changes. */
     @Test
-    public void runsSideBySideGiveTheirOwnAnswers() throws Exception {
+    public void concurrentRunsGiveTheirOwnResults() throws Exception {
         ExecutorService pool = Threads.pool("contract", THREADS);
         try (BackendModel model = load()) {
             List<String> outputs = outputs(model);
@@ -262,7 +278,7 @@ public abstract class BackendContract {
 
     /** The backend accepts a configuration that it has completed, and completes nothing when completion is off. */
     @Test
-    public void aWholeConfigurationIsOnlyChecked() {
+    public void aCompleteConfigurationIsOnlyChecked() {
         ModelLocation source = model(directory);
         ModelConfig whole;
         try (BackendModel model = load()) {
@@ -276,8 +292,8 @@ public abstract class BackendContract {
 
     /** See {@link Backend#load}. */
     @Test
-    public void aBrokenModelIsTheOperatorsFaultAndSaysWhichFile() {
-        ModelLocation source = brokenModel(directory);
+    public void anInvalidModelIsRejectedWithARemedy() {
+        ModelLocation source = invalidModel(directory);
         assertThatThrownBy(() -> backend()
                         .load(source, config(source.id().model()), context())
                         .close())
@@ -289,7 +305,7 @@ public abstract class BackendContract {
 
     /** See {@link Backend#defaultFiles} and {@link Backend#recognises}: a model is found without configuration. */
     @Test
-    public void aModelIsKnownByItsFile() throws IOException {
+    public void aModelIsRecognisedByItsFile() throws IOException {
         ModelLocation source = model(directory);
         fileOrSkip(source);
         List<Path> marks = backend().defaultFiles().stream()
@@ -310,11 +326,11 @@ public abstract class BackendContract {
 
     /** See {@link Backend#load}. */
     @Test
-    public void aForeignFileIsRefusedByName() throws IOException {
+    public void aForeignFileIsRejectedByName() throws IOException {
         ModelLocation source = model(directory);
         Path file = fileOrSkip(source);
         Map<String, byte[]> contents = new TreeMap<>(FOREIGN);
-        contents.putAll(refusedContents());
+        contents.putAll(rejectedContents());
         for (Map.Entry<String, byte[]> content : contents.entrySet()) {
             assertRejected(content.getKey(), with(source, file, content.getValue()), file);
         }
@@ -325,7 +341,7 @@ public abstract class BackendContract {
      * are the same.
      */
     @Test
-    public void aFileThatIsCutOffIsRefusedByName() throws IOException {
+    public void aTruncatedFileIsRejectedByName() throws IOException {
         ModelLocation source = model(directory);
         Path file = fileOrSkip(source);
         byte[] whole = Files.readAllBytes(file);
@@ -359,7 +375,7 @@ public abstract class BackendContract {
 
     /** A damaged file is rejected or is served as another model; in both cases the process survives. */
     @Test
-    public void aDamagedFileIsRefusedOrServed() throws IOException {
+    public void aDamagedFileIsRejectedOrServed() throws IOException {
         ModelLocation source = model(directory);
         Path file = fileOrSkip(source);
         assumeTrue(survivesDamage(), "NOT TESTED: the library of " + backend().name() + " crashes on damaged files");
@@ -395,7 +411,7 @@ public abstract class BackendContract {
 
     /** See {@link BackendModel#close}: nothing refers to the model, and its files are neither open nor mapped. */
     @Test
-    public void aClosedModelIsGone() throws Exception {
+    public void aClosedModelIsFreed() throws Exception {
         WeakReference<BackendModel> model = loadRunAndClose();
         for (int i = 0; i < SWEEPS && (model.get() != null || !held().isEmpty()); i++) {
             BufferLeakListener.sweep();
@@ -473,7 +489,7 @@ public abstract class BackendContract {
     private void assertRejected(String what, ModelLocation variant, Path file) {
         assertThatThrownBy(() -> load(variant).close()).as(what).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).as(what).isIn(ErrorCode.INVALID_ARGUMENT, ErrorCode.FAILED_PRECONDITION);
-            if (!NAMELESS.contains(backend().name())) {
+            if (namesRejectedFiles()) {
                 assertThat(e).as(what).hasMessageContaining(file.getFileName().toString());
             }
             assertThat(e.remedy()).as(what).isNotBlank();

@@ -90,7 +90,7 @@ public final class PluginsCommand implements Runnable {
         try {
             BackendLoader.load(places, name, directory);
             return "installed";
-        } catch (IOException | LinkageError | ServiceConfigurationError e) {
+        } catch (IOException | ServingException | LinkageError | ServiceConfigurationError e) {
             return "broken: " + e.getMessage();
         }
     }
@@ -124,7 +124,8 @@ public final class PluginsCommand implements Runnable {
                             names = "--from",
                             paramLabel = "DIR",
                             description = "Take the libraries from this directory; do not download.")
-                    @Nullable Path from,
+                    @Nullable
+                    Path from,
             @Option(names = "--force", description = "Reinstall an installed plugin.") boolean force) {
         Logging.configure(Logging.Format.TEXT, Level.WARNING);
         PluginManifest plugin = PluginManifest.named(name);

@@ -26,7 +26,7 @@ class CatboostContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         byte[] bytes = References.file("three.cbm");
         return References.laidOut(directory, "broken", "model.cbm", Arrays.copyOf(bytes, bytes.length / 2));
     }

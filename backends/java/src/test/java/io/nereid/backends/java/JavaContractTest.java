@@ -43,7 +43,7 @@ class JavaContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         try {
             Path version = Files.createDirectories(directory.resolve("broken/1"));
             Files.writeString(version.resolve("model.jar"), "PK, or so it begins");
@@ -54,7 +54,7 @@ class JavaContractTest extends BackendContract {
     }
 
     @Override
-    protected Map<String, byte[]> refusedContents() {
+    protected Map<String, byte[]> rejectedContents() {
         Path jars = directory.resolve("refused/jars");
         Path good = jar(jars.resolve("good.jar"), "com.example.Doubler");
         try {

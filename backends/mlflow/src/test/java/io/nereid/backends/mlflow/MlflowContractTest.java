@@ -25,7 +25,7 @@ class MlflowContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         Path copy = Models.copy("sklearn-cloudpickle", directory);
         Models.write(copy.resolve("MLmodel"), "flavors:\n  python_function: [");
         return Models.source(copy);

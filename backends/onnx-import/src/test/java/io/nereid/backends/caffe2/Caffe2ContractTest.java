@@ -31,7 +31,7 @@ class Caffe2ContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path root) {
+    protected ModelLocation invalidModel(Path root) {
         ModelLocation source = NetCase.of("mlp").layOut(root.resolve("broken"));
         Path weights = source.versionDirectory().resolve("init_model.netdef");
         try {

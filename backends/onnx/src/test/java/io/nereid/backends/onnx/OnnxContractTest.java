@@ -23,12 +23,12 @@ class OnnxContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path root) {
+    protected ModelLocation invalidModel(Path root) {
         return new Fixtures(root).source("truncated");
     }
 
     @Override
-    protected Map<String, byte[]> refusedContents() {
+    protected Map<String, byte[]> rejectedContents() {
         return Map.of(
                 "of a future operator set", Fixtures.bytes("future_opset"),
                 "with an unknown operator", Fixtures.bytes("custom_domain"),

@@ -23,7 +23,7 @@ class PmmlContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         String half = Documents.text("iris-tree").substring(0, 900);
         return Documents.laidOut(directory, "broken", half.getBytes(StandardCharsets.UTF_8));
     }

@@ -71,7 +71,7 @@ class PythonContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         return Fixtures.written("broken", "class TritonPythonModel:\n    def execute(self, requests)\n", directory);
     }
 

@@ -24,7 +24,7 @@ class PytorchContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         byte[] whole = Models.bytes("models/net/1/model.pt");
         return Models.lay("broken", directory, "model.pt", Arrays.copyOf(whole, whole.length / 2));
     }

@@ -23,7 +23,7 @@ class SklearnContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         return Models.ofBytes(directory, "broken", new byte[] {(byte) 0x80, 4, '}', 'x'});
     }
 

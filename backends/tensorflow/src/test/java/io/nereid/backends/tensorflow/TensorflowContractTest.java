@@ -27,7 +27,7 @@ class TensorflowContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         try {
             byte[] whole = Files.readAllBytes(Models.root().resolve("half_plus_two/1/saved_model.pb"));
             Path version = Files.createDirectories(directory.resolve("broken/1"));
@@ -36,6 +36,12 @@ class TensorflowContractTest extends BackendContract {
             throw new UncheckedIOException(e);
         }
         return Models.source("broken", directory);
+    }
+
+    /** TensorFlow's own errors do not name the file. */
+    @Override
+    protected boolean namesRejectedFiles() {
+        return false;
     }
 
     @Override

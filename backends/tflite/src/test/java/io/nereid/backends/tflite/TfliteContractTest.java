@@ -24,7 +24,7 @@ class TfliteContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         byte[] whole = Models.bytes("models/several/1/model.tflite");
         return Models.lay("broken", directory, "model.tflite", Arrays.copyOf(whole, whole.length / 2));
     }

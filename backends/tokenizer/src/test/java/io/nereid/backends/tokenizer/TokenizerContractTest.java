@@ -22,7 +22,7 @@ class TokenizerContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         return Texts.source(directory, "broken", "{\"model\": 7}");
     }
 

@@ -22,7 +22,7 @@ class LightgbmContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         byte[] bytes = References.bytes(References.model("lightgbm", "binary-gbdt-zero"));
         return References.laidOut(directory, "broken", "model.txt", java.util.Arrays.copyOf(bytes, bytes.length / 2));
     }

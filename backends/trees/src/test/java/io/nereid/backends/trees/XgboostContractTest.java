@@ -25,7 +25,7 @@ class XgboostContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         byte[] bytes = References.bytes(References.model("xgboost", "binary-logistic-dart"));
         return References.laidOut(directory, "broken", "model.json", java.util.Arrays.copyOf(bytes, bytes.length / 2));
     }

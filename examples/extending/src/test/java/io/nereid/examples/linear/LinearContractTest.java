@@ -29,7 +29,7 @@ class LinearContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelLocation brokenModel(Path directory) {
+    protected ModelLocation invalidModel(Path directory) {
         return laidOut(directory, "broken", "bias 0.5\nweight two\nend\n");
     }
 
