@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.base.Experimental;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
+import io.nereid.base.Experimental;
 import io.nereid.base.ServingException;
 import io.nereid.engine.ensemble.ComposingModels;
 import io.nereid.engine.ensemble.EnsembleLoader;
@@ -130,7 +130,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                         .withLoadThreads(options.loadThreads())
                         .withMemoryLimitBytes(options.memoryLimitBytes())
                         .withInitialLoadThreads(options.initialLoadThreads())
-                        .withPolicy(options.transition())
+                        .withPolicy(options.aspiredVersionPolicy())
                         .withRetries(options.loadRetries(), options.loadRetryInterval()),
                 clock);
         this.submitter = new RequestSubmitter(clock);
@@ -211,7 +211,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
      * effect, on the thread that applies it. Must be called before {@link #start}.
      */
     public void onConfigured(Consumer<List<ModelListEntry>> listener) {
-        sources.served().onConfigured(listener);
+        sources.modelList().onConfigured(listener);
     }
 
     /**
@@ -299,7 +299,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     @Override
     public CompletionStage<List<ModelListChange>> configure(List<ModelListEntry> models, boolean dryRun) {
-        return sources.served().configure(models, dryRun);
+        return sources.modelList().configure(models, dryRun);
     }
 
     /** Returns the metrics of all models in the Prometheus text format 0.0.4. */
@@ -309,14 +309,14 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** Adds the metrics of all models to a page. */
     public void writeMetrics(MetricsWriter page) {
-        new EngineMetrics(page, servables.shown(), options.metrics())
-                .write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
+        new EngineMetrics(page, servables.registered(), options.metrics())
+                .write(host, servables.cacheStatistics(), shadows, manager.memoryBytes(), manager.memoryLimit());
     }
 
     /** Returns the number of queued requests by model, for models with an available version. */
     public Map<String, Long> waiting() {
         Map<String, Long> waiting = new TreeMap<>();
-        for (EngineServable servable : servables.shown()) {
+        for (EngineServable servable : servables.registered()) {
             waiting.merge(servable.metadata().id().model(), (long) servable.queued(), Long::sum);
         }
         return waiting;
@@ -332,7 +332,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         List<ModelStatisticsSnapshot> reports = new ArrayList<>();
         boolean known = false;
-        for (EngineServable servable : servables.shown()) {
+        for (EngineServable servable : servables.registered()) {
             ServableId id = servable.metadata().id();
             if ((model == null || model.equals(id.model())) && answers(id)) {
                 known = true;

@@ -47,7 +47,7 @@ public final class EngineFixture implements AutoCloseable {
         this.root = root;
         this.options = EngineOptions.builder(List.of(Files.createDirectories(root.resolve("repository"))))
                 .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
-                .listing(FileSystemStoragePathSource.Options.DEFAULT
+                .modelListSource(FileSystemStoragePathSource.Options.DEFAULT
                         .withPollInterval(Duration.ZERO)
                         .withSettle(Duration.ZERO))
                 .deviceThreads(2)

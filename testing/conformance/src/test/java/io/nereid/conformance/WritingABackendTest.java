@@ -69,7 +69,8 @@ class WritingABackendTest {
     /** The modules that the document names, and no other. */
     private static List<Path> api() throws URISyntaxException {
         List<Path> modules = new ArrayList<>();
-        for (Class<?> type : List.of(Backend.class, Clock.class, Tensor.class, Observability.class, ModelConfig.class)) {
+        for (Class<?> type :
+                List.of(Backend.class, Clock.class, Tensor.class, Observability.class, ModelConfig.class)) {
             modules.add(Path.of(
                     type.getProtectionDomain().getCodeSource().getLocation().toURI()));
         }
@@ -134,7 +135,8 @@ class WritingABackendTest {
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         try (URLClassLoader loader = new URLClassLoader(
-                new URL[] {jar.toUri().toURL(), tests.toUri().toURL()}, getClass().getClassLoader())) {
+                new URL[] {jar.toUri().toURL(), tests.toUri().toURL()},
+                getClass().getClassLoader())) {
             thread.setContextClassLoader(loader);
             SummaryGeneratingListener listener = new SummaryGeneratingListener();
             LauncherFactory.create()

@@ -357,13 +357,13 @@ final class TfServingFlags {
         }
         BatchingParameters batching = batching();
         engine.servedModels(models())
-                .listing(FileSystemStoragePathSource.Options.DEFAULT
+                .modelListSource(FileSystemStoragePathSource.Options.DEFAULT
                         .withPollInterval(Duration.ofSeconds(fileSystemPollWaitSeconds))
                         .withAlwaysPresent(versionsAlwaysPresent)
                         .withFailIfZeroVersionsAtStartup(failIfZeroVersions))
                 .batching(batching)
                 .perModelBatching(perModelBatching)
-                .labelRule(
+                .labelAssignmentPolicy(
                         forceLabels
                                 ? LabelAssignmentPolicy.ANY
                                 : labelsForUnavailable
@@ -373,7 +373,7 @@ final class TfServingFlags {
                 .warmup(new WarmupOptions(
                         modelWarmup, Math.max(1, warmupIterations), Math.max(1, warmupThreads), warmupAllBatchSizes));
         if (aspired != null) {
-            engine.transition(
+            engine.aspiredVersionPolicy(
                     switch (aspired) {
                         case availability_preserving -> AspiredVersionPolicy.AVAILABILITY_PRESERVING;
                         case resource_preserving -> AspiredVersionPolicy.RESOURCE_PRESERVING;

@@ -116,7 +116,7 @@ public final class ValidateCommand implements Callable<Integer> {
     /** Applies a list to an engine, or returns the changes that this would make by the files on disk. */
     private static List<ModelListChange> tried(List<ModelListEntry> models, boolean dryRun) {
         EngineOptions options = EngineOptions.builder(List.of())
-                .listing(FileSystemStoragePathSource.Options.DEFAULT
+                .modelListSource(FileSystemStoragePathSource.Options.DEFAULT
                         .withSettle(Duration.ZERO)
                         .withPollInterval(Duration.ZERO))
                 .reloadTimeout(LONGEST_LOAD)

@@ -13,5 +13,5 @@ public interface CacheableJob extends InferenceJob {
     void cached(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos);
 
     /** Sets the writer that stores the computed response. */
-    void keeper(ResponseCacheWriter keeper);
+    void cacheWriter(ResponseCacheWriter writer);
 }

@@ -127,7 +127,7 @@ public final class ResponseCache implements AutoCloseable {
     }
 
     /** Statistics for the metrics endpoint: value by name. */
-    public Map<String, Long> figures() {
+    public Map<String, Long> statistics() {
         return local != null ? local.figures() : store != null ? store.statistics() : Map.of();
     }
 

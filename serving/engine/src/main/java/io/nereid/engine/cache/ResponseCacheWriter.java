@@ -12,5 +12,5 @@ import java.util.Map;
  */
 public interface ResponseCacheWriter {
     /** Stores copies; the caller keeps the tensors. */
-    void keep(List<Tensor> outputs, Map<String, Object> parameters);
+    void write(List<Tensor> outputs, Map<String, Object> parameters);
 }

@@ -62,7 +62,7 @@ public final class VersionResponseCache implements AutoCloseable {
                 return;
             }
             LocalResponseCache cache = local;
-            job.keeper((outputs, parameters) -> {
+            job.cacheWriter((outputs, parameters) -> {
                 long since = clock.nanos();
                 cache.put(this, key, outputs, parameters);
                 missed.accept(took + clock.nanos() - since);
@@ -83,7 +83,7 @@ public final class VersionResponseCache implements AutoCloseable {
                 job.cached(answer.outputs(), answer.parameters(), took);
                 return;
             }
-            job.keeper((outputs, parameters) -> {
+            job.cacheWriter((outputs, parameters) -> {
                 keep(remote, name, outputs, parameters, took);
             });
             try {

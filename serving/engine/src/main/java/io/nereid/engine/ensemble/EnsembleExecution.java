@@ -130,7 +130,7 @@ final class EnsembleExecution {
         }
         executions.executed(job.batchSize(), input, infer, output);
         if (job instanceof ResponseTimeListener times) {
-            times.took(input, infer, output);
+            times.onResponseTimes(input, infer, output);
         }
     }
 
@@ -401,7 +401,7 @@ final class EnsembleExecution {
         }
 
         @Override
-        public void took(long input, long infer, long output) {
+        public void onResponseTimes(long input, long infer, long output) {
             inputNanos = input;
             inferNanos = infer;
             outputNanos = output;

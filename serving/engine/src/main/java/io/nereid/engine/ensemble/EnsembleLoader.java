@@ -128,7 +128,7 @@ public final class EnsembleLoader implements Loader {
         EnsembleServable made = servable;
         if (made != null) {
             made.loadNanos(loadNanos);
-            servables.show(made, fingerprint);
+            servables.register(made, fingerprint);
         }
     }
 
@@ -137,7 +137,7 @@ public final class EnsembleLoader implements Loader {
         EnsembleServable made = servable;
         servable = null;
         if (made != null) {
-            servables.hide(made);
+            servables.unregister(made);
             made.unload();
         }
     }

@@ -109,7 +109,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
 
     @Override
     public void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason) {
-        statistics.cut(reason);
+        statistics.batchClosed(reason);
         for (int i = 0; i < jobs.size(); i++) {
             RequestTrace trace = jobs.get(i).request().options().trace();
             if (trace != null) {

@@ -89,7 +89,7 @@ public final class EmbeddedLoader implements Loader {
         EmbeddedServable loaded = servable;
         if (loaded != null) {
             loaded.loadNanos(loadNanos + servables.clock().nanos() - from);
-            servables.show(loaded, fingerprint());
+            servables.register(loaded, fingerprint());
         }
     }
 
@@ -98,7 +98,7 @@ public final class EmbeddedLoader implements Loader {
         EmbeddedServable loaded = servable;
         servable = null;
         if (loaded != null) {
-            servables.hide(loaded);
+            servables.unregister(loaded);
         }
         loader.unload();
     }

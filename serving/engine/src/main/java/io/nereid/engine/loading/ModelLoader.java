@@ -105,7 +105,7 @@ public final class ModelLoader implements Loader {
             model = rules.apply(model, config, parameters);
             // validate again: the backend may have filled in invalid settings (it may accept GPU instances, though)
             ModelConfigDocument.check(model.config(), source.modelDirectory(), true);
-            ModelServable made = servables.make(source, model);
+            ModelServable made = servables.create(source, model);
             servable = made;
             loadNanos = servables.clock().nanos() - from;
             return made;
@@ -135,7 +135,7 @@ public final class ModelLoader implements Loader {
             new ModelWarmup(source.modelDirectory(), loaded, servables.clock()).run();
             new SavedModelWarmup(source, loaded, servables.warmup()).run();
             loaded.loadNanos(loadNanos + servables.clock().nanos() - from);
-            servables.show(loaded, fingerprint);
+            servables.register(loaded, fingerprint);
         }
     }
 
@@ -205,7 +205,7 @@ public final class ModelLoader implements Loader {
         ModelServable loaded = servable;
         servable = null;
         if (loaded != null) {
-            servables.hide(loaded);
+            servables.unregister(loaded);
             loaded.unload();
         }
     }

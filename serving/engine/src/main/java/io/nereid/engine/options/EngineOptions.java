@@ -44,7 +44,7 @@ import org.jspecify.annotations.Nullable;
  * @param loadRetries how often a failed load is retried
  * @param strictReadiness whether the server is ready only when every aspired model is available
  * @param servedModels the model list, in addition to the repositories; a later list replaces it
- * @param listing how the base paths of the model list are polled
+ * @param modelListSource how the base paths of the model list are polled
  * @param sources further sources of models, which the engine starts and closes. A model that several sources provide
  *     is served from the first of: the model list, the repositories, these sources in order
  * @param batching batching parameters for every model whose configuration has none; null for the models' defaults
@@ -54,8 +54,8 @@ import org.jspecify.annotations.Nullable;
  * @param loadRetryInterval the time between two attempts to load
  * @param initialLoadThreads number of models that may load at once at the start, if larger than {@code loadThreads}; 0
  *     for {@code loadThreads}
- * @param transition the order of loading and unloading when versions change
- * @param labelRule when the model list may assign a label to a version that is not available
+ * @param aspiredVersionPolicy the order of loading and unloading when versions change
+ * @param labelAssignmentPolicy when the model list may assign a label to a version that is not available
  * @param reloadTimeout how long a new model list waits for its models before it reports
  */
 public record EngineOptions(
@@ -76,15 +76,15 @@ public record EngineOptions(
         int loadRetries,
         boolean strictReadiness,
         List<ModelListEntry> servedModels,
-        FileSystemStoragePathSource.Options listing,
+        FileSystemStoragePathSource.Options modelListSource,
         List<Source> sources,
         @Nullable BatchingParameters batching,
         boolean perModelBatching,
         WarmupOptions warmup,
         Duration loadRetryInterval,
         int initialLoadThreads,
-        AspiredVersionPolicy transition,
-        LabelAssignmentPolicy labelRule,
+        AspiredVersionPolicy aspiredVersionPolicy,
+        LabelAssignmentPolicy labelAssignmentPolicy,
         Duration reloadTimeout) {
     /** Options for one repository that is read once, with one thread per processor. */
     public static EngineOptions of(Path repository) {
@@ -115,15 +115,15 @@ public record EngineOptions(
                 .loadRetries(loadRetries)
                 .strictReadiness(strictReadiness)
                 .servedModels(servedModels)
-                .listing(listing)
+                .modelListSource(modelListSource)
                 .sources(sources)
                 .batching(batching)
                 .perModelBatching(perModelBatching)
                 .warmup(warmup)
                 .loadRetryInterval(loadRetryInterval)
                 .initialLoadThreads(initialLoadThreads)
-                .transition(transition)
-                .labelRule(labelRule)
+                .aspiredVersionPolicy(aspiredVersionPolicy)
+                .labelAssignmentPolicy(labelAssignmentPolicy)
                 .reloadTimeout(reloadTimeout);
     }
 
@@ -146,15 +146,15 @@ public record EngineOptions(
         private int loadRetries;
         private boolean strictReadiness = true;
         private List<ModelListEntry> servedModels = List.of();
-        private FileSystemStoragePathSource.Options listing = FileSystemStoragePathSource.Options.DEFAULT;
+        private FileSystemStoragePathSource.Options modelListSource = FileSystemStoragePathSource.Options.DEFAULT;
         private List<Source> sources = List.of();
         private @Nullable BatchingParameters batching;
         private boolean perModelBatching;
         private WarmupOptions warmup = WarmupOptions.DEFAULT;
         private Duration loadRetryInterval = Duration.ofSeconds(1);
         private int initialLoadThreads;
-        private AspiredVersionPolicy transition = AspiredVersionPolicy.ALL_OR_NOTHING;
-        private LabelAssignmentPolicy labelRule = LabelAssignmentPolicy.SERVING;
+        private AspiredVersionPolicy aspiredVersionPolicy = AspiredVersionPolicy.ALL_OR_NOTHING;
+        private LabelAssignmentPolicy labelAssignmentPolicy = LabelAssignmentPolicy.SERVING;
         private Duration reloadTimeout = Duration.ofSeconds(60);
 
         private Builder(List<Path> repositories) {
@@ -257,9 +257,9 @@ public record EngineOptions(
             return this;
         }
 
-        /** See {@link EngineOptions#listing}. */
-        public Builder listing(FileSystemStoragePathSource.Options value) {
-            this.listing = value;
+        /** See {@link EngineOptions#modelListSource}. */
+        public Builder modelListSource(FileSystemStoragePathSource.Options value) {
+            this.modelListSource = value;
             return this;
         }
 
@@ -299,15 +299,15 @@ public record EngineOptions(
             return this;
         }
 
-        /** See {@link EngineOptions#transition}. */
-        public Builder transition(AspiredVersionPolicy value) {
-            this.transition = value;
+        /** See {@link EngineOptions#aspiredVersionPolicy}. */
+        public Builder aspiredVersionPolicy(AspiredVersionPolicy value) {
+            this.aspiredVersionPolicy = value;
             return this;
         }
 
-        /** See {@link EngineOptions#labelRule}. */
-        public Builder labelRule(LabelAssignmentPolicy value) {
-            this.labelRule = value;
+        /** See {@link EngineOptions#labelAssignmentPolicy}. */
+        public Builder labelAssignmentPolicy(LabelAssignmentPolicy value) {
+            this.labelAssignmentPolicy = value;
             return this;
         }
 
@@ -337,15 +337,15 @@ public record EngineOptions(
                     loadRetries,
                     strictReadiness,
                     servedModels,
-                    listing,
+                    modelListSource,
                     sources,
                     batching,
                     perModelBatching,
                     warmup,
                     loadRetryInterval,
                     initialLoadThreads,
-                    transition,
-                    labelRule,
+                    aspiredVersionPolicy,
+                    labelAssignmentPolicy,
                     reloadTimeout);
         }
     }

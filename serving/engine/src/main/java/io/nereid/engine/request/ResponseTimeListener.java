@@ -8,5 +8,5 @@ package io.nereid.engine.request;
  */
 public interface ResponseTimeListener {
     /** Reports the nanoseconds spent on gathering inputs, running, and splitting outputs. */
-    void took(long inputNanos, long inferNanos, long outputNanos);
+    void onResponseTimes(long inputNanos, long inferNanos, long outputNanos);
 }

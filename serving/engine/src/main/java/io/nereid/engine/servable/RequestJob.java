@@ -61,11 +61,11 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     private long inputNanos;
     private long inferNanos;
     private boolean started;
-    /** Whether {@link #took} was called; {@link #ranTo} is then the duration of the output stage. */
+    /** Whether {@link #onResponseTimes} was called; {@link #ranTo} is then the duration of the output stage. */
     private boolean timesReported;
 
     private @Nullable Answers answers;
-    private @Nullable ResponseCacheWriter keeper;
+    private @Nullable ResponseCacheWriter cacheWriter;
     private volatile boolean ended;
 
     private volatile @Nullable Runnable onCancel;
@@ -199,7 +199,7 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
         int index = given.count++;
         sink.next(response, false);
         given.last = clock.nanos();
-        servable.statistics().responses.answered(index, now - since, given.last - now);
+        servable.statistics().responses.responded(index, now - since, given.last - now);
     }
 
     @Override
@@ -208,8 +208,8 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     }
 
     @Override
-    public void keeper(ResponseCacheWriter newKeeper) {
-        keeper = newKeeper;
+    public void cacheWriter(ResponseCacheWriter writer) {
+        cacheWriter = writer;
     }
 
     @Override
@@ -222,9 +222,9 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
             Tensor.closeAll(outputs);
             return;
         }
-        ResponseCacheWriter keeps = keeper;
+        ResponseCacheWriter keeps = cacheWriter;
         if (keeps != null && lookupNanos < 0) {
-            keeps.keep(outputs, parameters);
+            keeps.write(outputs, parameters);
         }
         InferenceResponse response;
         try {
@@ -266,13 +266,13 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
         long outputNanos = timesReported ? ranTo : started ? now - ranTo : 0;
         statistics.succeeded(now, now - request.arrivedNanos(), waited, inputNanos, inferNanos, outputNanos, batchSize);
         if (sink instanceof ResponseTimeListener times) {
-            times.took(inputNanos, inferNanos, outputNanos);
+            times.onResponseTimes(inputNanos, inferNanos, outputNanos);
         }
     }
 
     /** The servable is an ensemble, whose steps took this long together. */
     @Override
-    public void took(long input, long infer, long output) {
+    public void onResponseTimes(long input, long infer, long output) {
         inputNanos = input;
         inferNanos = infer;
         ranTo = output;
@@ -290,16 +290,16 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
         if (outputs.isEmpty()) {
             figures.ended(given.count, now - given.last);
         } else if (timesReported) {
-            figures.answered(given.count, inferNanos, ranTo);
+            figures.responded(given.count, inferNanos, ranTo);
         } else {
-            figures.answered(given.count, Math.max(0, ranTo - given.last), now - ranTo);
+            figures.responded(given.count, Math.max(0, ranTo - given.last), now - ranTo);
         }
     }
 
     private void answering(InferenceResponse response, long now) {
         boolean first = answers == null;
         if (first) {
-            servable.statistics().firstAnswer(now - request.arrivedNanos());
+            servable.statistics().firstResponse(now - request.arrivedNanos());
         }
         RequestTrace trace = request.options().trace();
         if (trace != null) {

@@ -47,7 +47,7 @@ public final class ServableFactory {
     private final Clock clock;
     private final BatchingDefaults batching;
     private final @Nullable ResponseCache cache;
-    private final Set<EngineServable> shown = ConcurrentHashMap.newKeySet();
+    private final Set<EngineServable> registered = ConcurrentHashMap.newKeySet();
 
     public ServableFactory(DeviceExecutor pool, EngineOptions options, Clock clock) {
         this.pool = pool;
@@ -80,7 +80,7 @@ public final class ServableFactory {
     }
 
     /** Creates the servable of a loaded model. When this method throws, the caller keeps the model. */
-    public ModelServable make(ModelLocation source, BackendModel model) {
+    public ModelServable create(ModelLocation source, BackendModel model) {
         DeviceExecutor computing = pools.of(model.config());
         DeviceExecutor own = model.traits().blocking() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(CustomBatchStrategy.find(source, model.config()));
@@ -125,13 +125,13 @@ public final class ServableFactory {
     }
 
     /** Registers a version that becomes available, and enables its response cache. */
-    public void show(EngineServable servable, String fingerprint) {
+    public void register(EngineServable servable, String fingerprint) {
         if (cache != null) {
             keep(servable, fingerprint, cache);
             // requests to different signatures must not share cache entries
             servable.signatures().forEach((name, other) -> keep(other, fingerprint + " signature " + name, cache));
         }
-        shown.add(servable);
+        registered.add(servable);
     }
 
     private static void keep(EngineServable servable, String fingerprint, ResponseCache cache) {
@@ -140,8 +140,8 @@ public final class ServableFactory {
     }
 
     /** Removes a version that is no longer available. */
-    public void hide(EngineServable servable) {
-        shown.remove(servable);
+    public void unregister(EngineServable servable) {
+        registered.remove(servable);
         forget(servable);
         servable.signatures().values().forEach(ServableFactory::forget);
     }
@@ -155,8 +155,8 @@ public final class ServableFactory {
     }
 
     /** Statistics of the response cache by name. */
-    public Map<String, Long> cacheFigures() {
-        return cache == null ? Map.of() : cache.figures();
+    public Map<String, Long> cacheStatistics() {
+        return cache == null ? Map.of() : cache.statistics();
     }
 
     /** Closes the response cache and the thread pools; no version is available any more. */
@@ -169,8 +169,8 @@ public final class ServableFactory {
     }
 
     /** The registered versions, by name and version. */
-    public Collection<EngineServable> shown() {
-        List<EngineServable> all = new ArrayList<>(shown);
+    public Collection<EngineServable> registered() {
+        List<EngineServable> all = new ArrayList<>(registered);
         all.sort(Comparator.comparing(s -> s.metadata().id()));
         return all;
     }

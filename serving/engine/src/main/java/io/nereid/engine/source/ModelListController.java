@@ -62,7 +62,7 @@ public final class ModelListController implements AutoCloseable {
         this.gate = gate;
         this.manager = manager;
         this.timeout = options.reloadTimeout();
-        this.labels = new VersionLabels(manager, options.labelRule());
+        this.labels = new VersionLabels(manager, options.labelAssignmentPolicy());
     }
 
     public void onConfigured(Consumer<List<ModelListEntry>> listener) {

@@ -39,7 +39,7 @@ public final class ModelSources implements AutoCloseable {
 
     private final ServableManager manager;
     private final RepositorySource repository;
-    private final ModelListController served;
+    private final ModelListController modelList;
     private final List<Source> others;
     private final LoaderFactory loaders;
     private final ServableFactory servables;
@@ -58,8 +58,9 @@ public final class ModelSources implements AutoCloseable {
         this.servables = servables;
         this.remembered = new AspiredVersionsRecorder(manager);
         this.gate = new SourceArbiter(remembered);
-        this.served = new ModelListController(
-                new FileSystemStoragePathSource(options.servedModels(), backends, loaders, options.listing(), clock),
+        this.modelList = new ModelListController(
+                new FileSystemStoragePathSource(
+                        options.servedModels(), backends, loaders, options.modelListSource(), clock),
                 gate,
                 manager,
                 options);
@@ -71,7 +72,7 @@ public final class ModelSources implements AutoCloseable {
 
     /** Starts all sources. Where several provide the same model, the first one wins. */
     public void start() {
-        served.start();
+        modelList.start();
         gate.start(REPOSITORY, repository);
         for (int i = 0; i < others.size(); i++) {
             Source.Target target = gate.as("source " + (i + 1));
@@ -84,14 +85,14 @@ public final class ModelSources implements AutoCloseable {
         }
     }
 
-    public ModelListController served() {
-        return served;
+    public ModelListController modelList() {
+        return modelList;
     }
 
     /** The names of all known models, loaded or not, sorted. */
     public Set<String> names() {
         Set<String> names = new TreeSet<>(repository.names());
-        names.addAll(served.names());
+        names.addAll(modelList.names());
         names.addAll(remembered.models());
         return names;
     }
@@ -124,7 +125,7 @@ public final class ModelSources implements AutoCloseable {
         }
         if (owner.equals(ModelListController.LIST)) {
             manager.retry(model);
-            return served.load(model);
+            return modelList.load(model);
         }
         // only the model's source can reload it: wait for the versions that it aspires now
         return remembered.versions(model);
@@ -133,7 +134,7 @@ public final class ModelSources implements AutoCloseable {
     /** The source that provides a model, when it is not the repository; otherwise null. */
     private @Nullable String other(String model) {
         String owner = gate.owner(model);
-        if (owner == null && served.lists(model)) {
+        if (owner == null && modelList.lists(model)) {
             return ModelListController.LIST;
         }
         return owner == null || owner.equals(REPOSITORY) ? null : owner;
@@ -200,7 +201,7 @@ public final class ModelSources implements AutoCloseable {
         for (Source source : all) {
             source.close();
         }
-        served.close();
+        modelList.close();
         control.shutdown();
     }
 }

@@ -149,7 +149,7 @@ public final class ModelStatistics {
     }
 
     /** Records the time to the first response of a request. */
-    public void firstAnswer(long requestNanos) {
+    public void firstResponse(long requestNanos) {
         if (firstResponse != null) {
             firstResponse.record(requestNanos);
         }
@@ -195,7 +195,7 @@ public final class ModelStatistics {
         batches.add(rows, 0, 0, 0);
     }
 
-    public void cut(BatchCloseReason reason) {
+    public void batchClosed(BatchCloseReason reason) {
         cuts[reason.ordinal()].increment();
     }
 

@@ -30,7 +30,7 @@ public final class ResponseStatistics {
     }
 
     /** Counts a response that took {@code inferNanos} to compute and {@code outputNanos} to deliver. */
-    public void answered(int index, long inferNanos, long outputNanos) {
+    public void responded(int index, long inferNanos, long outputNanos) {
         OfNumber n = number(index);
         n.infer.add(inferNanos);
         n.output.add(outputNanos);

@@ -65,7 +65,7 @@ class ResponseCacheTest {
             assertThat(second.values).isEqualTo(first.values).containsExactly(7);
             assertThat(second.parameters).isEqualTo(Map.of("p", 7L));
             assertThat(misses).hasSize(1);
-            assertThat(cache.figures()).containsEntry("entries", 1L);
+            assertThat(cache.statistics()).containsEntry("entries", 1L);
         }
     }
 
@@ -99,7 +99,7 @@ class ResponseCacheTest {
             Tensor unsigned = ledger.tensor("X", DataType.UINT32, Shape.of(2), new byte[] {1, 0, 0, 0, 2, 0, 0, 0});
             assertThat(play(version, request(List.of(), Map.of(), unsigned), ++n).computed)
                     .isTrue();
-            assertThat(cache.figures()).containsEntry("entries", (long) n);
+            assertThat(cache.statistics()).containsEntry("entries", (long) n);
         }
     }
 
@@ -143,7 +143,7 @@ class ResponseCacheTest {
             Played again = play(version, request(List.of(), Map.of(), x(0, 0)), 99);
             assertThat(again.computed).isFalse();
             assertThat(again.values).containsExactly(0);
-            assertThat(cache.figures()).containsEntry("collisions", 9L).containsEntry("entries", 1L);
+            assertThat(cache.statistics()).containsEntry("collisions", 9L).containsEntry("entries", 1L);
         }
     }
 
@@ -157,9 +157,9 @@ class ResponseCacheTest {
             play(version, request(List.of(), Map.of(), x(4, 4)), 4);
             assertThat(play(version, request(List.of(), Map.of(), x(1, 1)), 9).computed)
                     .isFalse();
-            for (int i = 5; cache.figures().get("evictions") == 0; i++) {
+            for (int i = 5; cache.statistics().get("evictions") == 0; i++) {
                 play(version, request(List.of(), Map.of(), x(i, i)), i);
-                assertThat(cache.figures().get("bytes")).isLessThanOrEqualTo(3_000);
+                assertThat(cache.statistics().get("bytes")).isLessThanOrEqualTo(3_000);
             }
             assertThat(play(version, request(List.of(), Map.of(), x(1, 1)), 9).computed)
                     .isFalse();
@@ -173,7 +173,7 @@ class ResponseCacheTest {
         try (ResponseCache cache = ResponseCache.local(600, Hash128.seeded(1), Clock.system())) {
             VersionResponseCache version = version(cache, "f");
             play(version, request(List.of(), Map.of(), x(new int[200])), 1);
-            assertThat(cache.figures()).containsEntry("entries", 0L).containsEntry("refused", 1L);
+            assertThat(cache.statistics()).containsEntry("entries", 0L).containsEntry("refused", 1L);
         }
     }
 
@@ -186,10 +186,10 @@ class ResponseCacheTest {
             Played played = play(next, request(List.of(), Map.of(), x(1)), 2);
             assertThat(played.computed).isTrue();
             old.close();
-            assertThat(cache.figures()).containsEntry("entries", 1L);
+            assertThat(cache.statistics()).containsEntry("entries", 1L);
             assertThat(play(next, request(List.of(), Map.of(), x(1)), 3).values).containsExactly(2);
             next.close();
-            assertThat(cache.figures()).containsEntry("entries", 0L).containsEntry("bytes", 0L);
+            assertThat(cache.statistics()).containsEntry("entries", 0L).containsEntry("bytes", 0L);
         }
     }
 
@@ -422,14 +422,14 @@ class ResponseCacheTest {
         }
 
         @Override
-        public void keeper(ResponseCacheWriter value) {
+        public void cacheWriter(ResponseCacheWriter value) {
             keeper = value;
         }
 
         @Override
         public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
             if (keeper != null) {
-                keeper.keep(outputs, parameters);
+                keeper.write(outputs, parameters);
             }
             end(outputs, parameters);
         }

@@ -63,11 +63,11 @@ class EnsembleLoaderTest {
         assertThat(servable.config().decoupled()).isTrue();
         assertThat(servable.metadata().platform()).isEqualTo("ensemble");
         assertThat(servable.labels("Y")).containsExactly("cat", "dog");
-        assertThat(servables.shown()).isEmpty();
+        assertThat(servables.registered()).isEmpty();
         loader.warm();
-        assertThat(servables.shown()).containsExactly(servable);
+        assertThat(servables.registered()).containsExactly(servable);
         loader.unload();
-        assertThat(servables.shown()).isEmpty();
+        assertThat(servables.registered()).isEmpty();
         assertThat(loader.newLoader().load()).isInstanceOf(EnsembleServable.class);
     }
 

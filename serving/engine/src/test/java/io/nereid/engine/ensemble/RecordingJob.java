@@ -60,7 +60,7 @@ public final class RecordingJob implements InferenceJob, ResponseTimeListener {
     }
 
     @Override
-    public void took(long inputNanos, long inferNanos, long outputNanos) {
+    public void onResponseTimes(long inputNanos, long inferNanos, long outputNanos) {
         took = new long[] {inputNanos, inferNanos, outputNanos};
     }
 

@@ -89,7 +89,7 @@ public final class StubComposingModels implements ComposingModels {
             InferenceResponse response = response(parameters, outputs);
             request.release();
             if (sink instanceof ResponseTimeListener times) {
-                times.took(1, 10, 100);
+                times.onResponseTimes(1, 10, 100);
             }
             sink.next(response, true);
         }

@@ -348,7 +348,7 @@ class ModelListControllerTest {
         fixture.version("m", 1, "slow");
         fixture.version("m", 2, "");
         fixture.options
-                .transition(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
+                .aspiredVersionPolicy(AspiredVersionPolicy.AVAILABILITY_PRESERVING)
                 .servedModels(List.of(fixture.served(
                         "m", Map.of("stable", VersionLabel.of(1), "canary", VersionLabel.of(2)), 1L, 2L)));
         CompletionStage<Void> start = fixture.engine().start();
@@ -363,7 +363,7 @@ class ModelListControllerTest {
     @Test
     void aFirstAssignmentToAVersionThatDoesNotServeMayBeAllowed() throws Exception {
         fixture.version("m", 1, "");
-        fixture.options.labelRule(LabelAssignmentPolicy.FIRST_ASSIGNMENT);
+        fixture.options.labelAssignmentPolicy(LabelAssignmentPolicy.FIRST_ASSIGNMENT);
         fixture.start();
         fixture.configure(fixture.served("m", Map.of("canary", VersionLabel.of(7), "stable", VersionLabel.of(1))));
         assertThat(fixture.refusal(EngineFixture.label("m", "canary")).code()).isEqualTo(ErrorCode.NOT_FOUND);
@@ -377,7 +377,7 @@ class ModelListControllerTest {
     @Test
     void anyAssignmentMayBeForced() throws Exception {
         fixture.version("m", 1, "");
-        fixture.options.labelRule(LabelAssignmentPolicy.ANY);
+        fixture.options.labelAssignmentPolicy(LabelAssignmentPolicy.ANY);
         fixture.start();
         fixture.configure(fixture.served("m", Map.of("stable", VersionLabel.of(1))));
         assertThat(fixture.configure(fixture.served("m", Map.of("stable", VersionLabel.of(7))))
@@ -450,7 +450,7 @@ class ModelListControllerTest {
 
     @Test
     void aListWaitsForFilesThatAreStillBeingWritten() throws Exception {
-        fixture.options.listing(FileSystemStoragePathSource.Options.DEFAULT
+        fixture.options.modelListSource(FileSystemStoragePathSource.Options.DEFAULT
                 .withPollInterval(Duration.ofMillis(50))
                 .withSettle(Duration.ofMillis(100)));
         fixture.start();
@@ -466,7 +466,7 @@ class ModelListControllerTest {
     void aNewVersionIsFoundAndServed() throws Exception {
         fixture.version("m", 1, "");
         fixture.options
-                .listing(FileSystemStoragePathSource.Options.DEFAULT
+                .modelListSource(FileSystemStoragePathSource.Options.DEFAULT
                         .withPollInterval(Duration.ofMillis(10))
                         .withSettle(Duration.ZERO))
                 .servedModels(List.of(fixture.served("m")));

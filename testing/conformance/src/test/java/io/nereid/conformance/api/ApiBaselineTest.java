@@ -3,6 +3,7 @@
 package io.nereid.conformance.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.nereid.base.ApiVersion;
 import java.io.IOException;
@@ -65,6 +66,7 @@ class ApiBaselineTest {
 
     @Test
     void everyBaselineBelongsToAModule() throws Exception {
+        assumeFalse(WRITE, "the baseline is being written");
         Set<String> expected = new TreeSet<>(Set.of("packages.txt", "accepted-breaks.txt"));
         ApiModules.load().keySet().forEach(module -> expected.add(module + ".txt"));
         try (Stream<Path> files = Files.list(ApiModules.directory())) {
