@@ -13,7 +13,7 @@ if [ $# -ne 3 ]; then
 fi
 cd "$root"
 rm -rf "$1/target/pit-reports"
-./mvnw -B -ntp -q -Pquick -pl "$1" -am -DskipTests test-compile org.pitest:pitest-maven:mutationCoverage \
+./mvnw -B -ntp -q -Pquick -pl "$1" -am test-compile org.pitest:pitest-maven:mutationCoverage \
     -DtargetClasses="$2" -DtargetTests="$3"
 report=$1/target/pit-reports/mutations.csv
 echo "changes by what became of them:"

@@ -19,7 +19,7 @@ if [ "$mode" = --long ]; then
     set -- -m tough -spinStyle THREAD_SPIN_WAIT "$@"
 else
     # One garbage collector, and actors that are compiled in the same way.
-    set -- -m quick -f 1 -iters 3 -time 400 -sc false -jvmArgs -XX:+UseSerialGC "$@"
+    set -- -m quick -f 1 -iters 2 -time 300 -sc false -jvmArgs -XX:+UseSerialGC "$@"
 fi
 
 (cd "$root" && ./mvnw -B -ntp -q -Pquick -pl testing/stress -am -DskipTests process-classes)
