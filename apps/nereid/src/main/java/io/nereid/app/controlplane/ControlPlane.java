@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -88,7 +88,7 @@ public final class ControlPlane implements AutoCloseable {
         this.upstreams = new LoggerConnections(relay, relayed, store, settings::config);
         ServiceArtifactFetcher artifacts = new ServiceArtifactFetcher(storage, store, settings::config);
         this.payloads = new PayloadLogs(clock, relay, artifacts);
-        this.gateway = new Gateway(inference, engine, codecs, relay, new V2GatewayTranscoder(pool), clock, this::wake);
+        this.gateway = new Gateway(inference, engine, codecs, relay, new V2ProtocolTranscoder(pool), clock, this::wake);
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,
@@ -113,12 +113,7 @@ public final class ControlPlane implements AutoCloseable {
                 store,
                 new Admission(settings),
                 new ApiServer.Options(
-                        flags.hosts(),
-                        ProgramVersion.number(),
-                        clock,
-                        this::logs,
-                        this::explain,
-                        ApiServer.Runs.of(infrastructure)));
+                        flags.hosts(), ProgramVersion.number(), clock, this::logs, this::explain, infrastructure));
     }
 
     private void wake(String namespace, String revision) {

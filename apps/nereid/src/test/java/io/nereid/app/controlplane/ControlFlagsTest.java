@@ -5,7 +5,7 @@ package io.nereid.app.controlplane;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.control.api.InferenceServiceConfig.Ingress;
+import io.nereid.control.api.config.InferenceServiceConfig.Ingress;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 

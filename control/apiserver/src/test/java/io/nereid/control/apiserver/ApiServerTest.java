@@ -39,11 +39,11 @@ class ApiServerTest {
 
     private final HttpClient http =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-    private TestPlane plane;
+    private TestApiServer plane;
 
     @BeforeEach
     void start() {
-        plane = new TestPlane(dir);
+        plane = new TestApiServer(dir);
     }
 
     @AfterEach
@@ -314,7 +314,7 @@ class ApiServerTest {
     void everythingIsThereAfterARestart() throws Exception {
         JsonNode created = ok("POST", SERVICES, service("a"));
         plane.close();
-        plane = new TestPlane(dir);
+        plane = new TestApiServer(dir);
         assertThat(ok("GET", SERVICES + "/a", "")).isEqualTo(created);
     }
 

@@ -50,7 +50,7 @@ class KubectlTest {
     @TempDir
     private Path dir;
 
-    private TestPlane plane;
+    private TestApiServer plane;
 
     @BeforeEach
     void start() {
@@ -61,7 +61,7 @@ class KubectlTest {
                     .warn("SKIPPED: KubectlTest needs the program kubectl, which is not on the PATH");
         }
         Assumptions.assumeTrue(there, "kubectl is not on the PATH");
-        plane = new TestPlane(dir.resolve("store"));
+        plane = new TestApiServer(dir.resolve("store"));
     }
 
     @AfterEach
@@ -469,7 +469,7 @@ class KubectlTest {
         try (ResourceStore store = FileResourceStore.open(dir.resolve("store"), Clock.system())) {
             store.delete(new Key(SERVICES, "default", "iris"), null);
         }
-        plane = new TestPlane(dir.resolve("store"));
+        plane = new TestApiServer(dir.resolve("store"));
         gone("one");
     }
 

@@ -9,10 +9,15 @@ import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.activator.ActivatorContext;
+import io.nereid.control.gateway.activator.ActivatorSlot;
+import io.nereid.control.gateway.activator.NestedRevisionRequest;
+import io.nereid.control.gateway.activator.RevisionActivator;
+import io.nereid.control.gateway.activator.RevisionEngineView;
+import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
-import io.nereid.control.gateway.upstream.WakeListener;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
@@ -64,7 +69,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     private static final long BYTES_HELD = 256L << 20;
     private static final long SWEEP_MILLIS = 50;
 
-    private final GatewayContext context;
+    private final ActivatorContext context;
     private final @Nullable ThreadPoolExecutor pool;
     private final @Nullable ScheduledThreadPoolExecutor timer;
     private final HostPathTable table = new HostPathTable();
@@ -84,7 +89,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             WakeListener listener) {
         ThreadPoolExecutor resumed =
                 Threads.pool("gateway", Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
-        this.context = new GatewayContext(
+        this.context = new ActivatorContext(
                 engine,
                 control,
                 codecs,
@@ -103,7 +108,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /** Creates a gateway without threads, for tests, which run the waiting requests and advance the time themselves. */
-    Gateway(
+    public Gateway(
             InferenceEngine engine,
             ModelControl control,
             RevisionCodecs codecs,
@@ -114,7 +119,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             Executor executor,
             ByteBudget budget,
             IntUnaryOperator chance) {
-        this.context = new GatewayContext(
+        this.context = new ActivatorContext(
                 engine, control, codecs, upstream, transcoder, clock, listener, executor, budget, chance);
         this.pool = null;
         this.timer = null;
@@ -363,7 +368,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /** Rejects requests that have waited too long. */
-    void sweep(long now) {
+    public void sweep(long now) {
         for (RevisionActivator activator : context.withQueue) {
             try {
                 activator.sweep(now);

@@ -5,6 +5,7 @@ package io.nereid.control.gateway;
 import static io.nereid.observe.metrics.MetricType.COUNTER;
 import static io.nereid.observe.metrics.MetricType.GAUGE;
 
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.observe.metrics.LabelSet;
 import io.nereid.observe.metrics.MetricType;
 import io.nereid.observe.metrics.MetricsWriter;

@@ -6,6 +6,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.activator.ActivatorSlot;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.transport.api.VirtualHosts.Head;
 import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.EnumMap;
@@ -56,7 +58,8 @@ final class ServiceRoute {
      *
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    @Nullable RevisionActivator predictor(Head head, IntUnaryOperator chance) {
+    @Nullable
+    RevisionActivator predictor(Head head, IntUnaryOperator chance) {
         if (splits.containsKey(Component.TRANSFORMER)) {
             return null;
         }
@@ -85,7 +88,7 @@ final class ServiceRoute {
     private TrafficSplit split(Component part) {
         TrafficSplit split = splits.get(part);
         if (split == null) {
-            throw unavailable("it has no " + part.name().toLowerCase(java.util.Locale.ROOT));
+            throw unavailable("it has no " + part.text());
         }
         return split;
     }

@@ -4,6 +4,9 @@ package io.nereid.control.gateway;
 
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Target;
+import io.nereid.control.gateway.activator.ActivatorSlot;
+import io.nereid.control.gateway.activator.MirrorTarget;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.transport.api.VirtualHosts.Head;
 import java.util.ArrayList;
 import java.util.List;
@@ -65,7 +68,8 @@ final class TrafficSplit {
     }
 
     /** The revision with a tag, or null. */
-    @Nullable ActivatorSlot tagged(String tag) {
+    @Nullable
+    ActivatorSlot tagged(String tag) {
         for (int i = 0; i < tagged.size(); i++) {
             if (tag.equals(tagged.get(i).tag())) {
                 return taggedSlots.get(i);

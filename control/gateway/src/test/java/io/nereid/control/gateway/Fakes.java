@@ -75,7 +75,7 @@ public final class Fakes {
             return nanos.get() / 1_000_000;
         }
 
-        void forward(long millis) {
+        public void forward(long millis) {
             nanos.addAndGet(millis * 1_000_000);
         }
     }
@@ -108,8 +108,9 @@ public final class Fakes {
     }
 
     /** A request's head. */
-    record TestHead(@Nullable String authority, String path, Map<String, String> headers) implements VirtualHosts.Head {
-        static TestHead of(@Nullable String authority, String path) {
+    public record TestHead(@Nullable String authority, String path, Map<String, String> headers)
+            implements VirtualHosts.Head {
+        public static TestHead of(@Nullable String authority, String path) {
             return new TestHead(authority, path, Map.of());
         }
 
@@ -127,17 +128,17 @@ public final class Fakes {
     /** An exchange that keeps its reply. Thread-safe as far as tests need. */
     public static final class TestExchange extends InMemoryExchange {
         String query = "";
-        final StringBuffer streamed = new StringBuffer();
+        public final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;
         private volatile int streaming;
         final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
 
-        TestExchange(String method, String path, Map<String, String> given, String body) {
+        public TestExchange(String method, String path, Map<String, String> given, String body) {
             super(method, path, List.of(), Fakes.region(body));
             headers.putAll(given);
         }
 
-        static TestExchange post(String path, String body) {
+        public static TestExchange post(String path, String body) {
             return new TestExchange("POST", path, Map.of(), body);
         }
 
@@ -194,17 +195,18 @@ public final class Fakes {
 
     /** A gRPC call that records its responses. */
     public static final class TestCall implements GrpcCall {
-        final String path;
+        public final String path;
         final Map<String, String> metadata = new HashMap<>();
-        final List<String> sent = new ArrayList<>();
+        public final List<String> sent = new ArrayList<>();
 
-        @Nullable ErrorCode code;
+        public @Nullable ErrorCode code;
 
-        @Nullable String message;
+        @Nullable
+        String message;
 
         long deadline = Long.MAX_VALUE;
 
-        TestCall(String path) {
+        public TestCall(String path) {
             this.path = path;
         }
 
@@ -270,7 +272,8 @@ public final class Fakes {
     public static final class TestSites implements VirtualHosts.VirtualHostFactory {
         final List<TestSite> made = new ArrayList<>();
 
-        @Nullable VirtualHosts doors;
+        @Nullable
+        VirtualHosts doors;
 
         @Override
         public synchronized VirtualHosts.VirtualHost virtualHost(
@@ -303,9 +306,9 @@ public final class Fakes {
     }
 
     /** Finds routes by verb and a template's text before and after its only placeholder. */
-    record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix)
+    public record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix)
             implements VirtualHosts.VirtualHost {
-        void handle(TestExchange exchange) {
+        public void handle(TestExchange exchange) {
             for (HttpRoute route : routes) {
                 if ((route.method().equals(exchange.method()) || route.method().equals(HttpRoute.ANY))
                         && matches(route.template(), exchange.path())) {
@@ -331,7 +334,7 @@ public final class Fakes {
                     : path.startsWith(template.substring(0, open)) && path.endsWith(template.substring(close + 1));
         }
 
-        GrpcListener start(TestCall call) {
+        public GrpcListener start(TestCall call) {
             for (GrpcMethod method : methods) {
                 if (method.path().equals(call.path) || method.path().equals("/*")) {
                     return method.handler().start(call);
@@ -354,9 +357,9 @@ public final class Fakes {
 
     /** A codec that keeps requests until the test answers them. */
     public static final class Parking implements ProtocolCodec {
-        final List<HttpExchange> requests = new ArrayList<>();
-        final List<GrpcCall> calls = new ArrayList<>();
-        final List<String> events = new ArrayList<>();
+        public final List<HttpExchange> requests = new ArrayList<>();
+        public final List<GrpcCall> calls = new ArrayList<>();
+        public final List<String> events = new ArrayList<>();
 
         @Override
         public String name() {
@@ -384,7 +387,7 @@ public final class Fakes {
             }));
         }
 
-        void answer(int i, int status) {
+        public void answer(int i, int status) {
             requests.get(i).reply(HttpReply.json(status, "{\"n\":" + i + "}"));
         }
     }

@@ -7,8 +7,8 @@ import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.control.gateway.PayloadListener;
-import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.activator.PayloadListener;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.ServiceRouting;
@@ -29,7 +29,8 @@ final class GatewayServiceRouting implements ServiceRouting {
     private final Gateway gateway;
     private final EventLoop loop;
 
-    @GuardedBy("this") private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
+    @GuardedBy("this")
+    private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
 
     GatewayServiceRouting(Gateway gateway, EventLoop loop) {
         this.gateway = gateway;

@@ -3,13 +3,12 @@
 package io.nereid.control.core.status;
 
 import io.nereid.base.ServingException;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.Route.Backend;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.TemplateRenderer;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -141,7 +140,7 @@ public final class IngressRules {
             }
         }
         backends.forEach((component, backend) -> {
-            String name = meta.name() + "-" + ComponentPlanner.part(component);
+            String name = meta.name() + "-" + component.text();
             add(rules, name, component, null);
             for (Target target : backend.targets()) {
                 if (target.tag() != null) {
