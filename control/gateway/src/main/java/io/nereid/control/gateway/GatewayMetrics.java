@@ -46,7 +46,7 @@ final class GatewayMetrics {
                 COUNTER,
                 "Requests that arrived while there was no replica.",
                 g -> g.held.sum());
-        family("nereid_gateway_refused_total", COUNTER, "Requests that the gateway rejected.", g -> g.refused.sum());
+        family("nereid_gateway_refused_total", COUNTER, "Requests that the gateway rejected.", g -> g.rejected.sum());
         family(
                 "nereid_gateway_retried_total",
                 COUNTER,

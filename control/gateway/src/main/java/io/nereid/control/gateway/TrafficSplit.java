@@ -82,11 +82,11 @@ final class TrafficSplit {
     ActivatorSlot pick(Head head, IntUnaryOperator chance) {
         ActivatorSlot chosen = slots.length == 1 ? slots[0] : slots[draw(head, chance)];
         RevisionActivator activator = chosen.activator();
-        if (slots.length > 1 && (activator == null || !activator.usable())) {
+        if (slots.length > 1 && (activator == null || !activator.accepts())) {
             int before = 0;
             for (int i = 0; i < slots.length; i++) {
                 RevisionActivator other = slots[i].activator();
-                if (upTo[i] > before && other != null && other.usable()) {
+                if (upTo[i] > before && other != null && other.accepts()) {
                     return slots[i];
                 }
                 before = upTo[i];

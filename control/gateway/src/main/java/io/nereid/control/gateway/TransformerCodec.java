@@ -115,7 +115,7 @@ final class TransformerCodec implements ProtocolCodec {
         if (handler == null) {
             throw ServingException.of(ErrorCode.NOT_FOUND, "there is no " + x.path());
         }
-        if (!request && (!model || activator.flowing())) {
+        if (!request && (!model || activator.hasReplica())) {
             handler.handle(x);
         } else {
             activator.enter(new NestedRevisionRequest(activator, x, handler));
@@ -155,10 +155,10 @@ final class TransformerCodec implements ProtocolCodec {
         codec.httpRoutes().forEach(r -> http.put(key(r), r.handler()));
         Map<String, GrpcHandler> grpc = new HashMap<>();
         codec.grpcMethods().forEach(m -> grpc.put(m.path(), m.handler()));
-        Built made = new Built(destination, Map.copyOf(http), Map.copyOf(grpc));
-        built.put(activator, made);
+        Built result = new Built(destination, Map.copyOf(http), Map.copyOf(grpc));
+        built.put(activator, result);
         var unused = activator.drained().whenComplete((v, e) -> built.remove(activator));
-        return made;
+        return result;
     }
 
     /** The head of a request that has been routed before. Valid as long as the exchange is. */

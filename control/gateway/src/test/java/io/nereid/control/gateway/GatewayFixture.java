@@ -52,7 +52,7 @@ public final class GatewayFixture {
             random::nextInt);
 
     public GatewayFixture() {
-        gateway.sites(sites);
+        gateway.hostFactory(sites);
     }
 
     public static Settings settings(int concurrency, int held) {
@@ -64,7 +64,8 @@ public final class GatewayFixture {
     }
 
     public RevisionActivator open(String revision, int concurrency, int replicas) {
-        RevisionActivator activator = gateway.open("default", revision, settings(concurrency, 10), model(revision));
+        RevisionActivator activator =
+                gateway.openActivator("default", revision, settings(concurrency, 10), model(revision));
         activator.capacity(replicas);
         return activator;
     }

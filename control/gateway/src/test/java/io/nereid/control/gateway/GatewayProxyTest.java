@@ -25,15 +25,15 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class GatewayProxyTest {
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
 
     GatewayProxyTest() {
-        bed.route("r1");
+        fixture.route("r1");
     }
 
     private RevisionActivator open(int concurrency, int... ports) {
-        RevisionActivator activator =
-                bed.gateway.open("default", "r1", GatewayFixture.settings(concurrency, 10), processes(ports));
+        RevisionActivator activator = fixture.gateway.openActivator(
+                "default", "r1", GatewayFixture.settings(concurrency, 10), processes(ports));
         activator.capacity(ports.length);
         return activator;
     }
@@ -51,7 +51,7 @@ class GatewayProxyTest {
     }
 
     private Sent sent(int i) {
-        return bed.upstream.sent.get(i);
+        return fixture.upstream.sent.get(i);
     }
 
     @Test
@@ -59,7 +59,7 @@ class GatewayProxyTest {
         RevisionActivator activator = open(0, 9001);
         TestExchange x = TestExchange.post("/v1/models/iris:predict", "{}");
         x.query = "a=b%20c";
-        bed.find("iris.example.com", x.path()).handle(x);
+        fixture.find("iris.example.com", x.path()).handle(x);
         assertThat(sent(0).path()).isEqualTo("/v1/models/iris:predict?a=b%20c");
         assertThat(sent(0).address().port()).isEqualTo(9001);
         assertThat(sent(0).terms().timeout()).isEqualTo(Duration.ofSeconds(30));
@@ -75,24 +75,24 @@ class GatewayProxyTest {
     @Test
     void withoutAConnectionAnotherProcessIsTried() {
         open(0, 9001, 9002);
-        TestExchange x = bed.predict();
+        TestExchange x = fixture.predict();
         sent(0).exchange().fail(refusedConnection());
-        assertThat(bed.upstream.sent).hasSize(2);
+        assertThat(fixture.upstream.sent).hasSize(2);
         assertThat(sent(1).address()).isNotEqualTo(sent(0).address());
         assertThat(x.status()).isZero();
         sent(1).exchange().fail(refusedConnection());
         assertThat(x.status()).isEqualTo(503);
-        assertThat(bed.upstream.sent).hasSize(2);
-        assertThat(bed.gateway.activator("default", "r1").replicas().take(1, List.of(), n -> 0).inFlight)
+        assertThat(fixture.upstream.sent).hasSize(2);
+        assertThat(fixture.gateway.activator("default", "r1").replicas().take(1, List.of(), n -> 0).inFlight)
                 .hasValue(1);
     }
 
     @Test
     void aRequestThatMayHaveBeenExecutedIsNotRetried() {
         open(0, 9001, 9002);
-        TestExchange x = bed.predict();
+        TestExchange x = fixture.predict();
         sent(0).exchange().fail(ServingException.of(ErrorCode.UNAVAILABLE, "broken before the answer began"));
-        assertThat(bed.upstream.sent).hasSize(1);
+        assertThat(fixture.upstream.sent).hasSize(1);
         assertThat(x.status()).isEqualTo(503);
     }
 
@@ -100,11 +100,11 @@ class GatewayProxyTest {
     void withALimitOfOneEachProcessGetsOneAtATime() {
         open(1, 9001, 9002, 9003);
         for (int i = 0; i < 4; i++) {
-            bed.predict();
+            fixture.predict();
         }
-        assertThat(bed.upstream.sent).extracting(s -> s.address().port()).containsExactly(9001, 9002, 9003);
+        assertThat(fixture.upstream.sent).extracting(s -> s.address().port()).containsExactly(9001, 9002, 9003);
         sent(1).exchange().reply(HttpReply.json(200, "{}"));
-        bed.later.runAll();
+        fixture.later.runAll();
         assertThat(sent(3).address().port()).isEqualTo(9002);
     }
 
@@ -112,9 +112,9 @@ class GatewayProxyTest {
     void withALimitAboveThreeReplicasAreUsedRoundRobin() {
         open(4, 9001, 9002, 9003);
         for (int i = 0; i < 6; i++) {
-            bed.predict();
+            fixture.predict();
         }
-        assertThat(bed.upstream.sent)
+        assertThat(fixture.upstream.sent)
                 .extracting(s -> s.address().port())
                 .containsExactly(9001, 9002, 9003, 9001, 9002, 9003);
     }
@@ -124,7 +124,7 @@ class GatewayProxyTest {
         open(0, 9001, 9002);
         Map<Integer, Integer> hits = new HashMap<>();
         for (int i = 0; i < 100; i++) {
-            bed.predict();
+            fixture.predict();
             hits.merge(sent(i).address().port(), 1, Integer::sum);
         }
         assertThat(hits).containsEntry(9001, 50).containsEntry(9002, 50);
@@ -133,26 +133,26 @@ class GatewayProxyTest {
     @Test
     void requestsOfAProcessThatStaysAreStillCountedWhenOthersComeAndGo() {
         RevisionActivator activator = open(1, 9001, 9002);
-        bed.predict();
+        fixture.predict();
         activator.destination(processes(9001, 9003));
-        bed.predict();
+        fixture.predict();
         assertThat(sent(1).address().port()).isEqualTo(9003);
         activator.destination(processes());
-        assertThat(bed.predict().status()).isZero();
+        assertThat(fixture.predict().status()).isZero();
         assertThat(activator.waitingNow()).isEqualTo(1);
-        assertThat(bed.woken).hasSize(1);
+        assertThat(fixture.woken).hasSize(1);
         activator.destination(processes(9004));
         activator.capacity(4);
         sent(0).exchange().reply(HttpReply.json(200, "{}"));
         sent(1).exchange().reply(HttpReply.json(200, "{}"));
-        bed.later.runAll();
+        fixture.later.runAll();
         assertThat(sent(2).address().port()).isEqualTo(9004);
     }
 
     @Test
     void cancellationEndsTheRequestAtTheUpstream() {
         RevisionActivator activator = open(0, 9001);
-        TestExchange x = bed.predict();
+        TestExchange x = fixture.predict();
         List<String> recorded = new ArrayList<>();
         sent(0).exchange().onCancel(() -> recorded.add("cancel"));
         x.leave();
@@ -165,21 +165,21 @@ class GatewayProxyTest {
         RevisionActivator activator = open(0);
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         call.metadata.put("ce-id", "1");
-        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
         listener.onHalfClose();
-        assertThat(bed.woken).hasSize(1);
-        assertThat(bed.budget.used()).isEqualTo(3);
+        assertThat(fixture.woken).hasSize(1);
+        assertThat(fixture.budget.used()).isEqualTo(3);
         activator.destination(processes(9001));
         activator.capacity(1);
-        bed.later.runAll();
-        assertThat(bed.upstream.calls).singleElement().satisfies(c -> {
+        fixture.later.runAll();
+        assertThat(fixture.upstream.calls).singleElement().satisfies(c -> {
             assertThat(c.address().port()).isEqualTo(10001);
             assertThat(c.events()).containsExactly("message one", "half-close");
             assertThat(c.call().metadata("ce-id")).isEqualTo("1");
         });
-        assertThat(bed.budget.used()).isZero();
-        bed.upstream.calls.get(0).call().sendAndClose(Fakes.content("answer"));
+        assertThat(fixture.budget.used()).isZero();
+        fixture.upstream.calls.get(0).call().sendAndClose(Fakes.content("answer"));
         assertThat(call.sent).containsExactly("answer");
         assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(activator.activeNow()).isZero();
@@ -189,15 +189,15 @@ class GatewayProxyTest {
     void aCallWithoutAConnectionIsTriedElsewhereWithItsMessage() {
         RevisionActivator activator = open(0, 9001, 9002);
         TestCall call = new TestCall("/s/Infer");
-        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
-        bed.upstream.calls.get(0).call().fail(refusedConnection());
+        fixture.upstream.calls.get(0).call().fail(refusedConnection());
         listener.onHalfClose();
-        assertThat(bed.upstream.calls).hasSize(2);
-        assertThat(bed.upstream.calls.get(1).address())
-                .isNotEqualTo(bed.upstream.calls.get(0).address());
-        assertThat(bed.upstream.calls.get(1).events()).containsExactly("message one", "half-close");
-        bed.upstream.calls.get(1).call().fail(refusedConnection());
+        assertThat(fixture.upstream.calls).hasSize(2);
+        assertThat(fixture.upstream.calls.get(1).address())
+                .isNotEqualTo(fixture.upstream.calls.get(0).address());
+        assertThat(fixture.upstream.calls.get(1).events()).containsExactly("message one", "half-close");
+        fixture.upstream.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(activator.activeNow()).isZero();
     }
@@ -206,43 +206,43 @@ class GatewayProxyTest {
     void aCallThatWasAnsweredOrHadTwoMessagesIsNotTriedAgain() {
         open(0, 9001, 9002);
         TestCall answered = new TestCall("/s/Infer");
-        bed.find("iris.example.com", answered.path).start(answered);
-        bed.upstream.calls.get(0).call().send(Fakes.content("part"));
-        bed.upstream.calls.get(0).call().fail(refusedConnection());
+        fixture.find("iris.example.com", answered.path).start(answered);
+        fixture.upstream.calls.get(0).call().send(Fakes.content("part"));
+        fixture.upstream.calls.get(0).call().fail(refusedConnection());
         assertThat(answered.code).isEqualTo(ErrorCode.UNAVAILABLE);
 
         TestCall two = new TestCall("/s/Infer");
-        GrpcListener listener = bed.find("iris.example.com", two.path).start(two);
+        GrpcListener listener = fixture.find("iris.example.com", two.path).start(two);
         listener.onMessage(Fakes.region("one"));
         listener.onMessage(Fakes.region("two"));
-        bed.upstream.calls.get(1).call().fail(refusedConnection());
+        fixture.upstream.calls.get(1).call().fail(refusedConnection());
         assertThat(two.code).isEqualTo(ErrorCode.UNAVAILABLE);
-        assertThat(bed.upstream.calls).hasSize(2);
+        assertThat(fixture.upstream.calls).hasSize(2);
     }
 
     @Test
     void aCallThatIsCancelledWhileHeldIsRemoved() {
         RevisionActivator activator = open(0);
         TestCall call = new TestCall("/s/Infer");
-        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
         listener.onCancel();
-        assertThat(bed.budget.used()).isZero();
+        assertThat(fixture.budget.used()).isZero();
         assertThat(activator.activeNow()).isZero();
         activator.destination(processes(9001));
         activator.capacity(1);
-        bed.later.runAll();
-        assertThat(bed.upstream.calls).isEmpty();
+        fixture.later.runAll();
+        assertThat(fixture.upstream.calls).isEmpty();
     }
 
     @Test
     void aHeldCallsDeadlineIsItsOwnWhenThatIsEarlier() {
         open(0);
         TestCall call = new TestCall("/s/Infer");
-        call.deadline = bed.clock.nanos() + 1_000_000_000L;
-        bed.find("iris.example.com", call.path).start(call);
-        bed.clock.forward(1000);
-        bed.gateway.sweep(bed.clock.nanos());
+        call.deadline = fixture.clock.nanos() + 1_000_000_000L;
+        fixture.find("iris.example.com", call.path).start(call);
+        fixture.clock.forward(1000);
+        fixture.gateway.sweep(fixture.clock.nanos());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(call.message)
                 .contains("no replica of revision r1 was ready in time")
@@ -253,11 +253,11 @@ class GatewayProxyTest {
     void messagesThatWouldTakeTooMuchMemoryEndTheCall() {
         open(0);
         TestCall call = new TestCall("/s/Infer");
-        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("x".repeat(900)));
         listener.onMessage(Fakes.region("x".repeat(200)));
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
-        assertThat(bed.budget.used()).isZero();
+        assertThat(fixture.budget.used()).isZero();
     }
 
     private static Processes withoutGrpc(int... ports) {
@@ -273,12 +273,12 @@ class GatewayProxyTest {
         RevisionActivator activator = open(0, 9001);
         activator.destination(withoutGrpc(9001));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
-        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
-        TestBridge.Bridged bridged = bed.bridge.calls.get(0);
+        TestBridge.Bridged bridged = fixture.bridge.calls.get(0);
         assertThat(bridged.events()).containsExactly("message one");
         bridged.rest().call("POST", "/v2/x?y", List.of(new Header("a", "b")), Fakes.region("{}"));
-        assertThat(bed.upstream.asked).singleElement().satisfies(a -> {
+        assertThat(fixture.upstream.asked).singleElement().satisfies(a -> {
             assertThat(a.method()).isEqualTo("POST");
             assertThat(a.url()).isEqualTo("http://127.0.0.1:9001/v2/x?y");
             assertThat(a.headers()).containsExactly(new Header("a", "b"));
@@ -296,11 +296,11 @@ class GatewayProxyTest {
         RevisionActivator activator = open(0, 9001, 9002);
         activator.destination(withoutGrpc(9001, 9002));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
-        bed.find("iris.example.com", call.path).start(call).onMessage(Fakes.region("one"));
-        bed.bridge.calls.get(0).call().fail(refusedConnection());
-        assertThat(bed.bridge.calls).hasSize(2);
-        assertThat(bed.bridge.calls.get(1).events()).containsExactly("message one");
-        bed.bridge.calls.get(1).call().fail(refusedConnection());
+        fixture.find("iris.example.com", call.path).start(call).onMessage(Fakes.region("one"));
+        fixture.bridge.calls.get(0).call().fail(refusedConnection());
+        assertThat(fixture.bridge.calls).hasSize(2);
+        assertThat(fixture.bridge.calls.get(1).events()).containsExactly("message one");
+        fixture.bridge.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(activator.activeNow()).isZero();
     }

@@ -32,39 +32,39 @@ import org.junit.jupiter.api.Test;
 class GatewayRoutingTest {
     private static final IngressRule FRONT = new IngressRule("iris.example.com", "", null, null);
 
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
 
     @Test
     void aHostIsFoundWhateverItsCaseAndPort() {
-        RevisionActivator activator = bed.open("r1", 0, 1);
-        bed.route("r1");
+        RevisionActivator activator = fixture.open("r1", 0, 1);
+        fixture.route("r1");
         for (String host :
                 List.of("iris.example.com", "IRIS.example.COM", "iris.example.com:8080", "iris.example.com.:8080")) {
-            assertThat(bed.find(host, "/v1/models"))
+            assertThat(fixture.find(host, "/v1/models"))
                     .as(host)
-                    .isSameAs(activator.site().at(""));
+                    .isSameAs(activator.routes().at(""));
         }
-        assertThat(bed.find("iris.example.org", "/v1/models")).isNull();
-        assertThat(bed.find(null, "/v1/models")).isNull();
+        assertThat(fixture.find("iris.example.org", "/v1/models")).isNull();
+        assertThat(fixture.find(null, "/v1/models")).isNull();
     }
 
     @Test
     void aRequestForAServiceThatIsNotRestoredYetIsAskedToRetry() {
-        bed.gateway.gathering(true);
+        fixture.gateway.restoring(true);
         for (VirtualHosts.Head early : List.of(
                 TestHead.of("iris.example.com", "/v1/models/iris:predict"),
                 TestHead.of("127.0.0.1:8080", "/serving/default/iris/v1/models/iris:predict"))) {
-            assertThatThrownBy(() -> bed.gateway.find(early))
+            assertThatThrownBy(() -> fixture.gateway.find(early))
                     .asInstanceOf(InstanceOfAssertFactories.type(ServingException.class))
                     .extracting(ServingException::code)
                     .isEqualTo(ErrorCode.UNAVAILABLE);
         }
         for (String own : List.of("localhost:8080", "127.0.0.1", "[::1]:8080")) {
-            assertThat(bed.gateway.find(TestHead.of(own, "/v1/models/iris:predict")))
+            assertThat(fixture.gateway.find(TestHead.of(own, "/v1/models/iris:predict")))
                     .isNull();
         }
-        bed.gateway.gathering(false);
-        assertThat(bed.gateway.find(TestHead.of("iris.example.com", "/v1/models/iris:predict")))
+        fixture.gateway.restoring(false);
+        assertThat(fixture.gateway.find(TestHead.of("iris.example.com", "/v1/models/iris:predict")))
                 .isNull();
     }
 
@@ -77,31 +77,31 @@ class GatewayRoutingTest {
 
     @Test
     void theBeginningOfThePathIsFoundByWholeSegmentsLongestFirst() {
-        bed.open("r1", 0, 1);
-        bed.open("r2", 0, 1);
-        bed.route(
+        fixture.open("r1", 0, 1);
+        fixture.open("r2", 0, 1);
+        fixture.route(
                 List.of(
                         new IngressRule("", "/serving/default/iris", null, null),
                         new IngressRule("", "/serving/default/iris/canary", Component.TRANSFORMER, null)),
                 Map.of(
                         Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100)),
                         Component.TRANSFORMER, GatewayFixture.backend(GatewayFixture.target("r2", 100))));
-        assertThat(bed.find("any.host", "/serving/default/iris/v1/models/iris:predict"))
+        assertThat(fixture.find("any.host", "/serving/default/iris/v1/models/iris:predict"))
                 .satisfies(s -> assertThat(s.prefix()).isEqualTo("/serving/default/iris"));
-        assertThat(bed.find(null, "/serving/default/iris")).isNotNull();
-        assertThat(bed.find("h", "/serving/default/iris/canary/v2"))
+        assertThat(fixture.find(null, "/serving/default/iris")).isNotNull();
+        assertThat(fixture.find("h", "/serving/default/iris/canary/v2"))
                 .satisfies(s -> assertThat(s.prefix()).isEqualTo("/serving/default/iris/canary"));
-        assertThat(bed.find("h", "/serving/default/iris2/v1")).isNull();
-        assertThat(bed.find("h", "/serving/default")).isNull();
-        assertThat(bed.find("h", "/")).isNull();
+        assertThat(fixture.find("h", "/serving/default/iris2/v1")).isNull();
+        assertThat(fixture.find("h", "/serving/default")).isNull();
+        assertThat(fixture.find("h", "/")).isNull();
     }
 
     @Test
     void anExactHostComesBeforeAPath() {
-        RevisionActivator one = bed.open("r1", 0, 1);
-        bed.open("r2", 0, 1);
-        bed.route("r1");
-        bed.gateway.route(
+        RevisionActivator one = fixture.open("r1", 0, 1);
+        fixture.open("r2", 0, 1);
+        fixture.route("r1");
+        fixture.gateway.route(
                 "default",
                 "other",
                 new Route(
@@ -111,79 +111,79 @@ class GatewayRoutingTest {
                         List.of(new IngressRule("", "/v1", null, null)),
                         Map.of(Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r2", 100))),
                         ""));
-        assertThat(bed.find("iris.example.com", "/v1/models"))
-                .isSameAs(one.site().at(""));
-        assertThat(bed.find("unknown", "/v1/models")).isNotNull();
+        assertThat(fixture.find("iris.example.com", "/v1/models"))
+                .isSameAs(one.routes().at(""));
+        assertThat(fixture.find("unknown", "/v1/models")).isNotNull();
     }
 
     @Test
     void theEntryPointLeadsToTransformerAndExplainer() {
-        RevisionActivator predictor = bed.open("p", 0, 1);
-        RevisionActivator transformer = bed.open("t", 0, 1);
-        RevisionActivator explainer = bed.open("e", 0, 1);
-        bed.route(
+        RevisionActivator predictor = fixture.open("p", 0, 1);
+        RevisionActivator transformer = fixture.open("t", 0, 1);
+        RevisionActivator explainer = fixture.open("e", 0, 1);
+        fixture.route(
                 List.of(FRONT, new IngressRule("iris-predictor.example.com", "", Component.PREDICTOR, null)),
                 Map.of(
                         Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("p", 100)),
                         Component.TRANSFORMER, GatewayFixture.backend(GatewayFixture.target("t", 100)),
                         Component.EXPLAINER, GatewayFixture.backend(GatewayFixture.target("e", 100))));
-        assertThat(bed.find("iris.example.com", "/v1/models/iris:predict"))
-                .isSameAs(transformer.site().at(""));
-        assertThat(bed.find("iris.example.com", "/v1/models/iris:explain"))
-                .isSameAs(explainer.site().at(""));
-        assertThat(bed.find("iris.example.com", "/v2/models/iris/explain"))
-                .isSameAs(explainer.site().at(""));
-        assertThat(bed.find("iris-predictor.example.com", "/v1/models/iris:explain"))
-                .isSameAs(predictor.site().at(""));
+        assertThat(fixture.find("iris.example.com", "/v1/models/iris:predict"))
+                .isSameAs(transformer.routes().at(""));
+        assertThat(fixture.find("iris.example.com", "/v1/models/iris:explain"))
+                .isSameAs(explainer.routes().at(""));
+        assertThat(fixture.find("iris.example.com", "/v2/models/iris/explain"))
+                .isSameAs(explainer.routes().at(""));
+        assertThat(fixture.find("iris-predictor.example.com", "/v1/models/iris:explain"))
+                .isSameAs(predictor.routes().at(""));
     }
 
     @Test
     void aTagLeadsToItsRevisionWhateverItsShare() {
-        bed.open("old", 0, 1);
-        RevisionActivator canary = bed.open("new", 0, 1);
-        bed.route(
+        fixture.open("old", 0, 1);
+        RevisionActivator canary = fixture.open("new", 0, 1);
+        fixture.route(
                 List.of(FRONT, new IngressRule("latest-iris.example.com", "", Component.PREDICTOR, "latest")),
                 Map.of(
                         Component.PREDICTOR,
                         GatewayFixture.backend(new Target("old", 100, "prev"), new Target("new", 0, "latest"))));
         for (int i = 0; i < 50; i++) {
-            assertThat(bed.find("latest-iris.example.com", "/v1"))
-                    .isSameAs(canary.site().at(""));
-            assertThat(bed.find("iris.example.com", "/v1"))
-                    .isNotSameAs(canary.site().at(""));
+            assertThat(fixture.find("latest-iris.example.com", "/v1"))
+                    .isSameAs(canary.routes().at(""));
+            assertThat(fixture.find("iris.example.com", "/v1"))
+                    .isNotSameAs(canary.routes().at(""));
         }
     }
 
     @Test
     void aTaggedRevisionIsExplainedByItself() {
-        bed.open("old", 0, 1);
-        RevisionActivator canary = bed.open("new", 0, 1);
-        RevisionActivator explainer = bed.open("e", 0, 1);
-        bed.route(
+        fixture.open("old", 0, 1);
+        RevisionActivator canary = fixture.open("new", 0, 1);
+        RevisionActivator explainer = fixture.open("e", 0, 1);
+        fixture.route(
                 List.of(FRONT, new IngressRule("latest-iris.example.com", "", null, "latest")),
                 Map.of(
                         Component.PREDICTOR,
                         GatewayFixture.backend(new Target("old", 100, "prev"), new Target("new", 0, "latest")),
                         Component.EXPLAINER,
                         GatewayFixture.backend(GatewayFixture.target("e", 100))));
-        assertThat(bed.find("latest-iris.example.com", "/v1/models/iris:explain"))
-                .isSameAs(canary.site().at(""));
-        assertThat(bed.find("iris.example.com", "/v1/models/iris:explain"))
-                .isSameAs(explainer.site().at(""));
+        assertThat(fixture.find("latest-iris.example.com", "/v1/models/iris:explain"))
+                .isSameAs(canary.routes().at(""));
+        assertThat(fixture.find("iris.example.com", "/v1/models/iris:explain"))
+                .isSameAs(explainer.routes().at(""));
     }
 
     @Test
     void sharesAreKept() {
-        bed.open("old", 0, 1);
-        RevisionActivator canary = bed.open("new", 0, 1);
-        bed.route(
+        fixture.open("old", 0, 1);
+        RevisionActivator canary = fixture.open("new", 0, 1);
+        fixture.route(
                 List.of(FRONT),
                 Map.of(
                         Component.PREDICTOR,
                         GatewayFixture.backend(GatewayFixture.target("old", 90), GatewayFixture.target("new", 10))));
         int hits = 0;
         for (int i = 0; i < 10_000; i++) {
-            hits += bed.find("iris.example.com", "/v1") == canary.site().at("") ? 1 : 0;
+            hits += fixture.find("iris.example.com", "/v1") == canary.routes().at("") ? 1 : 0;
         }
         // the seed is fixed; three standard deviations are 90
         assertThat(hits).isBetween(910, 1090);
@@ -191,9 +191,9 @@ class GatewayRoutingTest {
 
     @Test
     void theSameValueOfTheStickyHeaderKeepsItsRevision() {
-        bed.open("old", 0, 1);
-        RevisionActivator canary = bed.open("new", 0, 1);
-        bed.route(
+        fixture.open("old", 0, 1);
+        RevisionActivator canary = fixture.open("new", 0, 1);
+        fixture.route(
                 List.of(FRONT),
                 Map.of(
                         Component.PREDICTOR,
@@ -205,9 +205,9 @@ class GatewayRoutingTest {
         int hits = 0;
         for (int i = 0; i < 3000; i++) {
             String user = "user-" + (i % 1000);
-            VirtualHost site = bed.gateway.find(new TestHead("iris.example.com", "/v1", Map.of("x-user", user)));
+            VirtualHost site = fixture.gateway.find(new TestHead("iris.example.com", "/v1", Map.of("x-user", user)));
             seen.computeIfAbsent(user, u -> new HashSet<>()).add(site);
-            hits += i < 1000 && site == canary.site().at("") ? 1 : 0;
+            hits += i < 1000 && site == canary.routes().at("") ? 1 : 0;
         }
         assertThat(seen.values()).allSatisfy(s -> assertThat(s).hasSize(1));
         assertThat(hits).isBetween(250, 350);
@@ -215,23 +215,24 @@ class GatewayRoutingTest {
 
     @Test
     void aRevisionThatCannotServeIsPassedOver() {
-        RevisionActivator old = bed.open("old", 0, 1);
-        RevisionActivator canary = bed.open("new", 0, 1);
-        canary.refuse("broken");
-        bed.route(
+        RevisionActivator old = fixture.open("old", 0, 1);
+        RevisionActivator canary = fixture.open("new", 0, 1);
+        canary.reject("broken");
+        fixture.route(
                 List.of(FRONT),
                 Map.of(
                         Component.PREDICTOR,
                         GatewayFixture.backend(GatewayFixture.target("new", 50), GatewayFixture.target("old", 50))));
         for (int i = 0; i < 50; i++) {
-            assertThat(bed.find("iris.example.com", "/v1")).isSameAs(old.site().at(""));
+            assertThat(fixture.find("iris.example.com", "/v1"))
+                    .isSameAs(old.routes().at(""));
         }
     }
 
     @Test
     void aServiceWithoutARunningRevisionReportsTheCause() {
-        bed.route("r1");
-        assertThatThrownBy(() -> bed.find("iris.example.com", "/v1"))
+        fixture.route("r1");
+        assertThatThrownBy(() -> fixture.find("iris.example.com", "/v1"))
                 .asInstanceOf(InstanceOfAssertFactories.type(ServingException.class))
                 .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
                 .satisfies(e -> assertThat(e.getMessage())
@@ -240,43 +241,43 @@ class GatewayRoutingTest {
 
     @Test
     void aDeletedServiceIsNotFoundAndOldNamesAreRemoved() {
-        bed.open("r1", 0, 1);
-        bed.route("r1");
-        bed.route(
+        fixture.open("r1", 0, 1);
+        fixture.route("r1");
+        fixture.route(
                 List.of(new IngressRule("iris2.example.com", "", null, null)),
                 Map.of(Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100))));
-        assertThat(bed.find("iris.example.com", "/v1")).isNull();
-        assertThat(bed.find("iris2.example.com", "/v1")).isNotNull();
-        bed.gateway.route("default", "iris", null);
-        assertThat(bed.find("iris2.example.com", "/v1")).isNull();
+        assertThat(fixture.find("iris.example.com", "/v1")).isNull();
+        assertThat(fixture.find("iris2.example.com", "/v1")).isNotNull();
+        fixture.gateway.route("default", "iris", null);
+        assertThat(fixture.find("iris2.example.com", "/v1")).isNull();
     }
 
     @Test
     void aPortLeadsToItsComponentWhateverTheHostAndFollowsTheRoute() {
-        VirtualHosts.Listener port = bed.gateway.door("default", "iris", Component.PREDICTOR, "127.0.0.1", 0);
+        VirtualHosts.Listener port = fixture.gateway.listen("default", "iris", Component.PREDICTOR, "127.0.0.1", 0);
         assertThat(port.port()).isEqualTo(4711);
-        VirtualHosts hosts = java.util.Objects.requireNonNull(bed.sites.doors);
+        VirtualHosts hosts = java.util.Objects.requireNonNull(fixture.sites.doors);
         assertThatThrownBy(() -> hosts.find(TestHead.of("x", "/v1")))
                 .hasMessage("there is no service 'iris' in namespace 'default'");
-        RevisionActivator one = bed.open("r1", 0, 1);
-        RevisionActivator two = bed.open("r2", 0, 1);
-        bed.route("r1");
-        assertThat(hosts.find(TestHead.of("x", "/v1"))).isSameAs(one.site().at(""));
-        bed.route("r2");
-        assertThat(hosts.find(TestHead.of(null, "/v1"))).isSameAs(two.site().at(""));
+        RevisionActivator one = fixture.open("r1", 0, 1);
+        RevisionActivator two = fixture.open("r2", 0, 1);
+        fixture.route("r1");
+        assertThat(hosts.find(TestHead.of("x", "/v1"))).isSameAs(one.routes().at(""));
+        fixture.route("r2");
+        assertThat(hosts.find(TestHead.of(null, "/v1"))).isSameAs(two.routes().at(""));
     }
 
     @Test
     void inProcessCallsGoThroughTheActivator() {
-        RevisionActivator activator = bed.open("r1", 0, 1);
-        bed.route("r1");
-        CompletableFuture<UpstreamResponse> answer = bed.gateway
+        RevisionActivator activator = fixture.open("r1", 0, 1);
+        fixture.route("r1");
+        CompletableFuture<UpstreamResponse> answer = fixture.gateway
                 .call("default", "iris", null, "/v1/models/iris:predict", List.of(), Fakes.region("{}"))
                 .toCompletableFuture();
         assertThat(activator.activeNow()).isEqualTo(1);
-        bed.parking.answer(0, 200);
+        fixture.parking.answer(0, 200);
         assertThat(answer).isCompletedWithValueMatching(a -> a.status() == 200);
-        assertThat(bed.gateway
+        assertThat(fixture.gateway
                         .call("default", "no", null, "/", List.of(), Fakes.region("{}"))
                         .toCompletableFuture())
                 .isCompletedExceptionally();
@@ -284,59 +285,59 @@ class GatewayRoutingTest {
 
     @Test
     void copiesGoToTheMirrorAfterTheOriginalAndTheirFailuresAreHidden() {
-        bed.open("r1", 0, 1);
-        RevisionActivator shadow = bed.open("shadow", 0, 1);
+        fixture.open("r1", 0, 1);
+        RevisionActivator shadow = fixture.open("shadow", 0, 1);
         mirrored(100);
-        TestExchange x = bed.predict();
-        assertThat(bed.parking.requests).hasSize(1);
-        bed.later.runAll();
-        assertThat(bed.parking.requests).hasSize(2);
-        assertThat(bed.parking.requests.get(1).header("kserve-mirrored")).isEqualTo("true");
+        TestExchange x = fixture.predict();
+        assertThat(fixture.parking.requests).hasSize(1);
+        fixture.later.runAll();
+        assertThat(fixture.parking.requests).hasSize(2);
+        assertThat(fixture.parking.requests.get(1).header("kserve-mirrored")).isEqualTo("true");
         assertThat(shadow.activeNow()).isEqualTo(1);
 
-        bed.parking.answer(1, 500);
+        fixture.parking.answer(1, 500);
         assertThat(x.status()).isZero();
-        bed.parking.answer(0, 200);
+        fixture.parking.answer(0, 200);
         assertThat(x.status()).isEqualTo(200);
         assertThat(metric("mirrored_total", "r1")).isEqualTo("1");
     }
 
     @Test
     void copiesAreBoundedAndASleepingMirrorIsWokenButHoldsNone() {
-        bed.open("r1", 0, 1);
-        RevisionActivator shadow = bed.open("shadow", 0, 1);
+        fixture.open("r1", 0, 1);
+        RevisionActivator shadow = fixture.open("shadow", 0, 1);
         mirrored(100);
         for (int i = 0; i < 5; i++) {
-            bed.predict();
+            fixture.predict();
         }
-        bed.later.runAll();
+        fixture.later.runAll();
         assertThat(shadow.activeNow()).isEqualTo(2);
         assertThat(metric("mirror_dropped_total", "r1")).isEqualTo("3");
         shadow.capacity(0);
-        bed.predict();
-        bed.later.runAll();
+        fixture.predict();
+        fixture.later.runAll();
         assertThat(shadow.waitingNow()).isZero();
-        assertThat(bed.woken).containsExactly("default/shadow");
+        assertThat(fixture.woken).containsExactly("default/shadow");
     }
 
     @Test
     void aShareOfTheRequestsIsMirrored() {
-        bed.open("r1", 0, 1);
-        bed.open("shadow", 0, 1);
+        fixture.open("r1", 0, 1);
+        fixture.open("shadow", 0, 1);
         mirrored(25);
         for (int i = 0; i < 400; i++) {
-            int before = bed.parking.requests.size();
-            bed.predict();
-            bed.later.runAll();
-            for (int n = before; n < bed.parking.requests.size(); n++) {
-                bed.parking.answer(n, 200);
+            int before = fixture.parking.requests.size();
+            fixture.predict();
+            fixture.later.runAll();
+            for (int n = before; n < fixture.parking.requests.size(); n++) {
+                fixture.parking.answer(n, 200);
             }
         }
         assertThat(Integer.parseInt(metric("mirrored_total", "r1"))).isBetween(70, 130);
     }
 
     private void mirrored(int percent) {
-        bed.route(
+        fixture.route(
                 List.of(FRONT),
                 Map.of(
                         Component.PREDICTOR,
@@ -349,7 +350,7 @@ class GatewayRoutingTest {
     private String metric(String name, String revision) {
         String start =
                 "nereid_gateway_" + name + "{namespace=\"default\",service=\"iris\",revision=\"" + revision + "\"} ";
-        return MetricsWriter.page(MetricsFormat.TEXT, bed.gateway::writeMetrics)
+        return MetricsWriter.page(MetricsFormat.TEXT, fixture.gateway::writeMetrics)
                 .lines()
                 .filter(l -> l.startsWith(start))
                 .findFirst()

@@ -26,14 +26,14 @@ import org.junit.jupiter.api.Test;
 
 /** REST requests to a process that speaks gRPC only, and the calls that they become. */
 class InProcessCallTest {
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
 
     InProcessCallTest() {
-        bed.route("r1");
+        fixture.route("r1");
     }
 
     private RevisionActivator open(int replicas) {
-        RevisionActivator activator = bed.gateway.open(
+        RevisionActivator activator = fixture.gateway.openActivator(
                 "default",
                 "r1",
                 GatewayFixture.settings(0, 10),
@@ -43,11 +43,11 @@ class InProcessCallTest {
     }
 
     private TestBridge.Asked asked() {
-        return bed.bridge.exchanges.get(bed.bridge.exchanges.size() - 1);
+        return fixture.bridge.exchanges.get(fixture.bridge.exchanges.size() - 1);
     }
 
     private CompletableFuture<MemoryRegion> call() {
-        bed.predict();
+        fixture.predict();
         return call(asked());
     }
 
@@ -58,7 +58,7 @@ class InProcessCallTest {
     }
 
     private SentCall sent(int i) {
-        return bed.upstream.calls.get(i);
+        return fixture.upstream.calls.get(i);
     }
 
     private static void fails(ThrowingCallable get, ErrorCode code, String text) {
@@ -121,23 +121,23 @@ class InProcessCallTest {
     @Test
     void aRequestWaitsForAReplicaAsOthersDo() {
         RevisionActivator activator = open(0);
-        TestExchange x = bed.predict();
-        assertThat(bed.bridge.exchanges).isEmpty();
+        TestExchange x = fixture.predict();
+        assertThat(fixture.bridge.exchanges).isEmpty();
         activator.capacity(1);
-        bed.later.runAll();
+        fixture.later.runAll();
         asked().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(x.status()).isEqualTo(200);
     }
 
     @Test
     void withoutAConnectionAnotherProcessIsAsked() throws Exception {
-        RevisionActivator activator = bed.gateway.open(
+        RevisionActivator activator = fixture.gateway.openActivator(
                 "default",
                 "r1",
                 GatewayFixture.settings(0, 10),
                 new Processes(List.of(new Replica("127.0.0.1", 0, 9000), new Replica("127.0.0.1", 0, 9001))));
         activator.capacity(2);
-        TestExchange x = bed.predict();
+        TestExchange x = fixture.predict();
         CompletableFuture<MemoryRegion> answer = call(asked());
         sent(0).call()
                 .fail(ServingException.wrap(ErrorCode.UNAVAILABLE, "no connection", new ConnectException("refused")));
@@ -145,7 +145,7 @@ class InProcessCallTest {
             assertThat(e).hasCauseInstanceOf(ConnectException.class);
             asked().exchange().fail(e);
         });
-        assertThat(bed.bridge.exchanges).hasSize(2);
+        assertThat(fixture.bridge.exchanges).hasSize(2);
         CompletableFuture<MemoryRegion> another = call(asked());
         assertThat(sent(1).address()).isNotEqualTo(sent(0).address());
         sent(1).call().sendAndClose(Fakes.content("answer"));

@@ -22,12 +22,12 @@ import org.junit.jupiter.api.Test;
 
 /** Requests of another component, such as an explainer, that go through the predictor's activator. */
 class NestedRequestTest {
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
     private final List<HttpExchange> visits = new ArrayList<>();
     private final List<InferenceEngine> engines = new ArrayList<>();
 
     private boolean visit(TestExchange x) {
-        return bed.gateway.visit(x, "default", "iris", (visit, engine) -> {
+        return fixture.gateway.runNested(x, "default", "iris", (visit, engine) -> {
             visits.add(visit);
             engines.add(engine);
         });
@@ -39,9 +39,9 @@ class NestedRequestTest {
 
     @Test
     void nestedRequestsSeeTheRevisionsModelsUnderTheNamesOfClients() {
-        bed.route("r1");
-        bed.open("r1", 0, 1);
-        bed.engine.models.add("default/r1");
+        fixture.route("r1");
+        fixture.open("r1", 0, 1);
+        fixture.engine.models.add("default/r1");
         assertThat(visit(explain())).isTrue();
         assertThat(engines.get(0).metadata(ModelRef.latest("iris")).id().model())
                 .isEqualTo("iris");
@@ -51,12 +51,12 @@ class NestedRequestTest {
 
     @Test
     void aNestedRequestIsCountedUntilItsResponse() {
-        bed.route("r1");
-        RevisionActivator activator = bed.open("r1", 1, 1);
+        fixture.route("r1");
+        RevisionActivator activator = fixture.open("r1", 1, 1);
         TestExchange x = explain();
         visit(x);
         assertThat(activator.activeNow()).isEqualTo(1);
-        bed.predict();
+        fixture.predict();
         assertThat(activator.waitingNow()).isEqualTo(1);
         visits.get(0).reply(HttpReply.json(200, "{}"));
         assertThat(x.status()).isEqualTo(200);
@@ -65,42 +65,42 @@ class NestedRequestTest {
 
     @Test
     void aNestedRequestWakesARevisionAndWaitsForIt() {
-        bed.route("r1");
-        RevisionActivator activator = bed.open("r1", 0, 0);
+        fixture.route("r1");
+        RevisionActivator activator = fixture.open("r1", 0, 0);
         assertThat(visit(explain())).isTrue();
         assertThat(visits).isEmpty();
-        assertThat(bed.woken).containsExactly("default/r1");
+        assertThat(fixture.woken).containsExactly("default/r1");
         activator.capacity(1);
-        bed.later.runAll();
+        fixture.later.runAll();
         assertThat(visits).hasSize(1);
     }
 
     @Test
     void nestedRequestsAreNotReportedToThePredictorsListener() {
-        bed.route("r1");
-        RevisionActivator activator = bed.open("r1", 0, 1);
+        fixture.route("r1");
+        RevisionActivator activator = fixture.open("r1", 0, 1);
         List<String> recorded = new ArrayList<>();
-        activator.tap(head -> {
+        activator.listener(head -> {
             recorded.add(head.path());
             return null;
         });
         visit(explain());
-        activator.refuse("broken");
+        activator.reject("broken");
         visit(explain());
         assertThat(recorded).isEmpty();
-        activator.refuse(null);
-        bed.predict();
+        activator.reject(null);
+        fixture.predict();
         assertThat(recorded).containsExactly("/v1/models/iris:predict");
     }
 
     @Test
     void childProcessesAndTransformersDoNotTakeNestedRequests() {
-        bed.route("r1");
-        bed.gateway.open("default", "r1", GatewayFixture.settings(0, 10), new Processes(List.of()));
+        fixture.route("r1");
+        fixture.gateway.openActivator("default", "r1", GatewayFixture.settings(0, 10), new Processes(List.of()));
         assertThat(visit(explain())).isFalse();
-        bed.open("r1", 0, 1);
+        fixture.open("r1", 0, 1);
         assertThat(visit(explain())).isTrue();
-        bed.route(
+        fixture.route(
                 List.of(new IngressRule("iris.example.com", "", null, null)),
                 Map.of(
                         Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100)),

@@ -34,11 +34,11 @@ import org.junit.jupiter.api.Test;
 
 /** Components in front of the predictor that run in this process, such as transformers in Java. */
 class TransformerCodecTest {
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
     private final Parking steps = new Parking();
     private final List<InferenceEngine> views = new ArrayList<>();
-    private final ProtocolCodec front = bed.gateway
-            .inFrontOf("default", "iris", (engine, control) -> {
+    private final ProtocolCodec codec = fixture.gateway
+            .transformerCodecs("default", "iris", (engine, control) -> {
                 views.add(engine);
                 return List.of(steps);
             })
@@ -46,35 +46,35 @@ class TransformerCodecTest {
 
     /** A service with a predictor and a transformer. */
     private RevisionActivator iris() {
-        bed.route(
+        fixture.route(
                 List.of(new IngressRule("iris.example.com", "", null, null)),
                 Map.of(
                         Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100)),
                         Component.TRANSFORMER, GatewayFixture.backend(GatewayFixture.target("t1", 100))));
-        RevisionActivator activator =
-                bed.gateway.open("default", "t1", GatewayFixture.settings(0, 10), new Processes(List.of()));
+        RevisionActivator activator = fixture.gateway.openActivator(
+                "default", "t1", GatewayFixture.settings(0, 10), new Processes(List.of()));
         return activator;
     }
 
     private RevisionActivator awake() {
         RevisionActivator activator = iris();
-        activator.destination(new Handler(List.of(front)));
+        activator.destination(new Handler(List.of(codec)));
         activator.capacity(1);
         return activator;
     }
 
     private GrpcListener call(TestCall call) {
-        return ((TestSite) Objects.requireNonNull(bed.gateway.find(TestHead.of("iris.example.com", call.path))))
+        return ((TestSite) Objects.requireNonNull(fixture.gateway.find(TestHead.of("iris.example.com", call.path))))
                 .start(call);
     }
 
     @Test
     void requestsAreAnsweredAroundTheModelsOfThePredictorsRevision() {
         RevisionActivator activator = awake();
-        RevisionActivator predictor = bed.open("r1", 0, 1);
-        bed.engine.models.add("default/r1");
+        RevisionActivator predictor = fixture.open("r1", 0, 1);
+        fixture.engine.models.add("default/r1");
 
-        TestExchange x = bed.predict();
+        TestExchange x = fixture.predict();
 
         assertThat(steps.requests).hasSize(1);
         assertThat(views.get(1).metadata(ModelRef.latest("iris")).id().model()).isEqualTo("iris");
@@ -85,39 +85,39 @@ class TransformerCodecTest {
         assertThat(activator.activeNow()).isZero();
         assertThat(predictor.activeNow()).isZero();
 
-        bed.predict();
+        fixture.predict();
         assertThat(views).as("protocols are built once for a revision").hasSize(2);
     }
 
     @Test
     void requestsWaitWhileThePredictorWakes() {
         awake();
-        RevisionActivator predictor = bed.open("r1", 0, 0);
+        RevisionActivator predictor = fixture.open("r1", 0, 0);
 
-        bed.predict();
+        fixture.predict();
         assertThat(steps.requests).isEmpty();
-        assertThat(bed.woken).containsExactly("default/r1");
+        assertThat(fixture.woken).containsExactly("default/r1");
 
         predictor.capacity(1);
-        bed.later.runAll();
+        fixture.later.runAll();
         assertThat(steps.requests).hasSize(1);
     }
 
     @Test
     void requestsThroughTheTransformerAreNotReportedToThePredictorsListener() {
         RevisionActivator activator = awake();
-        RevisionActivator predictor = bed.open("r1", 0, 1);
+        RevisionActivator predictor = fixture.open("r1", 0, 1);
         List<String> recorded = new ArrayList<>();
-        activator.tap(head -> {
+        activator.listener(head -> {
             recorded.add("front " + head.path());
             return null;
         });
-        predictor.tap(head -> {
+        predictor.listener(head -> {
             recorded.add("predictor " + head.path());
             return null;
         });
 
-        bed.predict();
+        fixture.predict();
         GrpcListener unused = call(new TestCall("/s/Infer"));
 
         assertThat(recorded).containsExactly("front /v1/models/iris:predict", "front /s/Infer");
@@ -126,7 +126,7 @@ class TransformerCodecTest {
     @Test
     void callsGoThroughBothActivators() {
         RevisionActivator activator = awake();
-        RevisionActivator predictor = bed.open("r1", 0, 0);
+        RevisionActivator predictor = fixture.open("r1", 0, 0);
         TestCall call = new TestCall("/s/Infer");
 
         GrpcListener listener = call(call);
@@ -134,7 +134,7 @@ class TransformerCodecTest {
         listener.onHalfClose();
         assertThat(steps.calls).isEmpty();
         predictor.capacity(1);
-        bed.later.runAll();
+        fixture.later.runAll();
 
         assertThat(steps.events).containsExactly("message a", "half-close");
         steps.calls.get(0).close(ErrorCode.OK, null);
@@ -146,9 +146,9 @@ class TransformerCodecTest {
     @Test
     void aPredictorOfProcessesIsRejectedWithARemedy() {
         awake();
-        bed.gateway.open("default", "r1", GatewayFixture.settings(0, 10), new Processes(List.of()));
+        fixture.gateway.openActivator("default", "r1", GatewayFixture.settings(0, 10), new Processes(List.of()));
 
-        TestExchange x = bed.predict();
+        TestExchange x = fixture.predict();
 
         assertThat(x.status()).isEqualTo(501);
         assertThat(x.text()).contains("is a child process").contains("as a Python file");
@@ -157,7 +157,7 @@ class TransformerCodecTest {
     @Test
     void aServiceWithoutAPredictorIsUnavailable() {
         assertThatThrownBy(() ->
-                        front.httpRoutes().get(0).handler().handle(TestExchange.post("/v1/models/iris:predict", "{}")))
+                        codec.httpRoutes().get(0).handler().handle(TestExchange.post("/v1/models/iris:predict", "{}")))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("there is no service 'iris'");
     }
@@ -165,15 +165,15 @@ class TransformerCodecTest {
     @Test
     void requestsThatCameBeforeTheStepsWereThereAreAnsweredByThem() {
         RevisionActivator activator = iris();
-        bed.open("r1", 0, 1);
-        TestExchange x = bed.predict();
+        fixture.open("r1", 0, 1);
+        TestExchange x = fixture.predict();
         TestCall call = new TestCall("/s/Infer");
         GrpcListener unused = call(call);
         assertThat(steps.requests).isEmpty();
 
-        activator.destination(new Handler(List.of(front)));
+        activator.destination(new Handler(List.of(codec)));
         activator.capacity(1);
-        bed.later.runAll();
+        fixture.later.runAll();
 
         assertThat(steps.requests).hasSize(1);
         assertThat(steps.calls).hasSize(1);
@@ -186,14 +186,14 @@ class TransformerCodecTest {
     @Test
     void requestsThatWaitedWhileTheStepsSleptAreAnsweredByTheNewOnes() {
         RevisionActivator activator = awake();
-        bed.open("r1", 0, 1);
+        fixture.open("r1", 0, 1);
         activator.capacity(0);
-        bed.predict();
+        fixture.predict();
 
         Parking others = new Parking();
         activator.destination(new Handler(List.of(others)));
         activator.capacity(1);
-        bed.later.runAll();
+        fixture.later.runAll();
 
         assertThat(steps.requests).isEmpty();
         assertThat(others.requests).hasSize(1);
@@ -217,7 +217,7 @@ class TransformerCodecTest {
         activator.capacity(1);
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         call(call).onMessage(Fakes.region("one"));
-        TestBridge.Bridged bridged = bed.bridge.calls.get(0);
+        TestBridge.Bridged bridged = fixture.bridge.calls.get(0);
         assertThat(bridged.events()).containsExactly("message one");
         assertThat(activator.activeNow()).isEqualTo(1);
         UpstreamResponse answer = bridged.rest()

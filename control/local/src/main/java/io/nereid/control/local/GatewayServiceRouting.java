@@ -45,14 +45,14 @@ final class GatewayServiceRouting implements ServiceRouting {
     @Override
     public Activator open(
             String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
-        return new GatewayActivator(gateway.open(namespace, revision, settings, destination), loop);
+        return new GatewayActivator(gateway.openActivator(namespace, revision, settings, destination), loop);
     }
 
     @Override
     public synchronized int localPort(String namespace, String service, Component component) {
         return listeners
                 .computeIfAbsent(namespace + "/" + service, s -> new EnumMap<>(Component.class))
-                .computeIfAbsent(component, c -> gateway.door(namespace, service, c, LOOPBACK, 0))
+                .computeIfAbsent(component, c -> gateway.listen(namespace, service, c, LOOPBACK, 0))
                 .port();
     }
 
@@ -78,17 +78,17 @@ final class GatewayServiceRouting implements ServiceRouting {
 
         @Override
         public void direct(boolean direct) {
-            activator.serving(direct);
+            activator.direct(direct);
         }
 
         @Override
         public void reject(@Nullable String why) {
-            activator.refuse(why);
+            activator.reject(why);
         }
 
         @Override
         public void listener(@Nullable PayloadListener listener) {
-            activator.tap(listener);
+            activator.listener(listener);
         }
 
         @Override

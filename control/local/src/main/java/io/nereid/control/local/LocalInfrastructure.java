@@ -325,7 +325,7 @@ public final class LocalInfrastructure implements Infrastructure {
         routing.route(
                 service.namespace,
                 service.name,
-                new Route(route.namespace(), route.name(), route.kind(), route.doors(), components, route.graph()));
+                new Route(route.namespace(), route.name(), route.kind(), route.rules(), components, route.graph()));
     }
 
     private static String graphRevision(Route route) {

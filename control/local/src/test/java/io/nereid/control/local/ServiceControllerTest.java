@@ -187,16 +187,16 @@ class ServiceControllerTest {
     @Test
     void aDeletedServiceDrainsAndGoes() {
         apply(service("s3://models/iris"));
-        var gate = machine.routing.activators.values().iterator().next();
-        gate.busy = true;
+        var activator = machine.routing.activators.values().iterator().next();
+        activator.busy = true;
 
         store.delete(new Key(SERVICES, "default", "iris"), null);
         machine.loop.seconds(5);
         assertThat(current()).isNotNull();
-        assertThat(gate.closed).isTrue();
+        assertThat(activator.closed).isTrue();
         assertThat(machine.routing.routes).isEmpty();
 
-        Objects.requireNonNull(gate.drained).run();
+        Objects.requireNonNull(activator.drained).run();
         machine.loop.seconds(5);
         assertThat(current()).isNull();
         assertThat(machine.engine.aspired).isEmpty();

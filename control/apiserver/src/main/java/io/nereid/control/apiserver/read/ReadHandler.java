@@ -112,8 +112,8 @@ public final class ReadHandler implements AutoCloseable {
         long remaining = 0;
         String last = "";
         for (ObjectNode item : listing.items()) {
-            String place = place(item);
-            if (!after.isEmpty() && place.compareTo(after) <= 0 || !selectors.matches(item)) {
+            String position = position(item);
+            if (!after.isEmpty() && position.compareTo(after) <= 0 || !selectors.matches(item)) {
                 continue;
             }
             if (limit > 0 && items.size() == limit) {
@@ -122,7 +122,7 @@ public final class ReadHandler implements AutoCloseable {
                 continue;
             }
             items.add(ResourceAddress.complete(kind, item));
-            last = place;
+            last = position;
         }
         ObjectNode metadata = ApiResponse.JSON.createObjectNode();
         metadata.put("resourceVersion", Long.toString(listing.version()));
@@ -152,7 +152,7 @@ public final class ReadHandler implements AutoCloseable {
     }
 
     /** The position of a resource in a list, which is ordered by namespace and name. */
-    private static String place(JsonNode item) {
+    private static String position(JsonNode item) {
         JsonNode metadata = item.path("metadata");
         return metadata.path("namespace").asText("") + "\u0000"
                 + metadata.path("name").asText("");

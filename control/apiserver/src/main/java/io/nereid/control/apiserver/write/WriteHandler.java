@@ -502,8 +502,8 @@ public final class WriteHandler {
         ObjectNode deleted = old;
         String policy = options.path("propagationPolicy").asText("");
         if (policy.isEmpty()) {
-            String asked = request.query("propagationPolicy");
-            policy = asked == null ? "" : asked;
+            String requested = request.query("propagationPolicy");
+            policy = requested == null ? "" : requested;
         }
         if (!List.of("", "Orphan", "Background", "Foreground").contains(policy)) {
             throw ServingException.invalidArgument(

@@ -303,12 +303,12 @@ public final class ComponentPlanner {
         if (containers.isEmpty()) {
             throw ServingException.invalidArgument(where + ".containers: expected at least one");
         }
-        ContainerPlanner maker = new ContainerPlanner(context, component);
+        ContainerPlanner containerPlanner = new ContainerPlanner(context, component);
         List<ProcessContainer> all = new ArrayList<>();
         for (Container one : containers) {
             String place = where + ".containers[" + one.name() + "]";
-            maker.advise(one.tree(), place, true);
-            all.add(maker.process(one, place, all.isEmpty() ? more : Map.of()));
+            containerPlanner.advise(one.tree(), place, true);
+            all.add(containerPlanner.process(one, place, all.isEmpty() ? more : Map.of()));
         }
         return List.copyOf(all);
     }

@@ -79,7 +79,7 @@ final class InferenceServicePlanner {
                 backends.put(one.getKey(), outcome.backend());
             }
         }
-        Component front = !whole
+        Component entryPoint = !whole
                 ? null
                 : outcomes.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
         IngressRules rules = null;
@@ -95,10 +95,11 @@ final class InferenceServicePlanner {
                         context.namespace(),
                         context.name(),
                         "InferenceService",
-                        rules.all(backends, front),
+                        rules.all(backends, entryPoint),
                         java.util.Collections.unmodifiableMap(backends),
                         "");
-        StatusWriter statusWriter = new StatusWriter(context, before, now, outcomes, rules, templateProblem, front);
+        StatusWriter statusWriter =
+                new StatusWriter(context, before, now, outcomes, rules, templateProblem, entryPoint);
         ObjectNode status = statusWriter.write();
         statusWriter.events(events);
         return new Plan(List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);

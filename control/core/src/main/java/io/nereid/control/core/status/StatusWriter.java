@@ -42,7 +42,7 @@ public final class StatusWriter {
     private final Map<Component, RolloutPlan> outcomes;
     private final @Nullable IngressRules rules;
     private final String templateProblem;
-    private final @Nullable Component front;
+    private final @Nullable Component entryPoint;
     private final Conditions conditions;
 
     public StatusWriter(
@@ -52,14 +52,14 @@ public final class StatusWriter {
             Map<Component, RolloutPlan> outcomes,
             @Nullable IngressRules rules,
             String templateProblem,
-            @Nullable Component front) {
+            @Nullable Component entryPoint) {
         this.context = context;
         this.before = before;
         this.now = now;
         this.outcomes = outcomes;
         this.rules = rules;
         this.templateProblem = templateProblem;
-        this.front = front;
+        this.entryPoint = entryPoint;
         this.conditions = new Conditions(before, now);
     }
 
@@ -108,9 +108,9 @@ public final class StatusWriter {
         RolloutPlan predictor = Objects.requireNonNull(outcomes.get(Component.PREDICTOR));
         advisory(predictor);
         status.set("conditions", conditions.tree());
-        if (rules != null && front != null) {
+        if (rules != null && entryPoint != null) {
             status.put("url", rules.url(context.name()));
-            String address = context.knative() ? context.name() : context.name() + "-" + front.text();
+            String address = context.knative() ? context.name() : context.name() + "-" + entryPoint.text();
             status.putObject("address").put("url", rules.internal(address));
         }
         status.set("components", components());
@@ -248,12 +248,12 @@ public final class StatusWriter {
                     }
                 }
                 RuntimeCatalog.Gateway gateway = context.catalog.gateway();
-                if (component == front
+                if (component == entryPoint
                         && gateway.http() != null
                         && !rules.path().isEmpty()) {
                     one.put("restUrl", context.config.ingress().urlScheme() + "://" + gateway.http() + rules.path());
                 }
-                if (component == front && gateway.grpc() != null) {
+                if (component == entryPoint && gateway.grpc() != null) {
                     one.put("grpcUrl", gateway.grpc());
                 }
             }

@@ -166,14 +166,14 @@ public final class PlanCase {
                     routed.put(component.text() + "Sticky", backend.stickyHeader());
                 }
             });
-            var doors = routed.putArray("doors");
-            route.doors()
-                    .forEach(door -> doors.add(door.host()
-                            + door.pathPrefix()
-                            + (door.component() == null
+            var rules = routed.putArray("rules");
+            route.rules()
+                    .forEach(rule -> rules.add(rule.host()
+                            + rule.pathPrefix()
+                            + (rule.component() == null
                                     ? ""
-                                    : " " + door.component().text())
-                            + (door.tag() == null ? "" : " #" + door.tag())));
+                                    : " " + rule.component().text())
+                            + (rule.tag() == null ? "" : " #" + rule.tag())));
             if (!route.graph().isEmpty()) {
                 routed.put("graph", route.graph());
             }

@@ -18,7 +18,7 @@ import java.util.concurrent.Executor;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** What all activators share. Thread-safe: immutable but for the factory of sites, which is set once. */
+/** What all activators share. Thread-safe: immutable but for the factory of virtual hosts, which is set once. */
 public final class ActivatorContext {
     public final InferenceEngine engine;
     public final ModelControl control;
@@ -65,8 +65,8 @@ public final class ActivatorContext {
         this.chance = chance;
     }
 
-    public void factory(VirtualHostFactory made) {
-        factory = made;
+    public void factory(VirtualHostFactory newFactory) {
+        factory = newFactory;
     }
 
     public VirtualHostFactory factory() {

@@ -38,11 +38,11 @@ public final class ActivatorSlot {
         }
     }
 
-    public synchronized void mirrors(List<MirrorTarget> wanted) {
-        mirrors = wanted;
+    public synchronized void mirrors(List<MirrorTarget> targets) {
+        mirrors = targets;
         RevisionActivator now = activator;
         if (now != null) {
-            now.mirrors(wanted);
+            now.mirrors(targets);
         }
     }
 }

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class MirrorTarget {
     public final ActivatorSlot target;
     final int percent;
-    final AtomicInteger underWay = new AtomicInteger();
+    final AtomicInteger inFlight = new AtomicInteger();
 
     public MirrorTarget(ActivatorSlot target, int percent) {
         this.target = target;

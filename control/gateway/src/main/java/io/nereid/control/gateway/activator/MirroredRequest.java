@@ -109,18 +109,18 @@ final class MirroredRequest {
     void send() {
         for (MirrorTarget mirror : mirrors) {
             RevisionActivator to = mirror.target.activator();
-            if (to == null || !to.usable()) {
+            if (to == null || !to.accepts()) {
                 from.unmirrored.increment();
                 continue;
             }
-            if (!to.flowing()) {
+            if (!to.hasReplica()) {
                 // A copy is not worth holding. It wakes the revision, so that later copies find a replica.
                 to.wake();
                 from.unmirrored.increment();
                 continue;
             }
-            if (mirror.underWay.incrementAndGet() > from.settings().mirrored()) {
-                mirror.underWay.decrementAndGet();
+            if (mirror.inFlight.incrementAndGet() > from.settings().mirrored()) {
+                mirror.inFlight.decrementAndGet();
                 from.unmirrored.increment();
                 continue;
             }
@@ -130,7 +130,7 @@ final class MirroredRequest {
                 from.context().executor.execute(() -> send(mirror, to));
             } catch (RejectedExecutionException e) {
                 body.release();
-                mirror.underWay.decrementAndGet();
+                mirror.inFlight.decrementAndGet();
             }
         }
         body.release();
@@ -140,7 +140,7 @@ final class MirroredRequest {
         try {
             if (grpc) {
                 DiscardingCall call =
-                        new DiscardingCall(target, headers, to.context().clock.nanos(), mirror.underWay);
+                        new DiscardingCall(target, headers, to.context().clock.nanos(), mirror.inFlight);
                 try {
                     sendCall(call, to);
                 } catch (RuntimeException e) {
@@ -158,16 +158,16 @@ final class MirroredRequest {
     }
 
     private void sendRequest(MirrorTarget mirror, RevisionActivator to) {
-        CompletionStage<UpstreamResponse> answer;
+        CompletionStage<UpstreamResponse> response;
         try {
-            VirtualHost site = to.site().at("");
-            answer = site.call(method, target, headers, body);
+            VirtualHost virtualHost = to.routes().at("");
+            response = virtualHost.call(method, target, headers, body);
         } catch (RuntimeException e) {
-            mirror.underWay.decrementAndGet();
+            mirror.inFlight.decrementAndGet();
             throw e;
         }
-        answer.whenComplete((got, failure) -> {
-            mirror.underWay.decrementAndGet();
+        response.whenComplete((got, failure) -> {
+            mirror.inFlight.decrementAndGet();
             if (got != null) {
                 got.body().release();
             }
@@ -175,7 +175,7 @@ final class MirroredRequest {
     }
 
     private void sendCall(DiscardingCall call, RevisionActivator to) {
-        GrpcMethod found = to.site().method(target);
+        GrpcMethod found = to.routes().method(target);
         if (found == null) {
             call.close(ErrorCode.UNIMPLEMENTED, null);
             return;

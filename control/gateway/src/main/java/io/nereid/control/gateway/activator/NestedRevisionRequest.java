@@ -18,7 +18,7 @@ public final class NestedRevisionRequest extends RevisionHttpRequest {
 
     @Override
     @Nullable
-    PayloadListener tap() {
+    PayloadListener listener() {
         return null;
     }
 

@@ -34,7 +34,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
         ReplicaBalancer.Endpoint chosen = activator
                 .replicas()
                 .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
-        if (chosen == null && activator.site().inside(this)) {
+        if (chosen == null && activator.routes().inside(this)) {
             return;
         }
         if (chosen == null) {
@@ -51,12 +51,14 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
             activator.context().transcoder.overGrpc(this, (path, metadata, message) -> {
                 ActivatorContext context = activator.context();
                 return new AggregatingCall(path, metadata, context.clock.nanos())
-                        .start(call -> context.upstream.forward(call, chosen.grpc, activator.terms()), message);
+                        .start(
+                                call -> context.upstream.forward(call, chosen.grpc, activator.forwardOptions()),
+                                message);
             });
             return;
         }
-        ForwardOptions terms = activator.terms();
-        activator.context().upstream.forward(this, chosen.http, target(), terms);
+        ForwardOptions options = activator.forwardOptions();
+        activator.context().upstream.forward(this, chosen.http, target(), options);
     }
 
     @Override

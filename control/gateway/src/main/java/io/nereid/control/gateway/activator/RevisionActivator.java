@@ -31,13 +31,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Requests are held while there are no replicas ({@link #capacity} of 0, or no child processes); the first one wakes
  * the revision. With replicas and a concurrency limit, the requests beyond it wait in the queue. A
- * {@linkplain #serving direct} revision has a short queue (Knative's queue-proxy); otherwise the queue is as long as
+ * {@linkplain #direct direct} revision has a short queue (Knative's queue-proxy); otherwise the queue is as long as
  * that of held requests (Knative's activator).
  *
  * <p>Thread-safe; no method blocks. Without a concurrency limit, requests pass without a lock.
  *
  * <pre>{@code
- * RevisionActivator activator = gateway.open(
+ * RevisionActivator activator = gateway.openActivator(
  *         "default", "iris-predictor-00001", RevisionActivator.Settings.of("iris"), destination);
  * activator.capacity(1);   // from now on requests run
  * ...
@@ -87,8 +87,8 @@ public final class RevisionActivator {
     private final String namespace;
     private final String revision;
     private final Settings settings;
-    private final RevisionRoutes site;
-    private final ForwardOptions terms;
+    private final RevisionRoutes routes;
+    private final ForwardOptions forwardOptions;
     private final ConcurrencyMeter meter;
     private final TrafficWindow window = new TrafficWindow();
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
@@ -116,7 +116,7 @@ public final class RevisionActivator {
     private final LongAdder[] codes = {
         new LongAdder(), new LongAdder(), new LongAdder(), new LongAdder(), new LongAdder(), new LongAdder()
     };
-    public final LongAdder refused = new LongAdder();
+    public final LongAdder rejected = new LongAdder();
     public final LongAdder held = new LongAdder();
     public final LongAdder mirrored = new LongAdder();
     public final LongAdder unmirrored = new LongAdder();
@@ -126,15 +126,15 @@ public final class RevisionActivator {
     private volatile boolean direct = true;
     private volatile boolean served;
     private volatile boolean closed;
-    private volatile @Nullable String refusal;
-    private volatile @Nullable PayloadListener tap;
+    private volatile @Nullable String rejection;
+    private volatile @Nullable PayloadListener listener;
     private volatile List<MirrorTarget> mirrors = List.of();
     private volatile ReplicaBalancer replicas = ReplicaBalancer.NONE;
     private volatile Destination destination;
     private volatile long wokenAt;
     private volatile long startNanos;
 
-    /** Whether requests pass without a check: derived from the other fields by {@link #settle}. */
+    /** Whether requests pass without a check: derived from the other fields by {@link #updateOpen}. */
     private volatile boolean open;
 
     public RevisionActivator(
@@ -145,13 +145,13 @@ public final class RevisionActivator {
         this.settings = settings;
         this.destination = destination;
         this.meter = new ConcurrencyMeter(context.clock.nanos());
-        this.terms = new ForwardOptions(
+        this.forwardOptions = new ForwardOptions(
                 settings.timeout,
                 ForwardOptions.DEFAULT.maxBytes(),
                 List.of(
                         new Header("KServe-Isvc-Name", settings.service),
                         new Header("KServe-Isvc-Namespace", namespace)));
-        this.site = new RevisionRoutes(context, this);
+        this.routes = new RevisionRoutes(context, this);
         if (destination instanceof Processes processes) {
             replicas = ReplicaBalancer.NONE.with(processes.replicas());
         }
@@ -176,12 +176,12 @@ public final class RevisionActivator {
     }
 
     /** The options with which requests are forwarded to child processes. */
-    ForwardOptions terms() {
-        return terms;
+    ForwardOptions forwardOptions() {
+        return forwardOptions;
     }
 
-    public RevisionRoutes site() {
-        return site;
+    public RevisionRoutes routes() {
+        return routes;
     }
 
     public Destination destination() {
@@ -193,16 +193,16 @@ public final class RevisionActivator {
     }
 
     @Nullable
-    PayloadListener tap() {
-        return tap;
+    PayloadListener listener() {
+        return listener;
     }
 
     List<MirrorTarget> mirrors() {
         return mirrors;
     }
 
-    void mirrors(List<MirrorTarget> wanted) {
-        mirrors = wanted;
+    void mirrors(List<MirrorTarget> targets) {
+        mirrors = targets;
     }
 
     ActivatorContext context() {
@@ -221,9 +221,9 @@ public final class RevisionActivator {
                     !(next instanceof Processes && destination instanceof Processes) && !next.equals(destination);
             destination = next;
             if (another) {
-                site.rebuild();
+                routes.rebuild();
             }
-            settle();
+            updateOpen();
         }
         drain();
     }
@@ -234,7 +234,7 @@ public final class RevisionActivator {
     public void capacity(int count) {
         synchronized (queue) {
             capacity = count;
-            settle();
+            updateOpen();
         }
         drain();
         if (closed) {
@@ -246,25 +246,25 @@ public final class RevisionActivator {
      * Sets whether requests beyond the limit wait in the revision's own short queue, or in the long one of held
      * requests.
      */
-    public void serving(boolean directly) {
+    public void direct(boolean directly) {
         direct = directly;
     }
 
     /** Rejects requests, including waiting ones, with 503 and this message; null to accept them again. */
-    public void refuse(@Nullable String why) {
+    public void reject(@Nullable String why) {
         synchronized (queue) {
-            refusal = why;
+            rejection = why;
             woken.set(false);
-            settle();
+            updateOpen();
         }
         if (why != null) {
-            refuseAll(unavailable(why));
+            rejectAll(unavailable(why));
         }
     }
 
     /** Sets the listener for requests and responses; null for none. */
-    public void tap(@Nullable PayloadListener listener) {
-        tap = listener;
+    public void listener(@Nullable PayloadListener listener) {
+        this.listener = listener;
     }
 
     /**
@@ -286,7 +286,7 @@ public final class RevisionActivator {
     public CompletionStage<Void> close() {
         synchronized (queue) {
             closed = true;
-            settle();
+            updateOpen();
         }
         rejectWhenClosed();
         if (active.get() == 0) {
@@ -296,23 +296,23 @@ public final class RevisionActivator {
     }
 
     /** Whether a request can be answered without waiting for a replica. */
-    public boolean flowing() {
-        return open || (readyReplicas() > 0 && refusal == null && !closed);
+    public boolean hasReplica() {
+        return open || (readyReplicas() > 0 && rejection == null && !closed);
     }
 
-    public boolean usable() {
-        return refusal == null && !closed;
+    public boolean accepts() {
+        return rejection == null && !closed;
     }
 
     /** Whether it has had replicas before and is scaled to zero now. */
     boolean standby() {
-        return served && usable() && readyReplicas() == 0;
+        return served && accepts() && readyReplicas() == 0;
     }
 
     /** Why requests are rejected, or null. */
     @Nullable
-    String refusal() {
-        return closed ? "revision " + revision + " is shutting down" : refusal;
+    String rejection() {
+        return closed ? "revision " + revision + " is shutting down" : rejection;
     }
 
     public int activeNow() {
@@ -335,22 +335,22 @@ public final class RevisionActivator {
         active.incrementAndGet();
         meter.begin(request.arrived);
         if (open) {
-            request.runAtOnce();
-            request.go();
+            request.setRunning();
+            request.dispatch();
         } else {
             enterSlowly(request);
         }
     }
 
     private void enterSlowly(RevisionRequest request) {
-        String why = refusal();
+        String why = rejection();
         if (why != null) {
-            refuse(request, unavailable(why));
+            reject(request, unavailable(why));
             return;
         }
         if (waiting.get() == 0 && tryAcquire(request)) {
-            request.runAtOnce();
-            request.go();
+            request.setRunning();
+            request.dispatch();
             return;
         }
         boolean asleep;
@@ -385,7 +385,7 @@ public final class RevisionActivator {
             }
         }
         if (full != null) {
-            refuse(request, full);
+            reject(request, full);
             return;
         }
         if (asleep) {
@@ -394,9 +394,9 @@ public final class RevisionActivator {
         }
         // Between the check and the enqueue a permit may have become free, or the activator may have been closed. Both
         // are checked again, because the thread that did it may not have seen this request in the queue.
-        why = refusal();
+        why = rejection();
         if (why != null && (!closed || readyReplicas() == 0)) {
-            refuseAll(unavailable(why));
+            rejectAll(unavailable(why));
         }
         drain();
     }
@@ -454,7 +454,7 @@ public final class RevisionActivator {
             RevisionRequest next;
             synchronized (queue) {
                 next = firstWaiting();
-                if (next == null || refusal != null || !tryAcquire(next)) {
+                if (next == null || rejection != null || !tryAcquire(next)) {
                     return;
                 }
                 queue.poll();
@@ -468,7 +468,7 @@ public final class RevisionActivator {
             try {
                 context.executor.execute(next::resume);
             } catch (RejectedExecutionException e) {
-                refuse(next, unavailable("the server is shutting down"));
+                reject(next, unavailable("the server is shutting down"));
             }
         }
     }
@@ -520,15 +520,15 @@ public final class RevisionActivator {
         }
     }
 
-    private void refuse(RevisionRequest request, ServingException e) {
-        refused.increment();
+    private void reject(RevisionRequest request, ServingException e) {
+        rejected.increment();
         request.admitted = context.clock.nanos();
-        request.refused(e);
+        request.rejected(e);
     }
 
-    private void refuseAll(ServingException e) {
+    private void rejectAll(ServingException e) {
         for (RevisionRequest request : drainQueue()) {
-            refuse(request, e);
+            reject(request, e);
         }
     }
 
@@ -548,7 +548,7 @@ public final class RevisionActivator {
 
     private void rejectWhenClosed() {
         if (readyReplicas() == 0) {
-            refuseAll(unavailable("revision " + revision + " is shutting down"));
+            rejectAll(unavailable("revision " + revision + " is shutting down"));
         }
     }
 
@@ -578,7 +578,7 @@ public final class RevisionActivator {
         for (RevisionRequest request : late) {
             left(request);
             String what = asleep ? "no replica of revision " : "no place at revision ";
-            refuse(
+            reject(
                     request,
                     ServingException.of(
                             ErrorCode.UNAVAILABLE,
@@ -605,7 +605,7 @@ public final class RevisionActivator {
     }
 
     /** Updates the derived state. Call with the lock of the queue held. */
-    private void settle() {
+    private void updateOpen() {
         boolean awake = readyReplicas() > 0;
         if (awake) {
             served = true;
@@ -613,6 +613,6 @@ public final class RevisionActivator {
                 startNanos = Math.max(1, context.clock.nanos() - wokenAt);
             }
         }
-        open = awake && settings.containerConcurrency == 0 && refusal == null && !closed;
+        open = awake && settings.containerConcurrency == 0 && rejection == null && !closed;
     }
 }

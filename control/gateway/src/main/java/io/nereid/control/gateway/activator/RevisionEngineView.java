@@ -43,7 +43,7 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
     /** The single model's name in the engine, any version. */
     private final ModelRef single;
 
-    private final String inner;
+    private final String prefix;
     private final Map<String, ModelRef> latest = new ConcurrentHashMap<>();
 
     public RevisionEngineView(
@@ -54,32 +54,32 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
         this.control = control;
         this.timeoutNanos = activator.settings().timeout().toNanos();
         this.single = ModelRef.latest(models.prefix());
-        this.inner = models.prefix() + "/";
+        this.prefix = models.prefix() + "/";
     }
 
     // ---- names ----
 
     /** The engine's name of a model. */
-    private ModelRef ref(ModelRef asked) {
+    private ModelRef ref(ModelRef requested) {
         if (models.repository()) {
-            if (asked.version() != ModelRef.ANY || asked.label() != null) {
-                return new ModelRef(inner + asked.model(), asked.version(), asked.label());
+            if (requested.version() != ModelRef.ANY || requested.label() != null) {
+                return new ModelRef(prefix + requested.model(), requested.version(), requested.label());
             }
-            ModelRef known = latest.get(asked.model());
+            ModelRef known = latest.get(requested.model());
             if (known == null) {
-                known = ModelRef.latest(inner + asked.model());
+                known = ModelRef.latest(prefix + requested.model());
                 if (latest.size() < MOST_NAMES) {
-                    latest.put(asked.model(), known);
+                    latest.put(requested.model(), known);
                 }
             }
             return known;
         }
-        if (!asked.model().equals(models.modelName())) {
-            throw unknown(asked.model());
+        if (!requested.model().equals(models.modelName())) {
+            throw unknown(requested.model());
         }
-        return asked.version() == ModelRef.ANY && asked.label() == null
+        return requested.version() == ModelRef.ANY && requested.label() == null
                 ? single
-                : new ModelRef(models.prefix(), asked.version(), asked.label());
+                : new ModelRef(models.prefix(), requested.version(), requested.label());
     }
 
     private ServingException unknown(String model) {
@@ -92,13 +92,13 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
     /** The clients' name of a model of the engine. */
     private String outer(String name) {
         if (models.repository()) {
-            return name.startsWith(inner) ? name.substring(inner.length()) : name;
+            return name.startsWith(prefix) ? name.substring(prefix.length()) : name;
         }
         return name.equals(models.prefix()) ? models.modelName() : name;
     }
 
-    private boolean mine(String name) {
-        return models.repository() ? name.startsWith(inner) : name.equals(models.prefix());
+    private boolean owns(String name) {
+        return models.repository() ? name.startsWith(prefix) : name.equals(models.prefix());
     }
 
     private ServableId outer(ServableId id) {
@@ -117,13 +117,13 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
     }
 
     private String renamed(String text) {
-        return models.repository() ? text.replace(inner, "") : text.replace(models.prefix(), models.modelName());
+        return models.repository() ? text.replace(prefix, "") : text.replace(models.prefix(), models.modelName());
     }
 
     /** An error of the engine with the clients' names in its message. */
-    private ServingException renamed(ServingException e, String asked) {
-        if (e.code() == ErrorCode.NOT_FOUND && models.repository() && !exists(asked)) {
-            return unknown(asked);
+    private ServingException renamed(ServingException e, String requested) {
+        if (e.code() == ErrorCode.NOT_FOUND && models.repository() && !exists(requested)) {
+            return unknown(requested);
         }
         String remedy = e.remedy();
         boolean names =
@@ -140,7 +140,7 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
 
     private boolean exists(String model) {
         for (ModelStatus status : control.index()) {
-            if (status.model().equals(inner + model)) {
+            if (status.model().equals(prefix + model)) {
                 return true;
             }
         }
@@ -151,10 +151,10 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
 
     @Override
     public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
-        ModelRef asked = request.model();
+        ModelRef requested = request.model();
         ModelRef model;
         try {
-            model = ref(asked);
+            model = ref(requested);
         } catch (ServingException e) {
             request.release();
             sink.fail(e);
@@ -177,7 +177,7 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
                         deadline,
                         request.arrivedNanos(),
                         request.options()),
-                new Renaming(this, asked.model(), sink));
+                new Renaming(this, requested.model(), sink));
     }
 
     @Override
@@ -220,14 +220,14 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
         if (activator.standby()) {
             return control.live();
         }
-        if (!activator.flowing()) {
+        if (!activator.hasReplica()) {
             return false;
         }
         if (!models.repository()) {
             return isReady(single);
         }
         for (ModelStatus status : index()) {
-            if (!status.versions().isEmpty() && !isReady(ModelRef.latest(inner + status.model()))) {
+            if (!status.versions().isEmpty() && !isReady(ModelRef.latest(prefix + status.model()))) {
                 return false;
             }
         }
@@ -256,7 +256,7 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
     public List<ModelStatus> index() {
         List<ModelStatus> mine = new ArrayList<>();
         for (ModelStatus status : control.index()) {
-            if (mine(status.model())) {
+            if (owns(status.model())) {
                 mine.add(new ModelStatus(
                         outer(status.model()),
                         status.versions().stream().map(this::outer).toList(),

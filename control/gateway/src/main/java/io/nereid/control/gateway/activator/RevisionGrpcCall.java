@@ -79,7 +79,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
     @GuardedBy("this")
     private List<MirrorTarget> mirrors = List.of();
 
-    private volatile PayloadListener.@Nullable Recorder tapped;
+    private volatile PayloadListener.@Nullable Recorder recorder;
 
     @GuardedBy("this")
     private ReplicaBalancer.@Nullable Endpoint member;
@@ -109,11 +109,11 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
 
     private static GrpcListener start(RevisionGrpcCall request) {
         RevisionActivator activator = request.activator;
-        PayloadListener tap = request.nested ? null : activator.tap();
+        PayloadListener tap = request.nested ? null : activator.listener();
         if (tap != null) {
-            request.tapped = tap.begin(new TappedHead(request));
+            request.recorder = tap.begin(new RequestHead(request));
         }
-        if (!activator.flowing()
+        if (!activator.hasReplica()
                 || activator.settings().containerConcurrency() > 0
                 || !request.mirrorTargets().isEmpty()) {
             request.readMetadata();
@@ -135,7 +135,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
     // ---- the request ----
 
     @Override
-    void go() {
+    void dispatch() {
         prepare();
         try {
             begin();
@@ -184,7 +184,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
             GrpcListener listener = handler != null
                     ? handler.start(this)
                     : activator.destination() instanceof Destination.Handler
-                            ? activator.site().inside(this).start(this)
+                            ? activator.routes().inside(this).start(this)
                             : forward();
             Object next;
             while ((next = next(mine, listener)) != null) {
@@ -252,7 +252,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
         if (chosen.replica.grpcPort() == 0) {
             return activator.context().transcoder.overRest(this, rest(chosen.replica));
         }
-        return activator.context().upstream.forward(this, chosen.grpc, activator.terms());
+        return activator.context().upstream.forward(this, chosen.grpc, activator.forwardOptions());
     }
 
     /** The REST routes of a process that does not speak gRPC. */
@@ -261,12 +261,15 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
         return (method, target, headers, body) -> {
             byte[] bytes = BodyCopies.bytes(body);
             body.release();
-            return activator.context().upstream.send(method, origin + target, headers, bytes, activator.terms());
+            return activator
+                    .context()
+                    .upstream
+                    .send(method, origin + target, headers, bytes, activator.forwardOptions());
         };
     }
 
     @Override
-    void refused(ServingException e) {
+    void rejected(ServingException e) {
         over(e.code());
         call.close(e.code(), e.describe());
     }
@@ -288,7 +291,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
             }
             released();
             drop();
-            PayloadListener.Recorder listening = tapped;
+            PayloadListener.Recorder listening = recorder;
             if (listening != null) {
                 listening.end(0, code.number());
             }
@@ -332,7 +335,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
 
     @Override
     public void onMessage(MemoryRegion message) {
-        PayloadListener.Recorder listening = tapped;
+        PayloadListener.Recorder listening = recorder;
         if (listening != null && !isEnded()) {
             listening.request("application/grpc", message.retain());
         }
@@ -458,7 +461,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
                 responded = true;
             }
         }
-        PayloadListener.Recorder listening = tapped;
+        PayloadListener.Recorder listening = recorder;
         if (listening != null && !isEnded()) {
             listening.response("application/grpc", BodyCopies.copy(message));
         }
@@ -565,7 +568,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
     }
 
     /** The call's head for a listener. Valid during a call. */
-    private record TappedHead(RevisionGrpcCall request) implements PayloadListener.Head {
+    private record RequestHead(RevisionGrpcCall request) implements PayloadListener.Head {
         @Override
         public String transport() {
             return "grpc";

@@ -32,7 +32,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     final HttpExchange exchange;
     private final HttpHandler handler;
     private volatile @Nullable Runnable onCancel;
-    private PayloadListener.@Nullable Recorder tapped;
+    private PayloadListener.@Nullable Recorder recorder;
 
     @GuardedBy("this")
     private boolean disconnected;
@@ -47,10 +47,10 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     // ---- the request ----
 
     @Override
-    void go() {
-        PayloadListener tap = tap();
-        if (tap != null) {
-            tapped = begin(tap);
+    void dispatch() {
+        PayloadListener listener = listener();
+        if (listener != null) {
+            recorder = begin(listener);
         }
         List<MirrorTarget> mirrors = mirrors();
         MirroredRequest copy = mirrors.isEmpty() ? null : MirroredRequest.of(this, mirrors);
@@ -69,8 +69,8 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
 
     /** The listener of the revision; null for none. */
     @Nullable
-    PayloadListener tap() {
-        return activator.tap();
+    PayloadListener listener() {
+        return activator.listener();
     }
 
     /** The targets of mirrored requests. */
@@ -86,7 +86,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     @Override
     void resume() {
         try {
-            go();
+            dispatch();
         } catch (ServingException e) {
             exchange.fail(e);
         } catch (RuntimeException e) {
@@ -96,10 +96,10 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     }
 
     @Override
-    void refused(ServingException e) {
-        PayloadListener tap = tap();
-        if (tap != null && tapped == null) {
-            tapped = begin(tap);
+    void rejected(ServingException e) {
+        PayloadListener listener = listener();
+        if (listener != null && recorder == null) {
+            recorder = begin(listener);
         }
         reply(HttpReply.error(e));
     }
@@ -134,7 +134,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     private void over(int status) {
         if (end(status)) {
             released();
-            PayloadListener.Recorder listening = tapped;
+            PayloadListener.Recorder listening = recorder;
             if (listening != null) {
                 listening.end(status == 499 ? 0 : status, 0);
             }
@@ -143,8 +143,8 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
 
     // ---- listening ----
 
-    private PayloadListener.@Nullable Recorder begin(PayloadListener tap) {
-        PayloadListener.Recorder listening = tap.begin(new TappedHead(this));
+    private PayloadListener.@Nullable Recorder begin(PayloadListener listener) {
+        PayloadListener.Recorder listening = listener.begin(new RequestHead(this));
         if (listening != null) {
             String type = exchange.header("content-type");
             listening.request(type == null ? "" : type, exchange.body().retain());
@@ -153,7 +153,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     }
 
     private HttpReply recorded(HttpReply reply) {
-        PayloadListener.Recorder listening = tapped;
+        PayloadListener.Recorder listening = recorder;
         if (listening != null && !isEnded() && reply.content().length() > 0) {
             listening.response(reply.contentType(), BodyCopies.copy(reply.content()));
         }
@@ -275,7 +275,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     }
 
     /** The request's head for a listener. Valid during a call. */
-    private record TappedHead(RevisionHttpRequest request) implements PayloadListener.Head {
+    private record RequestHead(RevisionHttpRequest request) implements PayloadListener.Head {
         @Override
         public String transport() {
             return "http";
@@ -316,7 +316,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
 
         @Override
         public void send(io.nereid.transport.api.ResponseBody piece) {
-            PayloadListener.Recorder listening = tapped;
+            PayloadListener.Recorder listening = recorder;
             if (listening != null && !isEnded() && piece.length() > 0) {
                 listening.response(contentType, BodyCopies.copy(piece));
             }

@@ -41,13 +41,13 @@ abstract class RevisionRequest {
     }
 
     /** Runs the request, on any thread. Throws what the handler throws. */
-    abstract void go();
+    abstract void dispatch();
 
     /** Runs the request after it has waited; responds to failures itself. */
     abstract void resume();
 
     /** Responds with an error to a request that was not admitted. */
-    abstract void refused(ServingException e);
+    abstract void rejected(ServingException e);
 
     /** The memory that it uses while it waits. */
     abstract long bytes();
@@ -55,7 +55,7 @@ abstract class RevisionRequest {
     /** The client's deadline in nanoseconds; {@link Long#MAX_VALUE} for none. */
     abstract long deadline();
 
-    final void runAtOnce() {
+    final void setRunning() {
         state = RUNNING;
     }
 

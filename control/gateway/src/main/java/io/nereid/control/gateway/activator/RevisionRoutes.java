@@ -68,7 +68,7 @@ public final class RevisionRoutes {
     private final ActivatorContext context;
     private final RevisionActivator activator;
     private volatile @Nullable Built built;
-    private volatile Map<String, VirtualHost> sites = Map.of();
+    private volatile Map<String, VirtualHost> virtualHosts = Map.of();
 
     RevisionRoutes(ActivatorContext context, RevisionActivator activator) {
         this.context = context;
@@ -78,24 +78,24 @@ public final class RevisionRoutes {
     /** Discards the built routes. Requests in flight continue with them. */
     synchronized void rebuild() {
         built = null;
-        sites = Map.of();
+        virtualHosts = Map.of();
     }
 
     public VirtualHost at(String prefix) {
-        VirtualHost site = sites.get(prefix);
-        return site == null ? make(prefix) : site;
+        VirtualHost virtualHost = virtualHosts.get(prefix);
+        return virtualHost == null ? make(prefix) : virtualHost;
     }
 
     private synchronized VirtualHost make(String prefix) {
-        VirtualHost site = sites.get(prefix);
-        if (site == null) {
+        VirtualHost virtualHost = virtualHosts.get(prefix);
+        if (virtualHost == null) {
             Built now = built();
-            site = context.factory().virtualHost(now.routes, now.methods, prefix);
-            Map<String, VirtualHost> more = new HashMap<>(sites);
-            more.put(prefix, site);
-            sites = Map.copyOf(more);
+            virtualHost = context.factory().virtualHost(now.routes, now.methods, prefix);
+            Map<String, VirtualHost> more = new HashMap<>(virtualHosts);
+            more.put(prefix, virtualHost);
+            virtualHosts = Map.copyOf(more);
         }
-        return site;
+        return virtualHost;
     }
 
     /** The gRPC method for a path, or null. */
@@ -154,10 +154,10 @@ public final class RevisionRoutes {
                 VirtualHost rest = context.factory().virtualHost(bare, List.of(), "");
                 inside = rest;
                 if (methods.isEmpty()) {
-                    GrpcMethod bridged = new GrpcMethod(
+                    GrpcMethod transcoded = new GrpcMethod(
                             ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> context.transcoder.overRest(call, rest));
-                    inner.put(ANY_CALL, bridged.handler());
-                    methods.add(new GrpcMethod(ANY_CALL, bridged.kind(), through(present(bridged))));
+                    inner.put(ANY_CALL, transcoded.handler());
+                    methods.add(new GrpcMethod(ANY_CALL, transcoded.kind(), through(present(transcoded))));
                 }
             }
         }
@@ -211,20 +211,20 @@ public final class RevisionRoutes {
 
     /** Answers a request that was admitted before its destination was known; false when processes answer it. */
     boolean inside(RevisionHttpRequest x) {
-        VirtualHost site = built().inside;
-        if (site == null) {
+        VirtualHost virtualHost = built().inside;
+        if (virtualHost == null) {
             return false;
         }
-        var unused = site.call(x.method(), x.target(), x.allHeaders(), x.body().retain())
-                .whenComplete((answer, e) -> {
-                    if (answer == null) {
+        var unused = virtualHost.call(x.method(), x.target(), x.allHeaders(), x.body().retain())
+                .whenComplete((response, e) -> {
+                    if (response == null) {
                         x.fail(ServingException.from(e == null ? new IllegalStateException("no answer") : e));
                         return;
                     }
                     try {
-                        x.reply(BodyCopies.reply(answer));
+                        x.reply(BodyCopies.reply(response));
                     } finally {
-                        answer.body().release();
+                        response.body().release();
                     }
                 });
         return true;
@@ -242,7 +242,7 @@ public final class RevisionRoutes {
         // A request about a model needs the model, so it waits for a replica. With a replica it passes without being
         // counted.
         return x -> {
-            if (activator.flowing() && !(any && x.method().equals("POST"))) {
+            if (activator.hasReplica() && !(any && x.method().equals("POST"))) {
                 handler.handle(x);
             } else {
                 activator.enter(new RevisionHttpRequest(activator, x, handler));

@@ -24,11 +24,11 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class PayloadListenerTest {
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
     private final List<String> recorded = new ArrayList<>();
 
     PayloadListenerTest() {
-        bed.route("r1");
+        fixture.route("r1");
     }
 
     private PayloadListener.@Nullable Recorder listen(PayloadListener.Head head) {
@@ -55,9 +55,9 @@ class PayloadListenerTest {
 
     @Test
     void requestsAndResponsesAreReportedIncludingFailures() {
-        bed.open("r1", 0, 1).tap(this::listen);
-        bed.predict();
-        bed.parking.answer(0, 500);
+        fixture.open("r1", 0, 1).listener(this::listen);
+        fixture.predict();
+        fixture.parking.answer(0, 500);
         assertThat(recorded)
                 .containsExactly(
                         "http /v1/models/iris:predict",
@@ -68,37 +68,37 @@ class PayloadListenerTest {
 
     @Test
     void rejectionsAreReported() {
-        RevisionActivator activator = bed.open("r1", 0, 1);
-        activator.tap(this::listen);
-        activator.refuse("broken");
-        bed.predict();
+        RevisionActivator activator = fixture.open("r1", 0, 1);
+        activator.listener(this::listen);
+        activator.reject("broken");
+        fixture.predict();
         assertThat(recorded)
                 .contains("request 0123456789", "response application/json {\"error\":\"broken\"}", "end 503 0");
     }
 
     @Test
     void cancellationsAreReportedOnce() {
-        bed.open("r1", 0, 1).tap(this::listen);
-        TestExchange x = bed.predict();
+        fixture.open("r1", 0, 1).listener(this::listen);
+        TestExchange x = fixture.predict();
         x.leave();
-        bed.parking.answer(0, 200);
+        fixture.parking.answer(0, 200);
         assertThat(recorded).containsExactly("http /v1/models/iris:predict", "request 0123456789", "end 0 0");
     }
 
     @Test
     void withoutAListenerNothingIsKept() {
-        bed.open("r1", 0, 1).tap(head -> null);
-        TestExchange x = bed.predict();
-        bed.parking.answer(0, 200);
+        fixture.open("r1", 0, 1).listener(head -> null);
+        TestExchange x = fixture.predict();
+        fixture.parking.answer(0, 200);
         // The exchange held the last reference.
         assertThatThrownBy(x.body()::release).hasMessageContaining("refCnt: 0");
     }
 
     @Test
     void streamsAreReportedPieceByPiece() {
-        bed.open("r1", 0, 1).tap(this::listen);
-        bed.predict();
-        ResponseStream stream = bed.parking.requests.get(0).stream(HttpReply.json(200, "["));
+        fixture.open("r1", 0, 1).listener(this::listen);
+        fixture.predict();
+        ResponseStream stream = fixture.parking.requests.get(0).stream(HttpReply.json(200, "["));
         stream.send(Fakes.content("1]"));
         stream.end();
         assertThat(recorded).endsWith("response application/json [", "response application/json 1]", "end 200 0");
@@ -106,23 +106,23 @@ class PayloadListenerTest {
 
     @Test
     void messagesOfCallsAreReportedInBothDirections() {
-        bed.open("r1", 0, 1).tap(this::listen);
+        fixture.open("r1", 0, 1).listener(this::listen);
         TestCall call = new TestCall("/s/Infer");
-        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("hello"));
         listener.onHalfClose();
-        bed.parking.calls.get(0).sendAndClose(Fakes.content("world"));
+        fixture.parking.calls.get(0).sendAndClose(Fakes.content("world"));
         assertThat(call.sent).containsExactly("world");
         assertThat(recorded)
                 .containsExactly("grpc /s/Infer", "request hello", "response application/grpc world", "end 0 0");
-        assertThat(bed.parking.events).containsExactly("message hello", "half-close");
+        assertThat(fixture.parking.events).containsExactly("message hello", "half-close");
     }
 
     @Test
     void copiesOfCallsWithOneMessageGoToTheMirror() {
-        bed.open("r1", 0, 1);
-        RevisionActivator shadow = bed.open("shadow", 0, 1);
-        bed.route(
+        fixture.open("r1", 0, 1);
+        RevisionActivator shadow = fixture.open("shadow", 0, 1);
+        fixture.route(
                 List.of(new io.nereid.control.core.Route.IngressRule("iris.example.com", "", null, null)),
                 java.util.Map.of(
                         io.nereid.control.core.Workload.Component.PREDICTOR,
@@ -131,17 +131,18 @@ class PayloadListenerTest {
                                 List.of(GatewayFixture.target("shadow", 100)),
                                 null)));
         TestCall call = new TestCall("/s/Infer");
-        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("hello"));
         listener.onHalfClose();
-        bed.later.runAll();
-        assertThat(bed.parking.calls).hasSize(2);
-        assertThat(bed.parking.events).containsExactly("message hello", "half-close", "message hello", "half-close");
-        assertThat(bed.parking.calls.get(1).metadata("kserve-mirrored")).isEqualTo("true");
-        bed.parking.calls.get(1).fail(io.nereid.base.ServingException.invalidArgument("no"));
+        fixture.later.runAll();
+        assertThat(fixture.parking.calls).hasSize(2);
+        assertThat(fixture.parking.events)
+                .containsExactly("message hello", "half-close", "message hello", "half-close");
+        assertThat(fixture.parking.calls.get(1).metadata("kserve-mirrored")).isEqualTo("true");
+        fixture.parking.calls.get(1).fail(io.nereid.base.ServingException.invalidArgument("no"));
         assertThat(shadow.activeNow()).isZero();
         assertThat(call.code).isNull();
-        bed.parking.calls.get(0).sendAndClose(Fakes.content("world"));
+        fixture.parking.calls.get(0).sendAndClose(Fakes.content("world"));
         assertThat(call.sent).containsExactly("world");
     }
 

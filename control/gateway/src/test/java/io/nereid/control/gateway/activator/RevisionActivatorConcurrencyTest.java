@@ -57,7 +57,7 @@ class RevisionActivatorConcurrencyTest {
                 workers,
                 budget,
                 bound -> 0);
-        gateway.sites(sites);
+        gateway.hostFactory(sites);
         gateway.route(
                 "default",
                 "g",
@@ -68,7 +68,7 @@ class RevisionActivatorConcurrencyTest {
                         List.of(new Route.IngressRule("g", "", null, null)),
                         Map.of(Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100))),
                         ""));
-        RevisionActivator activator = gateway.open(
+        RevisionActivator activator = gateway.openActivator(
                 "default",
                 "r1",
                 new RevisionActivator.Settings("g", LIMIT, 50, Duration.ofMinutes(5), 500, 1),

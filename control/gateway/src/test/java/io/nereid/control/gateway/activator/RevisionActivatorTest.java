@@ -16,24 +16,24 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 class RevisionActivatorTest {
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
 
     RevisionActivatorTest() {
-        bed.route("r1");
+        fixture.route("r1");
     }
 
     @Test
     void aRequestPassesAtOnceAndIsCountedUntilItsReply() {
-        RevisionActivator activator = bed.open("r1", 0, 1);
-        TestExchange x = bed.predict();
-        assertThat(bed.parking.requests).hasSize(1);
-        assertThat(activator.sample(bed.clock.nanos()).active()).isEqualTo(1);
+        RevisionActivator activator = fixture.open("r1", 0, 1);
+        TestExchange x = fixture.predict();
+        assertThat(fixture.parking.requests).hasSize(1);
+        assertThat(activator.sample(fixture.clock.nanos()).active()).isEqualTo(1);
 
-        bed.parking.answer(0, 200);
+        fixture.parking.answer(0, 200);
 
         assertThat(x.status()).isEqualTo(200);
-        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
-        assertThat(MetricsWriter.page(MetricsFormat.TEXT, bed.gateway::writeMetrics))
+        assertThat(activator.sample(fixture.clock.nanos()).active()).isZero();
+        assertThat(MetricsWriter.page(MetricsFormat.TEXT, fixture.gateway::writeMetrics))
                 .contains(
                         "nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"}"
                             + " 1\n")
@@ -42,59 +42,59 @@ class RevisionActivatorTest {
 
     @Test
     void atZeroRequestsAreHeldAndTheRevisionIsWokenOnce() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        TestExchange first = bed.predict();
-        TestExchange second = bed.predict();
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        TestExchange first = fixture.predict();
+        TestExchange second = fixture.predict();
 
-        assertThat(bed.woken).containsExactly("default/r1");
-        assertThat(bed.parking.requests).isEmpty();
-        assertThat(activator.sample(bed.clock.nanos()))
+        assertThat(fixture.woken).containsExactly("default/r1");
+        assertThat(fixture.parking.requests).isEmpty();
+        assertThat(activator.sample(fixture.clock.nanos()))
                 .satisfies(l -> assertThat(l.waiting()).isEqualTo(2))
                 .satisfies(l -> assertThat(l.active()).isEqualTo(2));
-        assertThat(bed.budget.used()).isEqualTo(20);
+        assertThat(fixture.budget.used()).isEqualTo(20);
 
         activator.capacity(1);
-        assertThat(bed.later.runAll()).isEqualTo(2);
+        assertThat(fixture.later.runAll()).isEqualTo(2);
 
-        assertThat(bed.budget.used()).isZero();
-        assertThat(bed.parking.requests).hasSize(2);
-        bed.parking.answer(0, 200);
-        bed.parking.answer(1, 200);
+        assertThat(fixture.budget.used()).isZero();
+        assertThat(fixture.parking.requests).hasSize(2);
+        fixture.parking.answer(0, 200);
+        fixture.parking.answer(1, 200);
         assertThat(first.status()).isEqualTo(200);
         assertThat(second.text()).contains("1");
     }
 
     @Test
     void aRevisionThatWentToSleepAgainIsWokenAgain() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        bed.predict();
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        fixture.predict();
         activator.capacity(1);
         activator.capacity(0);
-        bed.predict();
-        assertThat(bed.woken).containsExactly("default/r1", "default/r1");
+        fixture.predict();
+        assertThat(fixture.woken).containsExactly("default/r1", "default/r1");
     }
 
     @Test
     void healthRequestsDoNotWakeAndModelRequestsDo() {
-        bed.open("r1", 0, 0);
+        fixture.open("r1", 0, 0);
         TestExchange health = new TestExchange("GET", "/v2/health/ready", java.util.Map.of(), "");
-        bed.find("iris.example.com", health.path()).handle(health);
+        fixture.find("iris.example.com", health.path()).handle(health);
         assertThat(health.status()).isEqualTo(200);
-        assertThat(bed.woken).isEmpty();
+        assertThat(fixture.woken).isEmpty();
 
         TestExchange model = new TestExchange("GET", "/v1/models/iris", java.util.Map.of(), "");
-        bed.find("iris.example.com", model.path()).handle(model);
-        assertThat(bed.woken).hasSize(1);
+        fixture.find("iris.example.com", model.path()).handle(model);
+        assertThat(fixture.woken).hasSize(1);
         assertThat(model.status()).isZero();
     }
 
     @Test
     void requestsBeyondTheHeldLimitAreRejectedWithRetryAfter() {
-        bed.open("r1", 0, 0);
+        fixture.open("r1", 0, 0);
         for (int i = 0; i < 10; i++) {
-            assertThat(bed.predict().status()).isZero();
+            assertThat(fixture.predict().status()).isZero();
         }
-        TestExchange refused = bed.predict();
+        TestExchange refused = fixture.predict();
         assertThat(refused.status()).isEqualTo(503);
         assertThat(refused.text()).contains("pending request queue full");
         assertThat(refused.replyHeader("retry-after")).isEqualTo("5");
@@ -102,203 +102,203 @@ class RevisionActivatorTest {
 
     @Test
     void theBytesOfHeldRequestsAreBounded() {
-        bed.open("r1", 0, 0);
-        assertThat(bed.budget.tryReserve(985)).isTrue();
-        assertThat(bed.predict().status()).isZero();
-        assertThat(bed.predict().status()).isEqualTo(503);
-        assertThat(bed.budget.used()).isEqualTo(995);
+        fixture.open("r1", 0, 0);
+        assertThat(fixture.budget.tryReserve(985)).isTrue();
+        assertThat(fixture.predict().status()).isZero();
+        assertThat(fixture.predict().status()).isEqualTo(503);
+        assertThat(fixture.budget.used()).isEqualTo(995);
     }
 
     @Test
     void retryAfterIsAsLongAsTheLastStartTook() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        bed.predict();
-        bed.clock.forward(2100);
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        fixture.predict();
+        fixture.clock.forward(2100);
         activator.capacity(1);
-        bed.later.runAll();
+        fixture.later.runAll();
         activator.capacity(0);
-        activator.refuse("the model cannot be loaded");
-        assertThat(bed.predict().replyHeader("retry-after")).isEqualTo("3");
+        activator.reject("the model cannot be loaded");
+        assertThat(fixture.predict().replyHeader("retry-after")).isEqualTo("3");
     }
 
     @Test
     void aRequestThatIsHeldTooLongIsRejectedAndTheNextOneWakesAgain() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        TestExchange x = bed.predict();
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        TestExchange x = fixture.predict();
         assertThat(activator.context().withQueue).as("swept").containsExactly(activator);
-        bed.clock.forward(29_999);
-        bed.gateway.sweep(bed.clock.nanos());
+        fixture.clock.forward(29_999);
+        fixture.gateway.sweep(fixture.clock.nanos());
         assertThat(x.status()).isZero();
-        bed.clock.forward(1);
-        bed.gateway.sweep(bed.clock.nanos());
+        fixture.clock.forward(1);
+        fixture.gateway.sweep(fixture.clock.nanos());
         assertThat(x.status()).isEqualTo(503);
         assertThat(x.text()).contains("no replica of revision r1 was ready in time");
         assertThat(x.replyHeader("retry-after")).isNotNull();
-        assertThat(bed.budget.used()).isZero();
-        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(fixture.budget.used()).isZero();
+        assertThat(activator.sample(fixture.clock.nanos()).active()).isZero();
         assertThat(activator.context().withQueue).as("swept").isEmpty();
 
-        bed.predict();
-        assertThat(bed.woken).hasSize(2);
+        fixture.predict();
+        assertThat(fixture.woken).hasSize(2);
     }
 
     @Test
     void aRequestThatIsCancelledWhileItWaitsIsRemoved() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        bed.predict().leave();
-        assertThat(activator.sample(bed.clock.nanos()).waiting()).isZero();
-        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
-        assertThat(bed.budget.used()).isZero();
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        fixture.predict().leave();
+        assertThat(activator.sample(fixture.clock.nanos()).waiting()).isZero();
+        assertThat(activator.sample(fixture.clock.nanos()).active()).isZero();
+        assertThat(fixture.budget.used()).isZero();
         activator.capacity(1);
-        bed.later.runAll();
-        assertThat(bed.parking.requests).isEmpty();
+        fixture.later.runAll();
+        assertThat(fixture.parking.requests).isEmpty();
     }
 
     @Test
     void refusingRejectsWaitingAndNewRequests() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        TestExchange waits = bed.predict();
-        activator.refuse("the model cannot be loaded: no such file");
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        TestExchange waits = fixture.predict();
+        activator.reject("the model cannot be loaded: no such file");
         assertThat(waits.status()).isEqualTo(503);
         assertThat(waits.text()).contains("the model cannot be loaded: no such file");
-        assertThat(bed.predict().status()).isEqualTo(503);
-        activator.refuse(null);
+        assertThat(fixture.predict().status()).isEqualTo(503);
+        activator.reject(null);
         activator.capacity(1);
-        assertThat(bed.predict().status()).isZero();
-        assertThat(bed.parking.requests).hasSize(1);
+        assertThat(fixture.predict().status()).isZero();
+        assertThat(fixture.parking.requests).hasSize(1);
     }
 
     @Test
     void beyondTheLimitRequestsWaitInOrder() {
-        bed.open("r1", 1, 2);
+        fixture.open("r1", 1, 2);
         List<TestExchange> all = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
-            all.add(bed.predict());
+            all.add(fixture.predict());
         }
-        assertThat(bed.parking.requests).hasSize(2);
+        assertThat(fixture.parking.requests).hasSize(2);
 
-        bed.parking.answer(1, 200);
-        bed.later.runAll();
-        assertThat(bed.parking.requests).hasSize(3);
-        bed.parking.answer(2, 200);
+        fixture.parking.answer(1, 200);
+        fixture.later.runAll();
+        assertThat(fixture.parking.requests).hasSize(3);
+        fixture.parking.answer(2, 200);
         assertThat(all.get(2).status()).isEqualTo(200);
         assertThat(all.get(3).status()).isZero();
-        bed.later.runAll();
-        assertThat(bed.parking.requests).hasSize(4);
+        fixture.later.runAll();
+        assertThat(fixture.parking.requests).hasSize(4);
     }
 
     @Test
     void theQueueIsTenTimesTheLimitWhereRequestsAreDirectAndLongerElsewhere() {
-        RevisionActivator activator =
-                bed.gateway.open("default", "r1", GatewayFixture.settings(1, 30), GatewayFixture.model("r1"));
+        RevisionActivator activator = fixture.gateway.openActivator(
+                "default", "r1", GatewayFixture.settings(1, 30), GatewayFixture.model("r1"));
         activator.capacity(1);
         for (int i = 0; i < 11; i++) {
-            assertThat(bed.predict().status()).isZero();
+            assertThat(fixture.predict().status()).isZero();
         }
-        TestExchange over = bed.predict();
+        TestExchange over = fixture.predict();
         assertThat(over.status()).isEqualTo(503);
         assertThat(over.replyHeader("retry-after")).isEqualTo("1");
 
-        activator.serving(false);
-        assertThat(bed.predict().status()).isZero();
+        activator.direct(false);
+        assertThat(fixture.predict().status()).isZero();
     }
 
     @Test
     void aCancelledRequestReleasesItsPermit() {
-        bed.open("r1", 1, 1);
-        TestExchange first = bed.predict();
-        bed.predict();
+        fixture.open("r1", 1, 1);
+        TestExchange first = fixture.predict();
+        fixture.predict();
         first.leave();
-        bed.later.runAll();
-        assertThat(bed.parking.requests).hasSize(2);
+        fixture.later.runAll();
+        assertThat(fixture.parking.requests).hasSize(2);
     }
 
     @Test
     void moreReplicasAdmitMoreRequests() {
-        RevisionActivator activator = bed.open("r1", 1, 1);
-        bed.predict();
-        bed.predict();
-        bed.predict();
+        RevisionActivator activator = fixture.open("r1", 1, 1);
+        fixture.predict();
+        fixture.predict();
+        fixture.predict();
         activator.capacity(3);
-        bed.later.runAll();
-        assertThat(bed.parking.requests).hasSize(3);
+        fixture.later.runAll();
+        assertThat(fixture.parking.requests).hasSize(3);
     }
 
     @Test
     void closingWaitsForTheLastRequestAndRejectsNewOnes() {
-        RevisionActivator activator = bed.open("r1", 1, 1);
-        TestExchange runs = bed.predict();
-        TestExchange waits = bed.predict();
+        RevisionActivator activator = fixture.open("r1", 1, 1);
+        TestExchange runs = fixture.predict();
+        TestExchange waits = fixture.predict();
         CompletableFuture<Void> closed = activator.close().toCompletableFuture();
         assertThat(closed).isNotDone();
-        assertThat(bed.predict().status()).isEqualTo(503);
+        assertThat(fixture.predict().status()).isEqualTo(503);
 
-        bed.parking.answer(0, 200);
+        fixture.parking.answer(0, 200);
         assertThat(closed).isNotDone();
-        bed.later.runAll();
-        bed.parking.answer(1, 200);
+        fixture.later.runAll();
+        fixture.parking.answer(1, 200);
 
         assertThat(runs.status()).isEqualTo(200);
         assertThat(waits.status()).isEqualTo(200);
         assertThat(closed).isDone();
-        assertThat(bed.gateway.activator("default", "r1")).isNull();
+        assertThat(fixture.gateway.activator("default", "r1")).isNull();
     }
 
     @Test
     void closingAtZeroRejectsHeldRequests() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        TestExchange held = bed.predict();
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        TestExchange held = fixture.predict();
         assertThat(activator.close().toCompletableFuture()).isDone();
         assertThat(held.status()).isEqualTo(503);
     }
 
     @Test
     void concurrencyIsMeasuredOverTimeAndHeldRequestsCount() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        activator.sample(bed.clock.nanos());
-        bed.predict();
-        bed.predict();
-        bed.clock.forward(500);
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        activator.sample(fixture.clock.nanos());
+        fixture.predict();
+        fixture.predict();
+        fixture.clock.forward(500);
         activator.capacity(1);
-        bed.later.runAll();
-        bed.parking.answer(0, 200);
-        bed.clock.forward(500);
-        RevisionActivator.Load load = activator.sample(bed.clock.nanos());
+        fixture.later.runAll();
+        fixture.parking.answer(0, 200);
+        fixture.clock.forward(500);
+        RevisionActivator.Load load = activator.sample(fixture.clock.nanos());
         assertThat(load.concurrency()).isBetween(1.49, 1.51);
         assertThat(load.requestsPerSecond()).isBetween(1.99, 2.01);
     }
 
     @Test
     void trafficCountsErrorsAndTheSlowestWithoutTheWaitingTime() {
-        RevisionActivator activator = bed.open("r1", 0, 0);
-        bed.predict();
-        bed.clock.forward(9000);
+        RevisionActivator activator = fixture.open("r1", 0, 0);
+        fixture.predict();
+        fixture.clock.forward(9000);
         activator.capacity(1);
-        bed.later.runAll();
-        bed.clock.forward(20);
-        bed.parking.answer(0, 200);
-        bed.predict();
-        bed.parking.answer(1, 500);
-        bed.predict();
-        bed.parking.answer(2, 400);
-        Traffic traffic = activator.traffic(bed.clock.nanos());
+        fixture.later.runAll();
+        fixture.clock.forward(20);
+        fixture.parking.answer(0, 200);
+        fixture.predict();
+        fixture.parking.answer(1, 500);
+        fixture.predict();
+        fixture.parking.answer(2, 400);
+        Traffic traffic = activator.traffic(fixture.clock.nanos());
         assertThat(traffic.requests()).isEqualTo(3);
         assertThat(traffic.errors()).isEqualTo(1);
         assertThat(traffic.p99Millis()).isBetween(20.0, 23.0);
-        bed.clock.forward(65_000);
-        assertThat(activator.traffic(bed.clock.nanos())).isEqualTo(Traffic.NONE);
+        fixture.clock.forward(65_000);
+        assertThat(activator.traffic(fixture.clock.nanos())).isEqualTo(Traffic.NONE);
     }
 
     @Test
     void aStreamIsUnderWayUntilItEnds() {
-        RevisionActivator activator = bed.open("r1", 0, 1);
-        TestExchange x = bed.predict();
+        RevisionActivator activator = fixture.open("r1", 0, 1);
+        TestExchange x = fixture.predict();
         io.nereid.transport.api.ResponseStream stream =
-                bed.parking.requests.get(0).stream(io.nereid.transport.api.HttpReply.json(200, "["));
+                fixture.parking.requests.get(0).stream(io.nereid.transport.api.HttpReply.json(200, "["));
         stream.send(Fakes.content("1"));
-        assertThat(activator.sample(bed.clock.nanos()).active()).isEqualTo(1);
+        assertThat(activator.sample(fixture.clock.nanos()).active()).isEqualTo(1);
         stream.end();
-        assertThat(activator.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(activator.sample(fixture.clock.nanos()).active()).isZero();
         assertThat(x.streamed).hasToString("1");
     }
 }

@@ -21,7 +21,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class RevisionEngineViewTest {
-    private final GatewayFixture bed = new GatewayFixture();
+    private final GatewayFixture fixture = new GatewayFixture();
     private final List<InferenceResponse> answers = new ArrayList<>();
     private final List<ServingException> failures = new ArrayList<>();
     private final ResponseSink sink = new ResponseSink() {
@@ -37,21 +37,22 @@ class RevisionEngineViewTest {
     };
 
     private RevisionEngineView view(Models models) {
-        RevisionActivator activator = bed.gateway.open("default", "r1", GatewayFixture.settings(0, 10), models);
+        RevisionActivator activator =
+                fixture.gateway.openActivator("default", "r1", GatewayFixture.settings(0, 10), models);
         activator.capacity(1);
-        return new RevisionEngineView(activator, models, bed.engine, bed.engine);
+        return new RevisionEngineView(activator, models, fixture.engine, fixture.engine);
     }
 
     private RevisionEngineView single() {
-        bed.engine.models.add("default/r1");
-        bed.engine.models.add("default/other");
+        fixture.engine.models.add("default/r1");
+        fixture.engine.models.add("default/other");
         return view(new Models("default/r1", false, "iris"));
     }
 
     private RevisionEngineView repository() {
-        bed.engine.models.add("default/r1/a");
-        bed.engine.models.add("default/r1/b");
-        bed.engine.models.add("default/r12/c");
+        fixture.engine.models.add("default/r1/a");
+        fixture.engine.models.add("default/r1/b");
+        fixture.engine.models.add("default/r12/c");
         return view(new Models("default/r1", true, ""));
     }
 
@@ -63,7 +64,7 @@ class RevisionEngineViewTest {
     void requestsGoUnderTheEnginesNameAndAnswersComeUnderTheClients() {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
-        TestEngine.Asked asked = bed.engine.asked.get(0);
+        TestEngine.Asked asked = fixture.engine.asked.get(0);
         assertThat(asked.request().model()).isEqualTo(ModelRef.latest("default/r1"));
         asked.sink().next(new InferenceResponse(new ServableId("default/r1", 3), "7", List.of(), Map.of()), true);
         assertThat(answers.get(0).servable()).isEqualTo(new ServableId("iris", 3));
@@ -75,8 +76,8 @@ class RevisionEngineViewTest {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
         view.infer(request(ModelRef.latest("iris"), 5000), sink);
-        assertThat(bed.engine.asked.get(0).request().deadlineNanos()).isEqualTo(30_000_001_000L);
-        assertThat(bed.engine.asked.get(1).request().deadlineNanos()).isEqualTo(5000);
+        assertThat(fixture.engine.asked.get(0).request().deadlineNanos()).isEqualTo(30_000_001_000L);
+        assertThat(fixture.engine.asked.get(1).request().deadlineNanos()).isEqualTo(5000);
     }
 
     @Test
@@ -84,8 +85,8 @@ class RevisionEngineViewTest {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.exact("iris", 2), Long.MAX_VALUE), sink);
         view.infer(request(new ModelRef("iris", ModelRef.ANY, "stable"), Long.MAX_VALUE), sink);
-        assertThat(bed.engine.asked.get(0).request().model()).isEqualTo(ModelRef.exact("default/r1", 2));
-        assertThat(bed.engine.asked.get(1).request().model().label()).isEqualTo("stable");
+        assertThat(fixture.engine.asked.get(0).request().model()).isEqualTo(ModelRef.exact("default/r1", 2));
+        assertThat(fixture.engine.asked.get(1).request().model().label()).isEqualTo("stable");
     }
 
     @Test
@@ -98,14 +99,14 @@ class RevisionEngineViewTest {
             assertThat(e.getMessage()).isEqualTo("Model with name " + name + " does not exist.");
             assertThatThrownBy(() -> view.metadata(ModelRef.latest(name))).hasMessage(e.getMessage());
         }
-        assertThat(bed.engine.asked).isEmpty();
+        assertThat(fixture.engine.asked).isEmpty();
     }
 
     @Test
     void errorsOfTheEngineUseTheClientsNames() {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
-        bed.engine
+        fixture.engine
                 .asked
                 .get(0)
                 .sink()
@@ -135,8 +136,8 @@ class RevisionEngineViewTest {
         RevisionEngineView view = repository();
         assertThat(view.index()).extracting(s -> s.model()).containsExactly("a", "b");
         view.infer(request(ModelRef.latest("b"), Long.MAX_VALUE), sink);
-        assertThat(bed.engine.asked.get(0).request().model().model()).isEqualTo("default/r1/b");
-        bed.engine
+        assertThat(fixture.engine.asked.get(0).request().model().model()).isEqualTo("default/r1/b");
+        fixture.engine
                 .asked
                 .get(0)
                 .sink()
@@ -160,14 +161,15 @@ class RevisionEngineViewTest {
     void aServiceThatSleepsIsReadyAndOneThatNeverServedIsNot() {
         RevisionEngineView view = single();
         assertThat(view.ready()).isTrue();
-        RevisionActivator activator = java.util.Objects.requireNonNull(bed.gateway.activator("default", "r1"));
+        RevisionActivator activator = java.util.Objects.requireNonNull(fixture.gateway.activator("default", "r1"));
         activator.capacity(0);
         assertThat(view.ready()).isTrue();
-        activator.refuse("broken");
+        activator.reject("broken");
         assertThat(view.ready()).isFalse();
-        RevisionActivator fresh = bed.gateway.open(
+        RevisionActivator fresh = fixture.gateway.openActivator(
                 "default", "r9", GatewayFixture.settings(0, 1), new Models("default/r9", false, "iris"));
-        assertThat(new RevisionEngineView(fresh, new Models("default/r9", false, "iris"), bed.engine, bed.engine)
+        assertThat(new RevisionEngineView(
+                                fresh, new Models("default/r9", false, "iris"), fixture.engine, fixture.engine)
                         .ready())
                 .isFalse();
     }

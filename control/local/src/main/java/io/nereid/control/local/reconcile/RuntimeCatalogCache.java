@@ -110,14 +110,14 @@ public final class RuntimeCatalogCache {
                     }
                 }
             }
-            RuntimeCatalog made = RuntimeCatalog.of(
+            RuntimeCatalog catalog = RuntimeCatalog.of(
                     read(own, ServingRuntime::read),
                     read(clusterRuntimes.values(), ServingRuntime::read),
                     read(containers.values(), ClusterStorageContainer::read),
                     config,
                     gateway.get());
-            catalogs.put(namespace, made);
-            return made;
+            catalogs.put(namespace, catalog);
+            return catalog;
         } finally {
             lock.unlock();
         }

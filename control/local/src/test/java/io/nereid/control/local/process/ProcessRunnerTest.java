@@ -166,8 +166,8 @@ class ProcessRunnerTest {
     }
 
     private List<Replica> replicas() {
-        Fakes.FakeActivator gate = routing.activators.get("default/iris-1");
-        return gate != null && gate.destination instanceof Processes p ? p.replicas() : List.of();
+        Fakes.FakeActivator activator = routing.activators.get("default/iris-1");
+        return activator != null && activator.destination instanceof Processes p ? p.replicas() : List.of();
     }
 
     private static ProcessContainer server(String... more) {

@@ -368,7 +368,7 @@ public final class Fakes {
         }
 
         @Override
-        public void listener(@Nullable PayloadListener tap) {}
+        public void listener(@Nullable PayloadListener listener) {}
 
         @Override
         public RevisionActivator.Load sample(long now) {
@@ -416,9 +416,9 @@ public final class Fakes {
         @Override
         public Activator open(
                 String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
-            FakeActivator gate = new FakeActivator(destination);
-            activators.put(namespace + "/" + revision, gate);
-            return gate;
+            FakeActivator activator = new FakeActivator(destination);
+            activators.put(namespace + "/" + revision, activator);
+            return activator;
         }
 
         public FakeActivator activator(String revision) {

@@ -95,7 +95,7 @@ public final class RevisionActivatorStress {
         }
 
         @Override
-        void go() {
+        void dispatch() {
             if (stays) {
                 return;
             }
@@ -106,11 +106,11 @@ public final class RevisionActivatorStress {
 
         @Override
         void resume() {
-            go();
+            dispatch();
         }
 
         @Override
-        void refused(ServingException e) {
+        void rejected(ServingException e) {
             finish(5);
         }
 
@@ -269,7 +269,7 @@ public final class RevisionActivatorStress {
 
         @Actor
         public void two() {
-            activator.refuse("the model cannot be loaded");
+            activator.reject("the model cannot be loaded");
         }
 
         @Arbiter
