@@ -126,7 +126,7 @@ class LogStoresTest {
     }
 
     @Test
-    void aSecretThatComesLaterCounts() throws Exception {
+    void aSecretThatIsAddedLaterIsUsed() throws Exception {
         assertThatThrownBy(() -> put("logger-secret", null, Map.of())).isInstanceOf(ServingException.class);
         apply("secrets", "logger-secret", secret("LATER"));
         assertThat(put("logger-secret", null, Map.of())).contains("Credential=LATER/");

@@ -75,7 +75,7 @@ class LoggerConnectionsTest {
     }
 
     @Test
-    void whoTrustsAnybodyHasConnectionsOfItsOwnWhichAreShared() {
+    void receiversThatVerifyNoCertificateShareConnectionsOfTheirOwn() {
         section = "{\"tlsSkipVerify\": true}";
         UpstreamClient own = of("https://sink");
         assertThat(own).isNotSameAs(common);
@@ -83,7 +83,7 @@ class LoggerConnectionsTest {
     }
 
     @Test
-    void certificatesThatAreNotThereAreTold() {
+    void missingCertificatesAreReported() {
         section = "{\"caBundle\": \"authorities\"}";
         assertThatThrownBy(() -> of("https://sink"))
                 .isInstanceOf(ServingException.class)

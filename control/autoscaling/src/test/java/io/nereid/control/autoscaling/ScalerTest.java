@@ -337,7 +337,7 @@ final class ScalerTest {
 
     @ParameterizedTest
     @MethodSource("conditions")
-    void activityFollowsWhatIsReadyAndWanted(Condition c) {
+    void activityFollowsReadyAndDesiredReplicas(Condition c) {
         Case one = c("").bounds(c.min, 0).is(c.before, 1).uncapped(c.uncapped);
         one.ready = c.ready;
         one.initialReached = true;

@@ -62,7 +62,7 @@ public final class Fakes {
     }
 
     /** A clock that a test advances. Thread-safe. */
-    public static final class StillClock implements Clock {
+    public static final class FixedClock implements Clock {
         final AtomicLong nanos = new AtomicLong(1_000_000_000L);
 
         @Override
@@ -81,7 +81,7 @@ public final class Fakes {
     }
 
     /** Queues tasks until the test runs them. Thread-safe. */
-    public static final class Later implements Executor {
+    public static final class ManualExecutor implements Executor {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
         @Override
@@ -131,7 +131,7 @@ public final class Fakes {
         public final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;
         private volatile int streaming;
-        final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
+        final CompletableFuture<UpstreamResponse> response = new CompletableFuture<>();
 
         public TestExchange(String method, String path, Map<String, String> given, String body) {
             super(method, path, List.of(), Fakes.region(body));
@@ -162,7 +162,7 @@ public final class Fakes {
         @Override
         public void reply(HttpReply r) {
             super.reply(r);
-            answer.complete(new UpstreamResponse(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
+            response.complete(new UpstreamResponse(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
         }
 
         @Override
@@ -268,18 +268,18 @@ public final class Fakes {
         }
     }
 
-    /** Sites whose routes the test calls by itself. Thread-safe as far as tests need. */
-    public static final class TestSites implements VirtualHosts.VirtualHostFactory {
-        final List<TestSite> made = new ArrayList<>();
+    /** Virtual hosts whose routes the test calls by itself. Thread-safe as far as tests need. */
+    public static final class TestVirtualHostFactory implements VirtualHosts.VirtualHostFactory {
+        final List<TestVirtualHost> created = new ArrayList<>();
 
         @Nullable
-        VirtualHosts doors;
+        VirtualHosts listening;
 
         @Override
         public synchronized VirtualHosts.VirtualHost virtualHost(
                 List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
-            TestSite site = new TestSite(routes, methods, prefix);
-            made.add(site);
+            TestVirtualHost site = new TestVirtualHost(routes, methods, prefix);
+            created.add(site);
             return site;
         }
 
@@ -290,7 +290,7 @@ public final class Fakes {
 
         @Override
         public VirtualHosts.Listener listen(String address, int port, VirtualHosts hosts) {
-            doors = hosts;
+            listening = hosts;
             return new VirtualHosts.Listener() {
                 @Override
                 public int port() {
@@ -299,14 +299,14 @@ public final class Fakes {
 
                 @Override
                 public void close() {
-                    doors = null;
+                    listening = null;
                 }
             };
         }
     }
 
     /** Finds routes by verb and a template's text before and after its only placeholder. */
-    public record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix)
+    public record TestVirtualHost(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix)
             implements VirtualHosts.VirtualHost {
         public void handle(TestExchange exchange) {
             for (HttpRoute route : routes) {
@@ -351,31 +351,31 @@ public final class Fakes {
             TestExchange exchange = new TestExchange(method, target, map, text(body));
             body.release();
             handle(exchange);
-            return exchange.answer;
+            return exchange.response;
         }
     }
 
     /** A codec that keeps requests until the test answers them. */
-    public static final class Parking implements ProtocolCodec {
+    public static final class HoldingCodec implements ProtocolCodec {
         public final List<HttpExchange> requests = new ArrayList<>();
         public final List<GrpcCall> calls = new ArrayList<>();
         public final List<String> events = new ArrayList<>();
 
         @Override
         public String name() {
-            return "parking";
+            return "holding";
         }
 
         @Override
         public List<HttpRoute> httpRoutes() {
             return List.of(
-                    HttpRoute.post("/v1/models/{model}:predict", this::park),
-                    HttpRoute.post("/v1/models/{model}:explain", this::park),
-                    HttpRoute.get("/v1/models/{model}", this::park),
+                    HttpRoute.post("/v1/models/{model}:predict", this::hold),
+                    HttpRoute.post("/v1/models/{model}:explain", this::hold),
+                    HttpRoute.get("/v1/models/{model}", this::hold),
                     HttpRoute.get("/v2/health/ready", x -> x.reply(HttpReply.json(200, "{}"))));
         }
 
-        private synchronized void park(HttpExchange x) {
+        private synchronized void hold(HttpExchange x) {
             requests.add(x);
         }
 
@@ -383,7 +383,7 @@ public final class Fakes {
         public List<GrpcMethod> grpcMethods() {
             return List.of(new GrpcMethod("/s/Infer", GrpcMethod.Kind.UNARY, call -> {
                 calls.add(call);
-                return new Noted(events);
+                return new RecordingListener(events);
             }));
         }
 
@@ -393,7 +393,7 @@ public final class Fakes {
     }
 
     /** Records what is sent to it. */
-    record Noted(List<String> events) implements GrpcListener {
+    record RecordingListener(List<String> events) implements GrpcListener {
         @Override
         public void onMessage(MemoryRegion message) {
             events.add("message " + text(message));
@@ -412,34 +412,35 @@ public final class Fakes {
 
     /** Records forwarded requests. */
     public static final class TestUpstream implements UpstreamClient {
-        record Sent(HttpExchange exchange, Address address, String path, ForwardOptions terms) {}
+        record Sent(HttpExchange exchange, Address address, String path, ForwardOptions options) {}
 
         public record SentCall(GrpcCall call, Address address, List<String> events) {}
 
-        public record Asked(String method, String url, List<Header> headers, String body, ForwardOptions terms) {}
+        public record SentRequest(
+                String method, String url, List<Header> headers, String body, ForwardOptions options) {}
 
         final List<Sent> sent = new ArrayList<>();
         public final List<SentCall> calls = new ArrayList<>();
-        final List<Asked> asked = new ArrayList<>();
-        final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
+        final List<SentRequest> requests = new ArrayList<>();
+        final CompletableFuture<UpstreamResponse> response = new CompletableFuture<>();
 
         @Override
-        public void forward(HttpExchange exchange, Address address, String path, ForwardOptions terms) {
-            sent.add(new Sent(exchange, address, path, terms));
+        public void forward(HttpExchange exchange, Address address, String path, ForwardOptions options) {
+            sent.add(new Sent(exchange, address, path, options));
         }
 
         @Override
-        public GrpcListener forward(GrpcCall call, Address address, ForwardOptions terms) {
+        public GrpcListener forward(GrpcCall call, Address address, ForwardOptions options) {
             List<String> events = new ArrayList<>();
             calls.add(new SentCall(call, address, events));
-            return new Noted(events);
+            return new RecordingListener(events);
         }
 
         @Override
         public CompletionStage<UpstreamResponse> send(
-                String method, String url, List<Header> headers, byte[] body, ForwardOptions terms) {
-            asked.add(new Asked(method, url, headers, new String(body, StandardCharsets.UTF_8), terms));
-            return answer;
+                String method, String url, List<Header> headers, byte[] body, ForwardOptions options) {
+            requests.add(new SentRequest(method, url, headers, new String(body, StandardCharsets.UTF_8), options));
+            return response;
         }
 
         @Override
@@ -447,25 +448,25 @@ public final class Fakes {
     }
 
     /** Records requests that need another protocol. */
-    public static final class TestBridge implements ProtocolTranscoder {
-        public record Asked(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
+    public static final class TestTranscoder implements ProtocolTranscoder {
+        public record PendingRequest(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
 
-        public final List<Asked> exchanges = new ArrayList<>();
+        public final List<PendingRequest> exchanges = new ArrayList<>();
 
-        record Bridged(GrpcCall call, VirtualHosts.VirtualHost rest, List<String> events) {}
+        record Transcoded(GrpcCall call, VirtualHosts.VirtualHost rest, List<String> events) {}
 
-        final List<Bridged> calls = new ArrayList<>();
+        final List<Transcoded> calls = new ArrayList<>();
 
         @Override
         public void overGrpc(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {
-            exchanges.add(new Asked(exchange, grpc));
+            exchanges.add(new PendingRequest(exchange, grpc));
         }
 
         @Override
         public GrpcListener overRest(GrpcCall call, VirtualHosts.VirtualHost rest) {
             List<String> events = new ArrayList<>();
-            calls.add(new Bridged(call, rest, events));
-            return new Noted(events);
+            calls.add(new Transcoded(call, rest, events));
+            return new RecordingListener(events);
         }
     }
 }

@@ -7,15 +7,15 @@ import io.nereid.control.core.Route.Backend;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Fakes.Later;
-import io.nereid.control.gateway.Fakes.Parking;
-import io.nereid.control.gateway.Fakes.StillClock;
-import io.nereid.control.gateway.Fakes.TestBridge;
+import io.nereid.control.gateway.Fakes.FixedClock;
+import io.nereid.control.gateway.Fakes.HoldingCodec;
+import io.nereid.control.gateway.Fakes.ManualExecutor;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
-import io.nereid.control.gateway.Fakes.TestSite;
-import io.nereid.control.gateway.Fakes.TestSites;
+import io.nereid.control.gateway.Fakes.TestTranscoder;
 import io.nereid.control.gateway.Fakes.TestUpstream;
+import io.nereid.control.gateway.Fakes.TestVirtualHost;
+import io.nereid.control.gateway.Fakes.TestVirtualHostFactory;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.activator.RevisionActivator.Settings;
 import io.nereid.control.gateway.upstream.Destination.Models;
@@ -29,12 +29,12 @@ import org.jspecify.annotations.Nullable;
 
 /** A gateway with fakes around it. Confined to the test's thread. */
 public final class GatewayFixture {
-    public final StillClock clock = new StillClock();
-    public final Later later = new Later();
-    final TestSites sites = new TestSites();
+    public final FixedClock clock = new FixedClock();
+    public final ManualExecutor executor = new ManualExecutor();
+    final TestVirtualHostFactory hostFactory = new TestVirtualHostFactory();
     public final TestUpstream upstream = new TestUpstream();
-    public final TestBridge bridge = new TestBridge();
-    public final Parking parking = new Parking();
+    public final TestTranscoder transcoder = new TestTranscoder();
+    public final HoldingCodec holdingCodec = new HoldingCodec();
     public final TestEngine engine = new TestEngine();
     public final List<String> woken = new ArrayList<>();
     public final ByteBudget budget = new ByteBudget(1000);
@@ -42,17 +42,17 @@ public final class GatewayFixture {
     public final Gateway gateway = new Gateway(
             engine,
             engine,
-            (e, c) -> List.of(parking),
+            (e, c) -> List.of(holdingCodec),
             upstream,
-            bridge,
+            transcoder,
             clock,
             (namespace, revision) -> woken.add(namespace + "/" + revision),
-            later,
+            executor,
             budget,
             random::nextInt);
 
     public GatewayFixture() {
-        gateway.hostFactory(sites);
+        gateway.hostFactory(hostFactory);
     }
 
     public static Settings settings(int concurrency, int held) {
@@ -78,8 +78,8 @@ public final class GatewayFixture {
         return new Target(revision, percent, null);
     }
 
-    public void route(List<IngressRule> doors, Map<Component, Backend> components) {
-        gateway.route("default", "iris", new Route("default", "iris", "InferenceService", doors, components, ""));
+    public void route(List<IngressRule> rules, Map<Component, Backend> components) {
+        gateway.route("default", "iris", new Route("default", "iris", "InferenceService", rules, components, ""));
     }
 
     /** Iris under its host, one predictor. */
@@ -89,14 +89,15 @@ public final class GatewayFixture {
                 Map.of(Component.PREDICTOR, backend(target(revision, 100))));
     }
 
-    public @Nullable TestSite find(@Nullable String host, String path) {
-        return (TestSite) gateway.find(TestHead.of(host, path));
+    public @Nullable TestVirtualHost find(@Nullable String host, String path) {
+        return (TestVirtualHost) gateway.find(TestHead.of(host, path));
     }
 
     /** Sends a request to iris. */
     public TestExchange predict() {
         TestExchange exchange = TestExchange.post("/v1/models/iris:predict", "0123456789");
-        ((TestSite) java.util.Objects.requireNonNull(gateway.find(TestHead.of("iris.example.com", exchange.path()))))
+        ((TestVirtualHost) java.util.Objects.requireNonNull(
+                        gateway.find(TestHead.of("iris.example.com", exchange.path()))))
                 .handle(exchange);
         return exchange;
     }

@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.control.gateway.Fakes.TestTranscoder;
 import io.nereid.control.gateway.Fakes.TestUpstream.Sent;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination.Processes;
@@ -62,8 +62,8 @@ class GatewayProxyTest {
         fixture.find("iris.example.com", x.path()).handle(x);
         assertThat(sent(0).path()).isEqualTo("/v1/models/iris:predict?a=b%20c");
         assertThat(sent(0).address().port()).isEqualTo(9001);
-        assertThat(sent(0).terms().timeout()).isEqualTo(Duration.ofSeconds(30));
-        assertThat(sent(0).terms().headers())
+        assertThat(sent(0).options().timeout()).isEqualTo(Duration.ofSeconds(30));
+        assertThat(sent(0).options().headers())
                 .containsExactly(
                         new Header("KServe-Isvc-Name", "iris"), new Header("KServe-Isvc-Namespace", "default"));
         sent(0).exchange().reply(HttpReply.json(418, "teapot"));
@@ -97,14 +97,14 @@ class GatewayProxyTest {
     }
 
     @Test
-    void withALimitOfOneEachProcessGetsOneAtATime() {
+    void withALimitOfOneEachProcessGetsOneRequestAtATime() {
         open(1, 9001, 9002, 9003);
         for (int i = 0; i < 4; i++) {
             fixture.predict();
         }
         assertThat(fixture.upstream.sent).extracting(s -> s.address().port()).containsExactly(9001, 9002, 9003);
         sent(1).exchange().reply(HttpReply.json(200, "{}"));
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(sent(3).address().port()).isEqualTo(9002);
     }
 
@@ -145,7 +145,7 @@ class GatewayProxyTest {
         activator.capacity(4);
         sent(0).exchange().reply(HttpReply.json(200, "{}"));
         sent(1).exchange().reply(HttpReply.json(200, "{}"));
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(sent(2).address().port()).isEqualTo(9004);
     }
 
@@ -172,7 +172,7 @@ class GatewayProxyTest {
         assertThat(fixture.budget.used()).isEqualTo(3);
         activator.destination(processes(9001));
         activator.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(fixture.upstream.calls).singleElement().satisfies(c -> {
             assertThat(c.address().port()).isEqualTo(10001);
             assertThat(c.events()).containsExactly("message one", "half-close");
@@ -186,7 +186,7 @@ class GatewayProxyTest {
     }
 
     @Test
-    void aCallWithoutAConnectionIsTriedElsewhereWithItsMessage() {
+    void aCallWithoutAConnectionIsRetriedAtAnotherProcessWithItsMessage() {
         RevisionActivator activator = open(0, 9001, 9002);
         TestCall call = new TestCall("/s/Infer");
         GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
@@ -203,7 +203,7 @@ class GatewayProxyTest {
     }
 
     @Test
-    void aCallThatWasAnsweredOrHadTwoMessagesIsNotTriedAgain() {
+    void aCallWithAResponseOrTwoMessagesIsNotRetried() {
         open(0, 9001, 9002);
         TestCall answered = new TestCall("/s/Infer");
         fixture.find("iris.example.com", answered.path).start(answered);
@@ -231,7 +231,7 @@ class GatewayProxyTest {
         assertThat(activator.activeNow()).isZero();
         activator.destination(processes(9001));
         activator.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(fixture.upstream.calls).isEmpty();
     }
 
@@ -269,21 +269,21 @@ class GatewayProxyTest {
     }
 
     @Test
-    void aCallToAProcessWithoutGrpcIsAnsweredOverRest() {
+    void aCallToAProcessWithoutGrpcIsTranscodedToRest() {
         RevisionActivator activator = open(0, 9001);
         activator.destination(withoutGrpc(9001));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
-        TestBridge.Bridged bridged = fixture.bridge.calls.get(0);
+        TestTranscoder.Transcoded bridged = fixture.transcoder.calls.get(0);
         assertThat(bridged.events()).containsExactly("message one");
         bridged.rest().call("POST", "/v2/x?y", List.of(new Header("a", "b")), Fakes.region("{}"));
-        assertThat(fixture.upstream.asked).singleElement().satisfies(a -> {
+        assertThat(fixture.upstream.requests).singleElement().satisfies(a -> {
             assertThat(a.method()).isEqualTo("POST");
             assertThat(a.url()).isEqualTo("http://127.0.0.1:9001/v2/x?y");
             assertThat(a.headers()).containsExactly(new Header("a", "b"));
             assertThat(a.body()).isEqualTo("{}");
-            assertThat(a.terms().timeout()).isEqualTo(Duration.ofSeconds(30));
+            assertThat(a.options().timeout()).isEqualTo(Duration.ofSeconds(30));
         });
         assertThat(activator.activeNow()).isEqualTo(1);
         bridged.call().sendAndClose(Fakes.content("answer"));
@@ -292,15 +292,15 @@ class GatewayProxyTest {
     }
 
     @Test
-    void aCallThatIsAnsweredOverRestIsTriedElsewhereWithoutAConnection() {
+    void aTranscodedCallWithoutAConnectionIsRetriedAtAnotherProcess() {
         RevisionActivator activator = open(0, 9001, 9002);
         activator.destination(withoutGrpc(9001, 9002));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         fixture.find("iris.example.com", call.path).start(call).onMessage(Fakes.region("one"));
-        fixture.bridge.calls.get(0).call().fail(refusedConnection());
-        assertThat(fixture.bridge.calls).hasSize(2);
-        assertThat(fixture.bridge.calls.get(1).events()).containsExactly("message one");
-        fixture.bridge.calls.get(1).call().fail(refusedConnection());
+        fixture.transcoder.calls.get(0).call().fail(refusedConnection());
+        assertThat(fixture.transcoder.calls).hasSize(2);
+        assertThat(fixture.transcoder.calls.get(1).events()).containsExactly("message one");
+        fixture.transcoder.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(activator.activeNow()).isZero();
     }

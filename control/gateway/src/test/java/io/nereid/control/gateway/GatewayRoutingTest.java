@@ -49,7 +49,7 @@ class GatewayRoutingTest {
     }
 
     @Test
-    void aRequestForAServiceThatIsNotRestoredYetIsAskedToRetry() {
+    void aRequestForAServiceThatIsNotRestoredYetIsUnavailable() {
         fixture.gateway.restoring(true);
         for (VirtualHosts.Head early : List.of(
                 TestHead.of("iris.example.com", "/v1/models/iris:predict"),
@@ -117,7 +117,7 @@ class GatewayRoutingTest {
     }
 
     @Test
-    void theEntryPointLeadsToTransformerAndExplainer() {
+    void theEntryPointIsTheTransformerOrTheExplainer() {
         RevisionActivator predictor = fixture.open("p", 0, 1);
         RevisionActivator transformer = fixture.open("t", 0, 1);
         RevisionActivator explainer = fixture.open("e", 0, 1);
@@ -138,7 +138,7 @@ class GatewayRoutingTest {
     }
 
     @Test
-    void aTagLeadsToItsRevisionWhateverItsShare() {
+    void aTagSelectsItsRevisionWhateverItsShare() {
         fixture.open("old", 0, 1);
         RevisionActivator canary = fixture.open("new", 0, 1);
         fixture.route(
@@ -214,7 +214,7 @@ class GatewayRoutingTest {
     }
 
     @Test
-    void aRevisionThatCannotServeIsPassedOver() {
+    void aRevisionThatCannotServeIsSkipped() {
         RevisionActivator old = fixture.open("old", 0, 1);
         RevisionActivator canary = fixture.open("new", 0, 1);
         canary.reject("broken");
@@ -253,10 +253,10 @@ class GatewayRoutingTest {
     }
 
     @Test
-    void aPortLeadsToItsComponentWhateverTheHostAndFollowsTheRoute() {
+    void aPortServesItsComponentForEveryHostAndFollowsTheRoute() {
         VirtualHosts.Listener port = fixture.gateway.listen("default", "iris", Component.PREDICTOR, "127.0.0.1", 0);
         assertThat(port.port()).isEqualTo(4711);
-        VirtualHosts hosts = java.util.Objects.requireNonNull(fixture.sites.doors);
+        VirtualHosts hosts = java.util.Objects.requireNonNull(fixture.hostFactory.listening);
         assertThatThrownBy(() -> hosts.find(TestHead.of("x", "/v1")))
                 .hasMessage("there is no service 'iris' in namespace 'default'");
         RevisionActivator one = fixture.open("r1", 0, 1);
@@ -275,7 +275,7 @@ class GatewayRoutingTest {
                 .call("default", "iris", null, "/v1/models/iris:predict", List.of(), Fakes.region("{}"))
                 .toCompletableFuture();
         assertThat(activator.activeNow()).isEqualTo(1);
-        fixture.parking.answer(0, 200);
+        fixture.holdingCodec.answer(0, 200);
         assertThat(answer).isCompletedWithValueMatching(a -> a.status() == 200);
         assertThat(fixture.gateway
                         .call("default", "no", null, "/", List.of(), Fakes.region("{}"))
@@ -289,33 +289,34 @@ class GatewayRoutingTest {
         RevisionActivator shadow = fixture.open("shadow", 0, 1);
         mirrored(100);
         TestExchange x = fixture.predict();
-        assertThat(fixture.parking.requests).hasSize(1);
-        fixture.later.runAll();
-        assertThat(fixture.parking.requests).hasSize(2);
-        assertThat(fixture.parking.requests.get(1).header("kserve-mirrored")).isEqualTo("true");
+        assertThat(fixture.holdingCodec.requests).hasSize(1);
+        fixture.executor.runAll();
+        assertThat(fixture.holdingCodec.requests).hasSize(2);
+        assertThat(fixture.holdingCodec.requests.get(1).header("kserve-mirrored"))
+                .isEqualTo("true");
         assertThat(shadow.activeNow()).isEqualTo(1);
 
-        fixture.parking.answer(1, 500);
+        fixture.holdingCodec.answer(1, 500);
         assertThat(x.status()).isZero();
-        fixture.parking.answer(0, 200);
+        fixture.holdingCodec.answer(0, 200);
         assertThat(x.status()).isEqualTo(200);
         assertThat(metric("mirrored_total", "r1")).isEqualTo("1");
     }
 
     @Test
-    void copiesAreBoundedAndASleepingMirrorIsWokenButHoldsNone() {
+    void copiesAreBoundedAndAMirrorAtZeroIsWokenButHoldsNone() {
         fixture.open("r1", 0, 1);
         RevisionActivator shadow = fixture.open("shadow", 0, 1);
         mirrored(100);
         for (int i = 0; i < 5; i++) {
             fixture.predict();
         }
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(shadow.activeNow()).isEqualTo(2);
         assertThat(metric("mirror_dropped_total", "r1")).isEqualTo("3");
         shadow.capacity(0);
         fixture.predict();
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(shadow.waitingNow()).isZero();
         assertThat(fixture.woken).containsExactly("default/shadow");
     }
@@ -326,11 +327,11 @@ class GatewayRoutingTest {
         fixture.open("shadow", 0, 1);
         mirrored(25);
         for (int i = 0; i < 400; i++) {
-            int before = fixture.parking.requests.size();
+            int before = fixture.holdingCodec.requests.size();
             fixture.predict();
-            fixture.later.runAll();
-            for (int n = before; n < fixture.parking.requests.size(); n++) {
-                fixture.parking.answer(n, 200);
+            fixture.executor.runAll();
+            for (int n = before; n < fixture.holdingCodec.requests.size(); n++) {
+                fixture.holdingCodec.answer(n, 200);
             }
         }
         assertThat(Integer.parseInt(metric("mirrored_total", "r1"))).isBetween(70, 130);

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.control.gateway.Fakes.TestTranscoder;
 import io.nereid.control.gateway.Fakes.TestUpstream.SentCall;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination.Processes;
@@ -42,17 +42,17 @@ class InProcessCallTest {
         return activator;
     }
 
-    private TestBridge.Asked asked() {
-        return fixture.bridge.exchanges.get(fixture.bridge.exchanges.size() - 1);
+    private TestTranscoder.PendingRequest pending() {
+        return fixture.transcoder.exchanges.get(fixture.transcoder.exchanges.size() - 1);
     }
 
     private CompletableFuture<MemoryRegion> call() {
         fixture.predict();
-        return call(asked());
+        return call(pending());
     }
 
-    private static CompletableFuture<MemoryRegion> call(TestBridge.Asked asked) {
-        return asked.grpc()
+    private static CompletableFuture<MemoryRegion> call(TestTranscoder.PendingRequest pending) {
+        return pending.grpc()
                 .call("/s/Infer", List.of(new Header("x-team", "red")), Fakes.region("question"))
                 .toCompletableFuture();
     }
@@ -77,7 +77,7 @@ class InProcessCallTest {
     }
 
     @Test
-    void theAnswerOfAProcessIsGathered() throws Exception {
+    void theResponseOfAProcessIsAggregated() throws Exception {
         RevisionActivator activator = open(1);
         CompletableFuture<MemoryRegion> answer = call();
         GrpcCall call = sent(0).call();
@@ -90,7 +90,7 @@ class InProcessCallTest {
         assertThat(answer).isNotDone();
         call.close(ErrorCode.OK, null);
         assertThat(text(answer.get())).isEqualTo("answer");
-        asked().exchange().reply(HttpReply.json(200, "{}"));
+        pending().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(activator.activeNow()).isZero();
     }
 
@@ -106,7 +106,7 @@ class InProcessCallTest {
     }
 
     @Test
-    void cancellingTheAnswerEndsTheCall() {
+    void cancellingTheResponseEndsTheCall() {
         RevisionActivator activator = open(1);
         CompletableFuture<MemoryRegion> answer = call();
         answer.cancel(true);
@@ -114,7 +114,7 @@ class InProcessCallTest {
         sent(0).call().send(Fakes.content("late"));
         sent(0).call().close(ErrorCode.OK, null);
         assertThat(answer).isCancelled();
-        asked().exchange().fail(ServingException.of(ErrorCode.CANCELLED, "gone"));
+        pending().exchange().fail(ServingException.of(ErrorCode.CANCELLED, "gone"));
         assertThat(activator.activeNow()).isZero();
     }
 
@@ -122,15 +122,15 @@ class InProcessCallTest {
     void aRequestWaitsForAReplicaAsOthersDo() {
         RevisionActivator activator = open(0);
         TestExchange x = fixture.predict();
-        assertThat(fixture.bridge.exchanges).isEmpty();
+        assertThat(fixture.transcoder.exchanges).isEmpty();
         activator.capacity(1);
-        fixture.later.runAll();
-        asked().exchange().reply(HttpReply.json(200, "{}"));
+        fixture.executor.runAll();
+        pending().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(x.status()).isEqualTo(200);
     }
 
     @Test
-    void withoutAConnectionAnotherProcessIsAsked() throws Exception {
+    void withoutAConnectionAnotherProcessIsCalled() throws Exception {
         RevisionActivator activator = fixture.gateway.openActivator(
                 "default",
                 "r1",
@@ -138,19 +138,19 @@ class InProcessCallTest {
                 new Processes(List.of(new Replica("127.0.0.1", 0, 9000), new Replica("127.0.0.1", 0, 9001))));
         activator.capacity(2);
         TestExchange x = fixture.predict();
-        CompletableFuture<MemoryRegion> answer = call(asked());
+        CompletableFuture<MemoryRegion> answer = call(pending());
         sent(0).call()
                 .fail(ServingException.wrap(ErrorCode.UNAVAILABLE, "no connection", new ConnectException("refused")));
         assertThatThrownBy(answer::get).cause().isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e).hasCauseInstanceOf(ConnectException.class);
-            asked().exchange().fail(e);
+            pending().exchange().fail(e);
         });
-        assertThat(fixture.bridge.exchanges).hasSize(2);
-        CompletableFuture<MemoryRegion> another = call(asked());
+        assertThat(fixture.transcoder.exchanges).hasSize(2);
+        CompletableFuture<MemoryRegion> another = call(pending());
         assertThat(sent(1).address()).isNotEqualTo(sent(0).address());
         sent(1).call().sendAndClose(Fakes.content("answer"));
         assertThat(text(another.get())).isEqualTo("answer");
-        asked().exchange().reply(HttpReply.json(200, "{}"));
+        pending().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(x.status()).isEqualTo(200);
         assertThat(activator.activeNow()).isZero();
     }

@@ -71,7 +71,7 @@ class NestedRequestTest {
         assertThat(visits).isEmpty();
         assertThat(fixture.woken).containsExactly("default/r1");
         activator.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(visits).hasSize(1);
     }
 

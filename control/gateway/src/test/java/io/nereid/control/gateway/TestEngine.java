@@ -26,10 +26,10 @@ import java.util.concurrent.CompletionStage;
 
 /** An engine that queues requests until the test responds to them. */
 public final class TestEngine implements InferenceEngine, ModelControl {
-    public record Asked(InferenceRequest request, ResponseSink sink) {}
+    public record PendingRequest(InferenceRequest request, ResponseSink sink) {}
 
     public final Set<String> models = new LinkedHashSet<>();
-    public final List<Asked> asked = new ArrayList<>();
+    public final List<PendingRequest> requests = new ArrayList<>();
     int cancelled;
 
     private void check(ModelRef ref) {
@@ -43,7 +43,7 @@ public final class TestEngine implements InferenceEngine, ModelControl {
 
     @Override
     public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
-        asked.add(new Asked(request, sink));
+        requests.add(new PendingRequest(request, sink));
         return () -> cancelled++;
     }
 

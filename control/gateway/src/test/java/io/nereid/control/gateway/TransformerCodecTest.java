@@ -9,12 +9,12 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Fakes.Parking;
-import io.nereid.control.gateway.Fakes.TestBridge;
+import io.nereid.control.gateway.Fakes.HoldingCodec;
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
-import io.nereid.control.gateway.Fakes.TestSite;
+import io.nereid.control.gateway.Fakes.TestTranscoder;
+import io.nereid.control.gateway.Fakes.TestVirtualHost;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination.Handler;
 import io.nereid.control.gateway.upstream.Destination.Processes;
@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 /** Components in front of the predictor that run in this process, such as transformers in Java. */
 class TransformerCodecTest {
     private final GatewayFixture fixture = new GatewayFixture();
-    private final Parking steps = new Parking();
+    private final HoldingCodec steps = new HoldingCodec();
     private final List<InferenceEngine> views = new ArrayList<>();
     private final ProtocolCodec codec = fixture.gateway
             .transformerCodecs("default", "iris", (engine, control) -> {
@@ -64,12 +64,13 @@ class TransformerCodecTest {
     }
 
     private GrpcListener call(TestCall call) {
-        return ((TestSite) Objects.requireNonNull(fixture.gateway.find(TestHead.of("iris.example.com", call.path))))
+        return ((TestVirtualHost)
+                        Objects.requireNonNull(fixture.gateway.find(TestHead.of("iris.example.com", call.path))))
                 .start(call);
     }
 
     @Test
-    void requestsAreAnsweredAroundTheModelsOfThePredictorsRevision() {
+    void handlersUseTheModelsOfThePredictorsRevision() {
         RevisionActivator activator = awake();
         RevisionActivator predictor = fixture.open("r1", 0, 1);
         fixture.engine.models.add("default/r1");
@@ -90,7 +91,7 @@ class TransformerCodecTest {
     }
 
     @Test
-    void requestsWaitWhileThePredictorWakes() {
+    void requestsWaitWhileThePredictorStarts() {
         awake();
         RevisionActivator predictor = fixture.open("r1", 0, 0);
 
@@ -99,7 +100,7 @@ class TransformerCodecTest {
         assertThat(fixture.woken).containsExactly("default/r1");
 
         predictor.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
         assertThat(steps.requests).hasSize(1);
     }
 
@@ -134,7 +135,7 @@ class TransformerCodecTest {
         listener.onHalfClose();
         assertThat(steps.calls).isEmpty();
         predictor.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
 
         assertThat(steps.events).containsExactly("message a", "half-close");
         steps.calls.get(0).close(ErrorCode.OK, null);
@@ -163,7 +164,7 @@ class TransformerCodecTest {
     }
 
     @Test
-    void requestsThatCameBeforeTheStepsWereThereAreAnsweredByThem() {
+    void requestsThatArriveBeforeTheTransformerRunsAreHandledByIt() {
         RevisionActivator activator = iris();
         fixture.open("r1", 0, 1);
         TestExchange x = fixture.predict();
@@ -173,7 +174,7 @@ class TransformerCodecTest {
 
         activator.destination(new Handler(List.of(codec)));
         activator.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
 
         assertThat(steps.requests).hasSize(1);
         assertThat(steps.calls).hasSize(1);
@@ -184,16 +185,16 @@ class TransformerCodecTest {
     }
 
     @Test
-    void requestsThatWaitedWhileTheStepsSleptAreAnsweredByTheNewOnes() {
+    void requestsThatWaitForATransformerAreHandledByItsNewInstance() {
         RevisionActivator activator = awake();
         fixture.open("r1", 0, 1);
         activator.capacity(0);
         fixture.predict();
 
-        Parking others = new Parking();
+        HoldingCodec others = new HoldingCodec();
         activator.destination(new Handler(List.of(others)));
         activator.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
 
         assertThat(steps.requests).isEmpty();
         assertThat(others.requests).hasSize(1);
@@ -217,7 +218,7 @@ class TransformerCodecTest {
         activator.capacity(1);
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         call(call).onMessage(Fakes.region("one"));
-        TestBridge.Bridged bridged = fixture.bridge.calls.get(0);
+        TestTranscoder.Transcoded bridged = fixture.transcoder.calls.get(0);
         assertThat(bridged.events()).containsExactly("message one");
         assertThat(activator.activeNow()).isEqualTo(1);
         UpstreamResponse answer = bridged.rest()

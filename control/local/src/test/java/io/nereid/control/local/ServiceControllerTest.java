@@ -141,7 +141,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aSettledServiceIsWrittenNoMore() {
+    void aSettledServiceIsNotWrittenAgain() {
         apply(service("s3://models/iris"));
         int writes = store.writes;
 
@@ -151,7 +151,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void filesThatCannotBeHadAreInTheStatus() {
+    void filesThatCannotBeFetchedAreInTheStatus() {
         machine.artifacts.failing.put(
                 "s3://models/iris", ServingException.of(ErrorCode.NOT_FOUND, "no bucket 'models'"));
         apply(service("s3://models/iris"));
@@ -222,7 +222,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aServerThatComesBackSaysWhenItKnowsItsServices() throws Exception {
+    void aRestartedServerIsSettledWhenItsServicesHaveRoutes() throws Exception {
         assertThat(machine.controller.settled(Duration.ZERO))
                 .as("there were none")
                 .isTrue();
@@ -252,7 +252,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aServiceThatWasMadeAnewBeginsWithTheFirstRevision() {
+    void aServiceThatWasCreatedAgainBeginsWithTheFirstRevision() {
         apply(service("s3://models/iris"));
         apply(service("s3://models/iris2"));
         store.delete(new Key(SERVICES, "default", "iris"), null);
@@ -273,7 +273,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aRuntimeThatComesLaterIsTakenUp() {
+    void aRuntimeThatIsAddedLaterIsUsed() {
         ObjectNode service = service("s3://models/iris");
         ((ObjectNode) service.at("/spec/predictor/model")).put("runtime", "mine");
         apply(service);

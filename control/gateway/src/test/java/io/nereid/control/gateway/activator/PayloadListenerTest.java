@@ -57,7 +57,7 @@ class PayloadListenerTest {
     void requestsAndResponsesAreReportedIncludingFailures() {
         fixture.open("r1", 0, 1).listener(this::listen);
         fixture.predict();
-        fixture.parking.answer(0, 500);
+        fixture.holdingCodec.answer(0, 500);
         assertThat(recorded)
                 .containsExactly(
                         "http /v1/models/iris:predict",
@@ -81,7 +81,7 @@ class PayloadListenerTest {
         fixture.open("r1", 0, 1).listener(this::listen);
         TestExchange x = fixture.predict();
         x.leave();
-        fixture.parking.answer(0, 200);
+        fixture.holdingCodec.answer(0, 200);
         assertThat(recorded).containsExactly("http /v1/models/iris:predict", "request 0123456789", "end 0 0");
     }
 
@@ -89,7 +89,7 @@ class PayloadListenerTest {
     void withoutAListenerNothingIsKept() {
         fixture.open("r1", 0, 1).listener(head -> null);
         TestExchange x = fixture.predict();
-        fixture.parking.answer(0, 200);
+        fixture.holdingCodec.answer(0, 200);
         // The exchange held the last reference.
         assertThatThrownBy(x.body()::release).hasMessageContaining("refCnt: 0");
     }
@@ -98,7 +98,7 @@ class PayloadListenerTest {
     void streamsAreReportedPieceByPiece() {
         fixture.open("r1", 0, 1).listener(this::listen);
         fixture.predict();
-        ResponseStream stream = fixture.parking.requests.get(0).stream(HttpReply.json(200, "["));
+        ResponseStream stream = fixture.holdingCodec.requests.get(0).stream(HttpReply.json(200, "["));
         stream.send(Fakes.content("1]"));
         stream.end();
         assertThat(recorded).endsWith("response application/json [", "response application/json 1]", "end 200 0");
@@ -111,11 +111,11 @@ class PayloadListenerTest {
         GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("hello"));
         listener.onHalfClose();
-        fixture.parking.calls.get(0).sendAndClose(Fakes.content("world"));
+        fixture.holdingCodec.calls.get(0).sendAndClose(Fakes.content("world"));
         assertThat(call.sent).containsExactly("world");
         assertThat(recorded)
                 .containsExactly("grpc /s/Infer", "request hello", "response application/grpc world", "end 0 0");
-        assertThat(fixture.parking.events).containsExactly("message hello", "half-close");
+        assertThat(fixture.holdingCodec.events).containsExactly("message hello", "half-close");
     }
 
     @Test
@@ -134,15 +134,16 @@ class PayloadListenerTest {
         GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("hello"));
         listener.onHalfClose();
-        fixture.later.runAll();
-        assertThat(fixture.parking.calls).hasSize(2);
-        assertThat(fixture.parking.events)
+        fixture.executor.runAll();
+        assertThat(fixture.holdingCodec.calls).hasSize(2);
+        assertThat(fixture.holdingCodec.events)
                 .containsExactly("message hello", "half-close", "message hello", "half-close");
-        assertThat(fixture.parking.calls.get(1).metadata("kserve-mirrored")).isEqualTo("true");
-        fixture.parking.calls.get(1).fail(io.nereid.base.ServingException.invalidArgument("no"));
+        assertThat(fixture.holdingCodec.calls.get(1).metadata("kserve-mirrored"))
+                .isEqualTo("true");
+        fixture.holdingCodec.calls.get(1).fail(io.nereid.base.ServingException.invalidArgument("no"));
         assertThat(shadow.activeNow()).isZero();
         assertThat(call.code).isNull();
-        fixture.parking.calls.get(0).sendAndClose(Fakes.content("world"));
+        fixture.holdingCodec.calls.get(0).sendAndClose(Fakes.content("world"));
         assertThat(call.sent).containsExactly("world");
     }
 

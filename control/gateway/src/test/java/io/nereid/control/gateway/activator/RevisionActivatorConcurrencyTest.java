@@ -11,7 +11,7 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
-import io.nereid.control.gateway.Fakes.TestSite;
+import io.nereid.control.gateway.Fakes.TestVirtualHost;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.GatewayFixture;
 import io.nereid.control.gateway.TestEngine;
@@ -41,17 +41,17 @@ class RevisionActivatorConcurrencyTest {
     private final AtomicInteger most = new AtomicInteger();
 
     @Test
-    void whateverHappensAtOnceEveryRequestIsAnsweredOnceAndTheLimitHolds() throws Exception {
+    void underConcurrentEventsEveryRequestEndsOnceAndTheLimitHolds() throws Exception {
         ExecutorService workers = Threads.pool("test-workers", 3);
         ExecutorService callers = Threads.pool("test-callers", CALLERS + 1);
-        Fakes.TestSites sites = new Fakes.TestSites();
+        Fakes.TestVirtualHostFactory sites = new Fakes.TestVirtualHostFactory();
         ByteBudget budget = new ByteBudget(1 << 20);
         Gateway gateway = new Gateway(
                 new TestEngine(),
                 new TestEngine(),
                 (e, c) -> List.of(),
                 new Fakes.TestUpstream(),
-                new Fakes.TestBridge(),
+                new Fakes.TestTranscoder(),
                 Clock.system(),
                 (n, r) -> {},
                 workers,
@@ -127,7 +127,7 @@ class RevisionActivatorConcurrencyTest {
         for (int i = 0; i < EACH; i++) {
             TestExchange x = TestExchange.post("/", "body");
             mine.add(x);
-            ((TestSite) java.util.Objects.requireNonNull(gateway.find(TestHead.of("g", "/")))).handle(x);
+            ((TestVirtualHost) java.util.Objects.requireNonNull(gateway.find(TestHead.of("g", "/")))).handle(x);
             if (random.nextInt(10) == 0) {
                 x.leave();
             }

@@ -26,10 +26,10 @@ class RevisionActivatorTest {
     void aRequestPassesAtOnceAndIsCountedUntilItsReply() {
         RevisionActivator activator = fixture.open("r1", 0, 1);
         TestExchange x = fixture.predict();
-        assertThat(fixture.parking.requests).hasSize(1);
+        assertThat(fixture.holdingCodec.requests).hasSize(1);
         assertThat(activator.sample(fixture.clock.nanos()).active()).isEqualTo(1);
 
-        fixture.parking.answer(0, 200);
+        fixture.holdingCodec.answer(0, 200);
 
         assertThat(x.status()).isEqualTo(200);
         assertThat(activator.sample(fixture.clock.nanos()).active()).isZero();
@@ -47,25 +47,25 @@ class RevisionActivatorTest {
         TestExchange second = fixture.predict();
 
         assertThat(fixture.woken).containsExactly("default/r1");
-        assertThat(fixture.parking.requests).isEmpty();
+        assertThat(fixture.holdingCodec.requests).isEmpty();
         assertThat(activator.sample(fixture.clock.nanos()))
                 .satisfies(l -> assertThat(l.waiting()).isEqualTo(2))
                 .satisfies(l -> assertThat(l.active()).isEqualTo(2));
         assertThat(fixture.budget.used()).isEqualTo(20);
 
         activator.capacity(1);
-        assertThat(fixture.later.runAll()).isEqualTo(2);
+        assertThat(fixture.executor.runAll()).isEqualTo(2);
 
         assertThat(fixture.budget.used()).isZero();
-        assertThat(fixture.parking.requests).hasSize(2);
-        fixture.parking.answer(0, 200);
-        fixture.parking.answer(1, 200);
+        assertThat(fixture.holdingCodec.requests).hasSize(2);
+        fixture.holdingCodec.answer(0, 200);
+        fixture.holdingCodec.answer(1, 200);
         assertThat(first.status()).isEqualTo(200);
         assertThat(second.text()).contains("1");
     }
 
     @Test
-    void aRevisionThatWentToSleepAgainIsWokenAgain() {
+    void aRevisionThatIsAtZeroAgainIsWokenAgain() {
         RevisionActivator activator = fixture.open("r1", 0, 0);
         fixture.predict();
         activator.capacity(1);
@@ -115,7 +115,7 @@ class RevisionActivatorTest {
         fixture.predict();
         fixture.clock.forward(2100);
         activator.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
         activator.capacity(0);
         activator.reject("the model cannot be loaded");
         assertThat(fixture.predict().replyHeader("retry-after")).isEqualTo("3");
@@ -150,12 +150,12 @@ class RevisionActivatorTest {
         assertThat(activator.sample(fixture.clock.nanos()).active()).isZero();
         assertThat(fixture.budget.used()).isZero();
         activator.capacity(1);
-        fixture.later.runAll();
-        assertThat(fixture.parking.requests).isEmpty();
+        fixture.executor.runAll();
+        assertThat(fixture.holdingCodec.requests).isEmpty();
     }
 
     @Test
-    void refusingRejectsWaitingAndNewRequests() {
+    void rejectingEndsWaitingAndNewRequests() {
         RevisionActivator activator = fixture.open("r1", 0, 0);
         TestExchange waits = fixture.predict();
         activator.reject("the model cannot be loaded: no such file");
@@ -165,7 +165,7 @@ class RevisionActivatorTest {
         activator.reject(null);
         activator.capacity(1);
         assertThat(fixture.predict().status()).isZero();
-        assertThat(fixture.parking.requests).hasSize(1);
+        assertThat(fixture.holdingCodec.requests).hasSize(1);
     }
 
     @Test
@@ -175,16 +175,16 @@ class RevisionActivatorTest {
         for (int i = 0; i < 4; i++) {
             all.add(fixture.predict());
         }
-        assertThat(fixture.parking.requests).hasSize(2);
+        assertThat(fixture.holdingCodec.requests).hasSize(2);
 
-        fixture.parking.answer(1, 200);
-        fixture.later.runAll();
-        assertThat(fixture.parking.requests).hasSize(3);
-        fixture.parking.answer(2, 200);
+        fixture.holdingCodec.answer(1, 200);
+        fixture.executor.runAll();
+        assertThat(fixture.holdingCodec.requests).hasSize(3);
+        fixture.holdingCodec.answer(2, 200);
         assertThat(all.get(2).status()).isEqualTo(200);
         assertThat(all.get(3).status()).isZero();
-        fixture.later.runAll();
-        assertThat(fixture.parking.requests).hasSize(4);
+        fixture.executor.runAll();
+        assertThat(fixture.holdingCodec.requests).hasSize(4);
     }
 
     @Test
@@ -209,8 +209,8 @@ class RevisionActivatorTest {
         TestExchange first = fixture.predict();
         fixture.predict();
         first.leave();
-        fixture.later.runAll();
-        assertThat(fixture.parking.requests).hasSize(2);
+        fixture.executor.runAll();
+        assertThat(fixture.holdingCodec.requests).hasSize(2);
     }
 
     @Test
@@ -220,8 +220,8 @@ class RevisionActivatorTest {
         fixture.predict();
         fixture.predict();
         activator.capacity(3);
-        fixture.later.runAll();
-        assertThat(fixture.parking.requests).hasSize(3);
+        fixture.executor.runAll();
+        assertThat(fixture.holdingCodec.requests).hasSize(3);
     }
 
     @Test
@@ -233,10 +233,10 @@ class RevisionActivatorTest {
         assertThat(closed).isNotDone();
         assertThat(fixture.predict().status()).isEqualTo(503);
 
-        fixture.parking.answer(0, 200);
+        fixture.holdingCodec.answer(0, 200);
         assertThat(closed).isNotDone();
-        fixture.later.runAll();
-        fixture.parking.answer(1, 200);
+        fixture.executor.runAll();
+        fixture.holdingCodec.answer(1, 200);
 
         assertThat(runs.status()).isEqualTo(200);
         assertThat(waits.status()).isEqualTo(200);
@@ -260,8 +260,8 @@ class RevisionActivatorTest {
         fixture.predict();
         fixture.clock.forward(500);
         activator.capacity(1);
-        fixture.later.runAll();
-        fixture.parking.answer(0, 200);
+        fixture.executor.runAll();
+        fixture.holdingCodec.answer(0, 200);
         fixture.clock.forward(500);
         RevisionActivator.Load load = activator.sample(fixture.clock.nanos());
         assertThat(load.concurrency()).isBetween(1.49, 1.51);
@@ -274,13 +274,13 @@ class RevisionActivatorTest {
         fixture.predict();
         fixture.clock.forward(9000);
         activator.capacity(1);
-        fixture.later.runAll();
+        fixture.executor.runAll();
         fixture.clock.forward(20);
-        fixture.parking.answer(0, 200);
+        fixture.holdingCodec.answer(0, 200);
         fixture.predict();
-        fixture.parking.answer(1, 500);
+        fixture.holdingCodec.answer(1, 500);
         fixture.predict();
-        fixture.parking.answer(2, 400);
+        fixture.holdingCodec.answer(2, 400);
         Traffic traffic = activator.traffic(fixture.clock.nanos());
         assertThat(traffic.requests()).isEqualTo(3);
         assertThat(traffic.errors()).isEqualTo(1);
@@ -290,11 +290,11 @@ class RevisionActivatorTest {
     }
 
     @Test
-    void aStreamIsUnderWayUntilItEnds() {
+    void aStreamIsInFlightUntilItEnds() {
         RevisionActivator activator = fixture.open("r1", 0, 1);
         TestExchange x = fixture.predict();
         io.nereid.transport.api.ResponseStream stream =
-                fixture.parking.requests.get(0).stream(io.nereid.transport.api.HttpReply.json(200, "["));
+                fixture.holdingCodec.requests.get(0).stream(io.nereid.transport.api.HttpReply.json(200, "["));
         stream.send(Fakes.content("1"));
         assertThat(activator.sample(fixture.clock.nanos()).active()).isEqualTo(1);
         stream.end();

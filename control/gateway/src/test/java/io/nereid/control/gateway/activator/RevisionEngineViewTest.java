@@ -61,12 +61,12 @@ class RevisionEngineViewTest {
     }
 
     @Test
-    void requestsGoUnderTheEnginesNameAndAnswersComeUnderTheClients() {
+    void requestsHaveTheEnginesModelNameAndResponsesTheClients() {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
-        TestEngine.Asked asked = fixture.engine.asked.get(0);
-        assertThat(asked.request().model()).isEqualTo(ModelRef.latest("default/r1"));
-        asked.sink().next(new InferenceResponse(new ServableId("default/r1", 3), "7", List.of(), Map.of()), true);
+        TestEngine.PendingRequest pending = fixture.engine.requests.get(0);
+        assertThat(pending.request().model()).isEqualTo(ModelRef.latest("default/r1"));
+        pending.sink().next(new InferenceResponse(new ServableId("default/r1", 3), "7", List.of(), Map.of()), true);
         assertThat(answers.get(0).servable()).isEqualTo(new ServableId("iris", 3));
         assertThat(answers.get(0).id()).isEqualTo("7");
     }
@@ -76,8 +76,8 @@ class RevisionEngineViewTest {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
         view.infer(request(ModelRef.latest("iris"), 5000), sink);
-        assertThat(fixture.engine.asked.get(0).request().deadlineNanos()).isEqualTo(30_000_001_000L);
-        assertThat(fixture.engine.asked.get(1).request().deadlineNanos()).isEqualTo(5000);
+        assertThat(fixture.engine.requests.get(0).request().deadlineNanos()).isEqualTo(30_000_001_000L);
+        assertThat(fixture.engine.requests.get(1).request().deadlineNanos()).isEqualTo(5000);
     }
 
     @Test
@@ -85,8 +85,8 @@ class RevisionEngineViewTest {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.exact("iris", 2), Long.MAX_VALUE), sink);
         view.infer(request(new ModelRef("iris", ModelRef.ANY, "stable"), Long.MAX_VALUE), sink);
-        assertThat(fixture.engine.asked.get(0).request().model()).isEqualTo(ModelRef.exact("default/r1", 2));
-        assertThat(fixture.engine.asked.get(1).request().model().label()).isEqualTo("stable");
+        assertThat(fixture.engine.requests.get(0).request().model()).isEqualTo(ModelRef.exact("default/r1", 2));
+        assertThat(fixture.engine.requests.get(1).request().model().label()).isEqualTo("stable");
     }
 
     @Test
@@ -99,7 +99,7 @@ class RevisionEngineViewTest {
             assertThat(e.getMessage()).isEqualTo("Model with name " + name + " does not exist.");
             assertThatThrownBy(() -> view.metadata(ModelRef.latest(name))).hasMessage(e.getMessage());
         }
-        assertThat(fixture.engine.asked).isEmpty();
+        assertThat(fixture.engine.requests).isEmpty();
     }
 
     @Test
@@ -107,7 +107,7 @@ class RevisionEngineViewTest {
         RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
         fixture.engine
-                .asked
+                .requests
                 .get(0)
                 .sink()
                 .fail(ServingException.of(
@@ -136,9 +136,9 @@ class RevisionEngineViewTest {
         RevisionEngineView view = repository();
         assertThat(view.index()).extracting(s -> s.model()).containsExactly("a", "b");
         view.infer(request(ModelRef.latest("b"), Long.MAX_VALUE), sink);
-        assertThat(fixture.engine.asked.get(0).request().model().model()).isEqualTo("default/r1/b");
+        assertThat(fixture.engine.requests.get(0).request().model().model()).isEqualTo("default/r1/b");
         fixture.engine
-                .asked
+                .requests
                 .get(0)
                 .sink()
                 .next(new InferenceResponse(new ServableId("default/r1/b", 1), "", List.of(), Map.of()), true);
@@ -158,7 +158,7 @@ class RevisionEngineViewTest {
     }
 
     @Test
-    void aServiceThatSleepsIsReadyAndOneThatNeverServedIsNot() {
+    void aServiceAtZeroIsReadyAndOneThatNeverServedIsNot() {
         RevisionEngineView view = single();
         assertThat(view.ready()).isTrue();
         RevisionActivator activator = java.util.Objects.requireNonNull(fixture.gateway.activator("default", "r1"));
