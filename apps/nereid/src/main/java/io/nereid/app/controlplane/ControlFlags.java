@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
-import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.storage.request.StorageOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -55,14 +55,16 @@ public final class ControlFlags {
             names = "--control-directory",
             paramLabel = "DIR",
             description = "Directory for stored resources (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
-    @Nullable Path directory;
+    @Nullable
+    Path directory;
 
     @Option(
             names = "--model-cache",
             paramLabel = "DIR",
             description = "Cache directory for fetched models (default: $XDG_CACHE_HOME/nereid/models, or"
                     + " ~/.cache/nereid/models).")
-    @Nullable Path cache;
+    @Nullable
+    Path cache;
 
     @Option(
             names = "--model-cache-size",
@@ -75,7 +77,8 @@ public final class ControlFlags {
             names = "--pvc-root",
             paramLabel = "DIR",
             description = "Directory with a subdirectory for each claim of pvc://CLAIM/PATH.")
-    @Nullable Path pvcRoot;
+    @Nullable
+    Path pvcRoot;
 
     @Option(
             names = "--ingress-domain",
@@ -83,7 +86,8 @@ public final class ControlFlags {
             description =
                     "Domain of the services' hosts, with a port if URLs need one (default: localhost with the server's"
                             + " port). Settings in inferenceservice-config take precedence.")
-    @Nullable String ingressDomain;
+    @Nullable
+    String ingressDomain;
 
     /** Whether the server's port is encrypted; set once the TLS options are known. */
     public boolean encrypted;

@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -45,18 +45,18 @@ import org.slf4j.LoggerFactory;
  */
 public final class ControlPlane implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ControlPlane.class);
-    private static final Duration LONGEST_GATHERING = Duration.ofSeconds(30);
+    private static final Duration LONGEST_RESTORING = Duration.ofSeconds(30);
 
     private final ControlFlags flags;
     private final ResourceStore store;
     private final ControlPlaneSettings settings;
     private final Storage storage;
-    private final PooledUpstreamClient relay;
-    private final LoggerConnections upstreams;
+    private final PooledUpstreamClient upstream;
+    private final LoggerConnections loggerConnections;
     private final PayloadLogs payloads;
     private final Gateway gateway;
     private final LocalInfrastructure infrastructure;
-    private final ServiceController plane;
+    private final ServiceController controller;
     private final ApiServer api;
     private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
@@ -83,12 +83,13 @@ public final class ControlPlane implements AutoCloseable {
         this.store = FileResourceStore.open(directory.resolve("resources"), clock);
         this.settings = new ControlPlaneSettings(store, () -> base);
         this.storage = new Storage(flags.storage(), clock);
-        PooledUpstreamClient.Options relayed = PooledUpstreamClient.Options.DEFAULT.withLoops(loops);
-        this.relay = new PooledUpstreamClient(relayed);
-        this.upstreams = new LoggerConnections(relay, relayed, store, settings::config);
+        PooledUpstreamClient.Options upstreamOptions = PooledUpstreamClient.Options.DEFAULT.withLoops(loops);
+        this.upstream = new PooledUpstreamClient(upstreamOptions);
+        this.loggerConnections = new LoggerConnections(upstream, upstreamOptions, store, settings::config);
         ServiceArtifactFetcher artifacts = new ServiceArtifactFetcher(storage, store, settings::config);
-        this.payloads = new PayloadLogs(clock, relay, artifacts);
-        this.gateway = new Gateway(inference, engine, codecs, relay, new V2GatewayTranscoder(pool), clock, this::wake);
+        this.payloads = new PayloadLogs(clock, upstream, artifacts);
+        this.gateway =
+                new Gateway(inference, engine, codecs, upstream, new V2ProtocolTranscoder(pool), clock, this::wake);
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,
@@ -96,29 +97,25 @@ public final class ControlPlane implements AutoCloseable {
                 artifacts,
                 new ServiceComponents(
                         gateway,
-                        relay,
+                        upstream,
                         settings::config,
                         pool,
                         clock,
                         payloads,
-                        upstreams,
+                        loggerConnections,
                         new JavaTransformerFactory(
                                 gateway, codecs, local.directory().resolve("work"))),
                 gateway,
                 clock);
         engine.onState(infrastructure::modelState);
-        gateway.gathering(true);
-        this.plane = new ServiceController(store, infrastructure, local.retries(), () -> address, () -> base, clock);
+        gateway.restoring(true);
+        this.controller =
+                new ServiceController(store, infrastructure, local.retries(), () -> address, () -> base, clock);
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
                 new ApiServer.Options(
-                        flags.hosts(),
-                        ProgramVersion.number(),
-                        clock,
-                        this::logs,
-                        this::explain,
-                        ApiServer.Runs.of(infrastructure)));
+                        flags.hosts(), ProgramVersion.number(), clock, this::logs, this::explain, infrastructure));
     }
 
     private void wake(String namespace, String revision) {
@@ -132,30 +129,30 @@ public final class ControlPlane implements AutoCloseable {
 
     /** Opens the control API and starts the controllers. */
     public void start(Server server, List<InetSocketAddress> addresses) {
-        gateway.sites(server);
+        gateway.hostFactory(server);
         InetSocketAddress first = addresses.get(0);
         String at = "localhost:" + first.getPort();
         address = new RuntimeCatalog.Gateway(at, at);
         base = flags.settings(first.getPort());
         infrastructure.start();
-        plane.start();
-        gather();
+        controller.start();
+        awaitRoutes();
         listener =
                 server.listen(flags.address, flags.port, server.virtualHost(api.httpRoutes(), api.grpcMethods(), ""));
     }
 
     /** Waits, up to a limit, until the stored services have their routes. */
-    private void gather() {
+    private void awaitRoutes() {
         try {
-            if (!plane.settled(LONGEST_GATHERING)) {
+            if (!controller.settled(LONGEST_RESTORING)) {
                 LOG.warn(
                         "not all services have routes after {} s; starting anyway, the others" + " follow",
-                        LONGEST_GATHERING.toSeconds());
+                        LONGEST_RESTORING.toSeconds());
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        gateway.gathering(false);
+        gateway.restoring(false);
     }
 
     /** The port of the control API, once it is open. */
@@ -190,7 +187,7 @@ public final class ControlPlane implements AutoCloseable {
 
     /** Stops reconciling changes. Workloads keep running until {@link #close}. */
     public void beginDrain() {
-        plane.close();
+        controller.close();
         api.close();
     }
 
@@ -199,8 +196,8 @@ public final class ControlPlane implements AutoCloseable {
         infrastructure.close();
         gateway.close();
         payloads.close();
-        upstreams.close();
-        relay.close();
+        loggerConnections.close();
+        upstream.close();
         storage.close();
         store.close();
     }

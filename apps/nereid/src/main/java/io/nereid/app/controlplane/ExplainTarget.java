@@ -41,7 +41,7 @@ final class ExplainTarget implements ExplainCodec.EngineFinder {
 
     @Override
     public void find(HttpExchange x, BiConsumer<HttpExchange, InferenceEngine> then) {
-        if (!gateway.visit(x, namespace, service, then)) {
+        if (!gateway.runNested(x, namespace, service, then)) {
             List<Header> headers = new ArrayList<>();
             headers.add(new Header("content-type", "application/json"));
             for (String name : PASSED) {

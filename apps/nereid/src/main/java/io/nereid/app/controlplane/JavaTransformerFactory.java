@@ -54,7 +54,7 @@ final class JavaTransformerFactory {
     }
 
     private List<ProtocolCodec> tensors(Workload workload, JavaTransformer steps) {
-        return gateway.inFrontOf(
+        return gateway.transformerCodecs(
                 workload.namespace(),
                 workload.service(),
                 (engine, control) -> steps.around(engine, control, workload.timeout(), codecs::build));

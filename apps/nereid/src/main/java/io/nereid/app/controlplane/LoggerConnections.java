@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.api.UpstreamClient;
@@ -27,7 +27,8 @@ final class LoggerConnections implements AutoCloseable {
     private final ResourceStore store;
     private final Function<String, InferenceServiceConfig> configs;
 
-    @GuardedBy("this") private final Map<PooledUpstreamClient.Trust, PooledUpstreamClient> others = new HashMap<>();
+    @GuardedBy("this")
+    private final Map<PooledUpstreamClient.Trust, PooledUpstreamClient> others = new HashMap<>();
 
     /** @param common the shared client; the caller closes it */
     LoggerConnections(

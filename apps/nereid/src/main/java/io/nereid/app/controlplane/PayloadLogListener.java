@@ -11,7 +11,6 @@ import io.nereid.payload.PayloadSettings;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.UpstreamClient;
 import java.util.List;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** Connects a revision's payload log to the gateway, as a payload listener. Immutable and thread-safe. */
@@ -32,7 +31,7 @@ final class PayloadLogListener implements PayloadLogger {
                 new PayloadOrigin(
                         workload.namespace(),
                         workload.service(),
-                        workload.component().name().toLowerCase(Locale.ROOT),
+                        workload.component().text(),
                         workload.revision(),
                         "",
                         workload.revision(),

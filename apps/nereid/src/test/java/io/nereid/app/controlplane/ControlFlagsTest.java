@@ -5,7 +5,7 @@ package io.nereid.app.controlplane;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.control.api.InferenceServiceConfig.Ingress;
+import io.nereid.control.api.config.InferenceServiceConfig.Ingress;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
@@ -38,7 +38,7 @@ class ControlFlagsTest {
     }
 
     @Test
-    void anotherDomainTakesThePlaceOfBoth() {
+    void anotherDomainReplacesBoth() {
         Ingress ingress = flags("--control", "--ingress-domain=models.test:99")
                 .settings(8080)
                 .ingress();
@@ -47,7 +47,7 @@ class ControlFlagsTest {
     }
 
     @Test
-    void whatIsNoDomainIsRefused() {
+    void anInvalidDomainIsRejected() {
         assertThatThrownBy(() -> flags("--control", "--ingress-domain=http://models.test"))
                 .hasMessageContaining("--ingress-domain is 'http://models.test'");
         assertThatThrownBy(() -> flags("--ingress-domain=models.test")).hasMessageContaining("need --control");

@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpServer;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.store.FileResourceStore;
 import io.nereid.payload.ObjectStore;
@@ -126,7 +126,7 @@ class LogStoresTest {
     }
 
     @Test
-    void aSecretThatComesLaterCounts() throws Exception {
+    void aSecretThatIsAddedLaterIsUsed() throws Exception {
         assertThatThrownBy(() -> put("logger-secret", null, Map.of())).isInstanceOf(ServingException.class);
         apply("secrets", "logger-secret", secret("LATER"));
         assertThat(put("logger-secret", null, Map.of())).contains("Credential=LATER/");

@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.store.FileResourceStore;
 import io.nereid.payload.PayloadSettings;
@@ -75,7 +75,7 @@ class LoggerConnectionsTest {
     }
 
     @Test
-    void whoTrustsAnybodyHasConnectionsOfItsOwnWhichAreShared() {
+    void receiversThatVerifyNoCertificateShareConnectionsOfTheirOwn() {
         section = "{\"tlsSkipVerify\": true}";
         UpstreamClient own = of("https://sink");
         assertThat(own).isNotSameAs(common);
@@ -83,7 +83,7 @@ class LoggerConnectionsTest {
     }
 
     @Test
-    void certificatesThatAreNotThereAreTold() {
+    void missingCertificatesAreReported() {
         section = "{\"caBundle\": \"authorities\"}";
         assertThatThrownBy(() -> of("https://sink"))
                 .isInstanceOf(ServingException.class)

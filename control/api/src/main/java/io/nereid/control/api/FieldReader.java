@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.schema.StructuralSchema;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -27,7 +28,7 @@ public record FieldReader(ObjectNode tree, String path) {
         return new FieldReader(tree, "");
     }
 
-    static boolean isAbsent(@Nullable JsonNode node) {
+    public static boolean isAbsent(@Nullable JsonNode node) {
         return node == null || node.isNull() || node.isMissingNode();
     }
 
@@ -50,12 +51,12 @@ public record FieldReader(ObjectNode tree, String path) {
         return node.textValue();
     }
 
-    String text(String name, String orElse) {
+    public String text(String name, String orElse) {
         String text = text(name);
         return text == null ? orElse : text;
     }
 
-    boolean flag(String name, boolean orElse) {
+    public boolean flag(String name, boolean orElse) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return orElse;
@@ -66,11 +67,13 @@ public record FieldReader(ObjectNode tree, String path) {
         return node.booleanValue();
     }
 
-    @Nullable Boolean flag(String name) {
+    @Nullable
+    Boolean flag(String name) {
         return has(name) ? (Boolean) flag(name, false) : null;
     }
 
-    @Nullable Integer integer(String name) {
+    @Nullable
+    Integer integer(String name) {
         Long value = number(name);
         if (value == null) {
             return null;
@@ -86,7 +89,8 @@ public record FieldReader(ObjectNode tree, String path) {
         return value == null ? orElse : value;
     }
 
-    @Nullable Long number(String name) {
+    @Nullable
+    Long number(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -103,7 +107,7 @@ public record FieldReader(ObjectNode tree, String path) {
     }
 
     /** A string or a number as a string, for fields that Kubernetes allows as either, such as quantities and ports. */
-    @Nullable String scalar(String name) {
+    public @Nullable String scalar(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -120,7 +124,8 @@ public record FieldReader(ObjectNode tree, String path) {
         return found == null ? new FieldReader(NOTHING, at(name)) : found;
     }
 
-    @Nullable FieldReader objectOrNull(String name) {
+    @Nullable
+    FieldReader objectOrNull(String name) {
         JsonNode node = tree.get(name);
         return isAbsent(node) ? null : object(node, at(name));
     }
@@ -131,12 +136,13 @@ public record FieldReader(ObjectNode tree, String path) {
     }
 
     /** The object of this name as a JSON tree, or null. */
-    @Nullable ObjectNode tree(String name) {
+    @Nullable
+    ObjectNode tree(String name) {
         FieldReader found = objectOrNull(name);
         return found == null ? null : found.tree;
     }
 
-    List<String> texts(String name) {
+    public List<String> texts(String name) {
         List<String> all = new ArrayList<>();
         for (JsonNode node : array(name)) {
             if (!node.isTextual()) {
@@ -179,7 +185,7 @@ public record FieldReader(ObjectNode tree, String path) {
     }
 
     /** A map of quantities in its order; their syntax is not checked. */
-    Map<String, String> quantities(String name) {
+    public Map<String, String> quantities(String name) {
         FieldReader found = object(name);
         Map<String, String> all = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> entry : found.tree.properties()) {

@@ -79,7 +79,7 @@ public record ObjectMeta(
         return text == null ? null : instant(meta.at(name), text);
     }
 
-    static Instant instant(String path, String text) {
+    public static Instant instant(String path, String text) {
         try {
             return OffsetDateTime.parse(text).toInstant();
         } catch (DateTimeException e) {

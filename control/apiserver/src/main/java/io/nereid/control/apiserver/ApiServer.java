@@ -12,14 +12,19 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
-import io.nereid.control.api.store.ResourceStore;
-import io.nereid.control.apiserver.WriteHandler.Refused;
-import io.nereid.control.apiserver.WriteHandler.Target;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.apiserver.http.CrossOriginFilter;
-import io.nereid.control.core.Infrastructure;
-import io.nereid.control.core.WorkloadState;
+import io.nereid.control.apiserver.http.ErrorResponseException;
+import io.nereid.control.apiserver.http.ResourceAddress;
+import io.nereid.control.apiserver.pod.PodLogHandler;
+import io.nereid.control.apiserver.pod.PodView;
+import io.nereid.control.apiserver.read.ReadHandler;
+import io.nereid.control.apiserver.read.ResourceSelector;
+import io.nereid.control.apiserver.write.GarbageCollector;
+import io.nereid.control.apiserver.write.NamespaceLifecycle;
+import io.nereid.control.apiserver.write.WriteHandler;
+import io.nereid.control.core.WorkloadObserver;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
@@ -27,7 +32,6 @@ import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -42,7 +46,7 @@ import org.slf4j.LoggerFactory;
  * changes block until they are on disk.
  *
  * <pre>{@code
- * Admission admission = new Admission(Admission.Surroundings.NONE);
+ * Admission admission = new Admission(AdmissionContext.NONE);
  * ApiServer server = new ApiServer(store, admission, ApiServer.Options.plain(Clock.systemUTC()));
  * List<HttpRoute> routes = server.httpRoutes(); // to be served by the HTTP transport
  * }</pre>
@@ -53,15 +57,16 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private static final int TAIL = 500;
 
     private final Options options;
+    private final ResourceStore store;
     private final Admission admission;
-    private final CrossOriginFilter guard;
-    private final DiscoveryHandler discovery;
-    private final WriteHandler resources;
+    private final CrossOriginFilter crossOriginFilter;
+    private final DiscoveryHandler discoveryHandler;
+    private final WriteHandler writeHandler;
     private final GarbageCollector collector;
     private final ThreadPoolExecutor pool = Threads.pool("nereid-control-api", THREADS);
     private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-control-timer");
-    private final ReadHandler reads;
-    private final PodLogHandler podLogs;
+    private final ReadHandler readHandler;
+    private final PodLogHandler podLogHandler;
 
     /**
      * The options of the server. Immutable.
@@ -71,9 +76,10 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
      * @param clock the server's clock
      * @param logs the logs of services
      * @param selection explains which runtime is selected for a service
-     * @param runs the workloads to show as pods
+     * @param observer observes the workloads to show as pods
      */
-    public record Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection, Runs runs) {
+    public record Options(
+            Set<String> hosts, String version, Clock clock, Logs logs, Selection selection, WorkloadObserver observer) {
         /** Copies the hosts. */
         public Options {
             hosts = Set.copyOf(hosts);
@@ -81,7 +87,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
 
         /** Options without pods. */
         public Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection) {
-            this(hosts, version, clock, logs, selection, Runs.NONE);
+            this(hosts, version, clock, logs, selection, WorkloadObserver.NONE);
         }
 
         /** Options without logs and without explanations of runtime selections; for tests. */
@@ -103,48 +109,12 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         List<String> tail(String namespace, String service, @Nullable String component, int most);
     }
 
-    /** The running workloads, for clients that list pods. Implementations are thread-safe, and no method blocks. */
-    public interface Runs {
-        /** No workloads. */
-        Runs NONE = new Runs() {
-            @Override
-            public Map<String, WorkloadState> of(String namespace, String service) {
-                return Map.of();
-            }
-
-            @Override
-            public List<String> tail(String namespace, String revision, int most) {
-                return List.of();
-            }
-        };
-
-        /** The workloads that an infrastructure observes. */
-        static Runs of(Infrastructure infrastructure) {
-            return new Runs() {
-                @Override
-                public Map<String, WorkloadState> of(String namespace, String service) {
-                    return infrastructure.observe(namespace, service);
-                }
-
-                @Override
-                public List<String> tail(String namespace, String revision, int most) {
-                    return infrastructure.logs(namespace, revision, most);
-                }
-            };
-        }
-
-        /** The states of a service's workloads by revision. */
-        Map<String, WorkloadState> of(String namespace, String service);
-
-        /** The last log lines of a revision, oldest first; each begins with a timestamp and a space. */
-        List<String> tail(String namespace, String revision, int most);
-    }
-
     /** Explains which runtime is selected for a service. Implementations are thread-safe. */
     @FunctionalInterface
     public interface Selection {
         /** The selection for an admitted InferenceService; null when it has custom containers. */
-        @Nullable RuntimeSelection explain(ObjectNode service);
+        @Nullable
+        RuntimeSelection explain(ObjectNode service);
     }
 
     /**
@@ -153,16 +123,18 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
      */
     public ApiServer(ResourceStore store, Admission admission, Options options) {
         this.options = options;
+        this.store = store;
         this.admission = admission;
-        this.guard = new CrossOriginFilter(options.hosts());
+        this.crossOriginFilter = new CrossOriginFilter(options.hosts());
         List<ResourceKind> kinds = new ArrayList<>(ResourceKinds.all());
         kinds.add(PodView.KIND);
-        this.discovery = new DiscoveryHandler(List.copyOf(kinds), options.version());
-        PodView pods = new PodView(store, options.runs(), timer, options.clock().millis());
-        this.resources = new WriteHandler(store, admission, new NamespaceLifecycle(store), options.clock());
-        this.reads = new ReadHandler(store, pods, resources, options.clock(), timer);
-        this.podLogs = new PodLogHandler(pods, options.clock(), timer);
-        this.collector = new GarbageCollector(store, resources);
+        this.discoveryHandler = new DiscoveryHandler(List.copyOf(kinds), options.version());
+        PodView pods =
+                new PodView(store, options.observer(), timer, options.clock().millis());
+        this.writeHandler = new WriteHandler(store, admission, new NamespaceLifecycle(store), options.clock());
+        this.readHandler = new ReadHandler(store, pods, options.clock(), timer);
+        this.podLogHandler = new PodLogHandler(pods, options.clock(), timer);
+        this.collector = new GarbageCollector(store, writeHandler);
         collector.start();
     }
 
@@ -179,15 +151,15 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /** Ends all watches and rejects further requests. */
     @Override
     public void close() {
-        reads.close();
-        podLogs.close();
+        readHandler.close();
+        podLogHandler.close();
         collector.close();
         timer.shutdownNow();
         pool.shutdown();
     }
 
     private void handle(HttpExchange exchange) {
-        String rejection = guard.rejection(exchange);
+        String rejection = crossOriginFilter.rejection(exchange);
         if (rejection != null) {
             exchange.reply(ApiResponse.failure(403, "Forbidden", rejection).reply());
             return;
@@ -201,24 +173,22 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private void run(HttpExchange exchange) {
-        ApiResponse answer;
+        ApiResponse response;
         try {
-            answer = dispatch(new ApiRequest(exchange));
-        } catch (Refused e) {
-            answer = e.answer();
-        } catch (ApiRequest.Unsupported e) {
-            answer = ApiResponse.failure(415, "UnsupportedMediaType", String.valueOf(e.getMessage()));
+            response = dispatch(new ApiRequest(exchange));
+        } catch (ErrorResponseException e) {
+            response = e.response();
         } catch (ServingException e) {
             if (e.code() == ErrorCode.INTERNAL) {
                 LOG.error("{} {} failed", exchange.method(), exchange.path(), e);
             }
-            answer = ApiResponse.ofStatus(ApiResponse.failureStatus(e));
+            response = ApiResponse.ofStatus(ApiResponse.failureStatus(e));
         } catch (RuntimeException e) {
             LOG.error("{} {} failed", exchange.method(), exchange.path(), e);
-            answer = ApiResponse.ofStatus(ApiResponse.failureStatus(ServingException.from(e)));
+            response = ApiResponse.ofStatus(ApiResponse.failureStatus(ServingException.from(e)));
         }
-        if (answer != null) {
-            exchange.reply(answer.reply());
+        if (response != null) {
+            exchange.reply(response.reply());
         }
     }
 
@@ -232,13 +202,13 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         if (path.size() == 1) {
             switch (first) {
                 case "version" -> {
-                    return get(request, () -> ApiResponse.ok(discovery.version()));
+                    return get(request, () -> ApiResponse.ok(discoveryHandler.version()));
                 }
                 case "api" -> {
-                    return get(request, () -> discovery.core(request));
+                    return get(request, () -> discoveryHandler.core(request));
                 }
                 case "apis" -> {
-                    return get(request, () -> discovery.groups(request));
+                    return get(request, () -> discoveryHandler.groups(request));
                 }
                 case "healthz", "livez", "readyz" -> {
                     request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", "ok"));
@@ -251,7 +221,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             return openApi(request);
         }
         if (first.equals("apis") && path.size() == 2) {
-            return get(request, () -> ApiResponse.ok(discovery.group(path.get(1))));
+            return get(request, () -> ApiResponse.ok(discoveryHandler.group(path.get(1))));
         }
         int rest = first.equals("api") ? 2 : 3;
         if (!first.equals("api") && !first.equals("apis")) {
@@ -260,9 +230,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         String group = first.equals("api") ? "" : path.get(1);
         String version = path.get(rest - 1);
         if (path.size() == rest) {
-            return get(request, () -> ApiResponse.ok(discovery.resources(group, version)));
+            return get(request, () -> ApiResponse.ok(discoveryHandler.resources(group, version)));
         }
-        Target target = target(group, version, path.subList(rest, path.size()));
+        ResourceAddress target = target(group, version, path.subList(rest, path.size()));
         try {
             return resource(target, request);
         } catch (ServingException e) {
@@ -273,11 +243,11 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         }
     }
 
-    private static ApiResponse get(ApiRequest request, java.util.function.Supplier<ApiResponse> answer) {
+    private static ApiResponse get(ApiRequest request, java.util.function.Supplier<ApiResponse> response) {
         if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
             throw notAllowed(request);
         }
-        return answer.get();
+        return response.get();
     }
 
     private static ServingException notAllowed(ApiRequest request) {
@@ -301,8 +271,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                     request,
                     () -> ApiResponse.ok(
                             path.size() == 2
-                                    ? discovery.openApiIndex()
-                                    : discovery.openApi(String.join("/", path.subList(2, path.size())))));
+                                    ? discoveryHandler.openApiIndex()
+                                    : discoveryHandler.openApi(String.join("/", path.subList(2, path.size())))));
         }
         // kubectl asks for OpenAPI v2 in protobuf; after a 406 it continues without the document.
         return ApiResponse.failure(
@@ -310,7 +280,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     /** Parses the part of a path after the API version: {@code [namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]}. */
-    private static Target target(String group, String version, List<String> path) {
+    private static ResourceAddress target(String group, String version, List<String> path) {
         String namespace = "";
         List<String> rest = path;
         boolean scoped = path.get(0).equals("namespaces")
@@ -333,10 +303,10 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         if (rest.size() > 3 || kind.namespaced() && !scoped && !name.isEmpty()) {
             throw ApiRequest.notFound();
         }
-        return new Target(kind, namespace, name, subresource);
+        return new ResourceAddress(kind, namespace, name, subresource);
     }
 
-    private @Nullable ApiResponse resource(Target target, ApiRequest request) {
+    private @Nullable ApiResponse resource(ResourceAddress target, ApiRequest request) {
         ResourceKind kind = target.kind();
         String method = request.method();
         if (kind == PodView.KIND) {
@@ -349,15 +319,15 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             boolean everywhere = kind.namespaced() && target.namespace().isEmpty();
             return switch (method) {
                 case "GET", "HEAD" ->
-                    request.flag("watch") ? reads.watch(target, request) : reads.list(target, request);
+                    request.flag("watch") ? readHandler.watch(target, request) : readHandler.list(target, request);
                 case "POST" -> {
                     if (everywhere) {
                         throw notAllowed(request);
                     }
-                    yield resources.create(target, request);
+                    yield writeHandler.create(target, request);
                 }
                 case "DELETE" ->
-                    resources.deleteAll(
+                    writeHandler.deleteAll(
                             target,
                             new ResourceSelector(kind, request.query("labelSelector"), request.query("fieldSelector")),
                             request.dryRun());
@@ -365,20 +335,20 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             };
         }
         return switch (method) {
-            case "GET", "HEAD" -> reads.one(target, request);
-            case "PUT" -> resources.replace(target, request);
-            case "PATCH" -> resources.patch(target, request);
+            case "GET", "HEAD" -> readHandler.one(target, request);
+            case "PUT" -> writeHandler.replace(target, request);
+            case "PATCH" -> writeHandler.patch(target, request);
             case "DELETE" -> {
                 if (target.isStatus()) {
                     throw notAllowed(request);
                 }
-                yield resources.delete(target, request);
+                yield writeHandler.delete(target, request);
             }
             default -> throw notAllowed(request);
         };
     }
 
-    private @Nullable ApiResponse pods(Target target, ApiRequest request) {
+    private @Nullable ApiResponse pods(ResourceAddress target, ApiRequest request) {
         if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
             throw ServingException.of(
                     ErrorCode.UNIMPLEMENTED,
@@ -386,25 +356,25 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                     "change or delete the InferenceService instead");
         }
         if (target.name().isEmpty()) {
-            return request.flag("watch") ? reads.watch(target, request) : reads.list(target, request);
+            return request.flag("watch") ? readHandler.watch(target, request) : readHandler.list(target, request);
         }
         if (target.subresource().isEmpty()) {
-            return reads.one(target, request);
+            return readHandler.one(target, request);
         }
         if (!target.subresource().equals("log")) {
             throw ApiRequest.notFound();
         }
-        podLogs.answer(target, request);
+        podLogHandler.answer(target, request);
         return null;
     }
 
-    private @Nullable ApiResponse subresource(Target target, ApiRequest request) {
+    private @Nullable ApiResponse subresource(ResourceAddress target, ApiRequest request) {
         if (target.kind() != ResourceKinds.INFERENCE_SERVICE) {
             throw ApiRequest.notFound();
         }
         switch (target.subresource()) {
             case "logs" -> {
-                resources.get(target);
+                target.read(store);
                 String component = request.query("component");
                 List<String> lines = options.logs()
                         .tail(
@@ -423,7 +393,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                     service.withObject("/metadata").put("namespace", target.namespace());
                     service = admission.admit(target.kind(), service, null).resource();
                 } else {
-                    service = resources.get(target);
+                    service = target.read(store);
                 }
                 return ApiResponse.ok(tree(options.selection().explain(service)));
             }

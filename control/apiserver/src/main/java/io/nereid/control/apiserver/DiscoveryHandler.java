@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
+import io.nereid.control.apiserver.pod.PodView;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;

@@ -39,21 +39,21 @@ class ApiServerTest {
 
     private final HttpClient http =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-    private TestPlane plane;
+    private TestApiServer server;
 
     @BeforeEach
     void start() {
-        plane = new TestPlane(dir);
+        server = new TestApiServer(dir);
     }
 
     @AfterEach
     void stop() {
-        plane.close();
+        server.close();
     }
 
     private HttpResponse<String> send(String method, String path, @Nullable String type, String body, String... headers)
             throws Exception {
-        HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(plane.url() + path))
+        HttpRequest.Builder builder = HttpRequest.newBuilder(URI.create(server.url() + path))
                 .method(method, HttpRequest.BodyPublishers.ofString(body));
         if (type != null) {
             builder.header("content-type", type);
@@ -105,7 +105,7 @@ class ApiServerTest {
 
     /** Sends a request with a host that the Java client does not allow. */
     private String raw(String host) throws Exception {
-        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), plane.port())) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
             OutputStream out = socket.getOutputStream();
             out.write(("GET /version HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
                     .getBytes(StandardCharsets.US_ASCII));
@@ -201,7 +201,7 @@ class ApiServerTest {
         JsonNode created = ok("POST", SERVICES, service("a"));
         HttpRequest request = HttpRequest.newBuilder(
                         URI.create(
-                                plane.url() + SERVICES
+                                server.url() + SERVICES
                                         + "?watch=true&labelSelector=team%3Da&allowWatchBookmarks=true&sendInitialEvents=true&timeoutSeconds=20"))
                 .timeout(Duration.ofSeconds(20))
                 .build();
@@ -313,15 +313,15 @@ class ApiServerTest {
     @Test
     void everythingIsThereAfterARestart() throws Exception {
         JsonNode created = ok("POST", SERVICES, service("a"));
-        plane.close();
-        plane = new TestPlane(dir);
+        server.close();
+        server = new TestApiServer(dir);
         assertThat(ok("GET", SERVICES + "/a", "")).isEqualTo(created);
     }
 
     @Test
     void aClientThatIsSlowToReadDoesNotStopTheOthers() throws Exception {
         ok("POST", SERVICES, service("a"));
-        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), plane.port())) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
             socket.getOutputStream()
                     .write(("GET " + SERVICES + "?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
                             .getBytes(StandardCharsets.US_ASCII));
@@ -338,19 +338,19 @@ class ApiServerTest {
 
     @Test
     void aWatchWhoseClientHasDisconnectedEnds() throws Exception {
-        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), plane.port())) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
             socket.getOutputStream()
                     .write(("GET " + SERVICES + "?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
                             .getBytes(StandardCharsets.US_ASCII));
             BufferedReader in =
                     new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
             assertThat(in.readLine()).contains("200");
-            assertThat(plane.inFlight()).isEqualTo(1);
+            assertThat(server.inFlight()).isEqualTo(1);
         }
         CountDownLatch never = new CountDownLatch(1);
-        for (int poll = 0; plane.inFlight() > 0 && poll < 500; poll++) {
+        for (int poll = 0; server.inFlight() > 0 && poll < 500; poll++) {
             assertThat(never.await(20, TimeUnit.MILLISECONDS)).isFalse();
         }
-        assertThat(plane.inFlight()).isZero();
+        assertThat(server.inFlight()).isZero();
     }
 }

@@ -50,7 +50,7 @@ class KubectlTest {
     @TempDir
     private Path dir;
 
-    private TestPlane plane;
+    private TestApiServer server;
 
     @BeforeEach
     void start() {
@@ -61,20 +61,20 @@ class KubectlTest {
                     .warn("SKIPPED: KubectlTest needs the program kubectl, which is not on the PATH");
         }
         Assumptions.assumeTrue(there, "kubectl is not on the PATH");
-        plane = new TestPlane(dir.resolve("store"));
+        server = new TestApiServer(dir.resolve("store"));
     }
 
     @AfterEach
     void stop() {
-        if (plane != null) {
-            plane.close();
+        if (server != null) {
+            server.close();
         }
     }
 
     private record Result(int code, String text) {}
 
     private Process begin(String... args) throws IOException {
-        List<String> command = new ArrayList<>(List.of("kubectl", "--server=" + plane.url()));
+        List<String> command = new ArrayList<>(List.of("kubectl", "--server=" + server.url()));
         command.addAll(List.of(args));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.environment().put("HOME", dir.toString());
@@ -113,7 +113,7 @@ class KubectlTest {
     }
 
     private ObjectNode iris() {
-        return plane.store.get(new Key(SERVICES, "default", "iris"));
+        return server.store.get(new Key(SERVICES, "default", "iris"));
     }
 
     private void ready() {
@@ -121,7 +121,7 @@ class KubectlTest {
         ObjectNode status = resource.putObject("status");
         status.put("url", "http://iris.example");
         status.putArray("conditions").addObject().put("type", "Ready").put("status", "True");
-        plane.store.update(SERVICES, resource, null);
+        server.store.update(SERVICES, resource, null);
     }
 
     @Test
@@ -271,10 +271,10 @@ class KubectlTest {
     void workloadsAreShownAsPods() throws Exception {
         ok("apply", "-f", file(IRIS));
         assertThat(ok("get", "pods")).contains("No resources found in default namespace.");
-        plane.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 2, 3));
-        plane.states.put("iris-transformer-00001", state(ObservedState.Phase.STANDBY, 0, 0));
-        plane.states.put("iris-predictor-00002", state(ObservedState.Phase.FAILED, 0, 1));
-        plane.states.put("other-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
+        server.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 2, 3));
+        server.states.put("iris-transformer-00001", state(ObservedState.Phase.STANDBY, 0, 0));
+        server.states.put("iris-predictor-00002", state(ObservedState.Phase.FAILED, 0, 1));
+        server.states.put("other-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
         assertThat(ok("get", "pods"))
                 .containsPattern("NAME +READY +STATUS +RESTARTS +AGE")
                 .containsPattern("iris-predictor-00001 +2/3 +Running +0 ")
@@ -303,7 +303,7 @@ class KubectlTest {
     @Test
     void podsAreWatchedAndWaitedFor() throws Exception {
         ok("apply", "-f", file(IRIS));
-        plane.states.put("iris-predictor-00001", state(ObservedState.Phase.LOADING, 0, 1));
+        server.states.put("iris-predictor-00001", state(ObservedState.Phase.LOADING, 0, 1));
         Process wait = begin(
                 "wait",
                 "--for=condition=Ready",
@@ -316,12 +316,12 @@ class KubectlTest {
                 new BufferedReader(new InputStreamReader(watch.getInputStream(), StandardCharsets.UTF_8))) {
             assertThat(lines.readLine()).startsWith("NAME");
             assertThat(lines.readLine()).contains("Loading");
-            plane.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
+            server.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
             assertThat(lines.readLine()).contains("1/1", "Running");
             // kubectl waits for the pods that exist when it starts, which may be late.
             assertThat(new String(wait.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
                     .isEqualTo("pod/iris-predictor-00001 condition met\n");
-            plane.states.put("iris-predictor-00002", state(ObservedState.Phase.PENDING, 0, 1));
+            server.states.put("iris-predictor-00002", state(ObservedState.Phase.PENDING, 0, 1));
             assertThat(lines.readLine()).contains("iris-predictor-00002", "Pending");
         } finally {
             watch.toHandle().destroyForcibly();
@@ -331,14 +331,14 @@ class KubectlTest {
     @Test
     void logsAreThoseOfTheRevision() throws Exception {
         ok("apply", "-f", file(IRIS));
-        plane.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
-        plane.states.put("iris-transformer-00001", state(ObservedState.Phase.READY, 1, 1));
+        server.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
+        server.states.put("iris-transformer-00001", state(ObservedState.Phase.READY, 1, 1));
         List<String> lines = new CopyOnWriteArrayList<>();
         for (int i = 0; i < 20; i++) {
             lines.add("2026-01-01T00:00:" + (i < 10 ? "0" : "") + i + ".5Z line " + i);
         }
-        plane.lines.put("iris-predictor-00001", lines);
-        plane.lines.put("iris-transformer-00001", List.of("2026-01-01T00:00:00Z of the transformer"));
+        server.lines.put("iris-predictor-00001", lines);
+        server.lines.put("iris-transformer-00001", List.of("2026-01-01T00:00:00Z of the transformer"));
         assertThat(ok("logs", "-l", "serving.kserve.io/inferenceservice=iris").lines())
                 .hasSize(11)
                 .contains("line 10", "line 19", "of the transformer")
@@ -360,7 +360,7 @@ class KubectlTest {
             assertThat(read.readLine()).isEqualTo("line 19");
             lines.add("2026-01-01T00:00:20Z line 20");
             assertThat(read.readLine()).isEqualTo("line 20");
-            plane.states.remove("iris-predictor-00001");
+            server.states.remove("iris-predictor-00001");
             assertThat(read.readLine()).isNull();
         }
         assertThat(follow.waitFor(30, TimeUnit.SECONDS)).isTrue();
@@ -371,7 +371,7 @@ class KubectlTest {
             assertThat(read.readLine()).isEqualTo("of the transformer");
             left.toHandle().destroyForcibly();
         }
-        while (plane.inFlight() > 0) {
+        while (server.inFlight() > 0) {
             Thread.onSpinWait();
         }
     }
@@ -396,14 +396,14 @@ class KubectlTest {
     private void gone(String name) {
         Key key = new Key(new Type("", "configmaps"), "default", name);
         long end = Clock.system().millis() + 20_000;
-        while (plane.store.get(key) != null && Clock.system().millis() < end) {
+        while (server.store.get(key) != null && Clock.system().millis() < end) {
             Thread.onSpinWait();
         }
-        assertThat(plane.store.get(key)).as(name).isNull();
+        assertThat(server.store.get(key)).as(name).isNull();
     }
 
     private boolean there(String name) {
-        return plane.store.get(new Key(new Type("", "configmaps"), "default", name)) != null;
+        return server.store.get(new Key(new Type("", "configmaps"), "default", name)) != null;
     }
 
     @Test
@@ -415,7 +415,7 @@ class KubectlTest {
         String other = owner(
                 "InferenceService",
                 "other",
-                plane.store
+                server.store
                         .get(new Key(SERVICES, "default", "other"))
                         .at("/metadata/uid")
                         .asText());
@@ -424,7 +424,7 @@ class KubectlTest {
         ok("apply", "-f", file(owned("unknown", owner("Deployment", "iris", "u"))));
         ok("apply", "-f", file(owned("stranger", owner("InferenceService", "iris", "another-uid"))));
         gone("stranger");
-        String uid = plane.store
+        String uid = server.store
                 .get(new Key(new Type("", "configmaps"), "default", "one"))
                 .at("/metadata/uid")
                 .asText();
@@ -465,11 +465,11 @@ class KubectlTest {
                                 "InferenceService",
                                 "iris",
                                 iris().at("/metadata/uid").asText()))));
-        plane.close();
+        server.close();
         try (ResourceStore store = FileResourceStore.open(dir.resolve("store"), Clock.system())) {
             store.delete(new Key(SERVICES, "default", "iris"), null);
         }
-        plane = new TestPlane(dir.resolve("store"));
+        server = new TestApiServer(dir.resolve("store"));
         gone("one");
     }
 
@@ -509,7 +509,7 @@ class KubectlTest {
         assertThat(ok("get", "isvc", "-A")).containsPattern("fresh +iris");
         assertThat(ok("get", "ns")).containsPattern("fresh +Active").containsPattern("zoo +Active");
         ok("delete", "ns", "fresh", "zoo");
-        assertThat(plane.store.get(new Key(SERVICES, "fresh", "iris"))).isNull();
+        assertThat(server.store.get(new Key(SERVICES, "fresh", "iris"))).isNull();
         assertThat(refused("delete", "ns", "default")).contains("this namespace may not be deleted");
     }
 }

@@ -21,7 +21,7 @@ import java.util.Locale;
  * autoscaler.record(clock.nanos(), report.concurrency(), report.requestsPerSecond());
  * // every two seconds
  * Autoscaler.Decision decision = autoscaler.tick(clock.nanos(), readyReplicas);
- * scaleTo(decision.wanted());
+ * scaleTo(decision.desired());
  * }</pre>
  */
 public final class Autoscaler {
@@ -33,7 +33,7 @@ public final class Autoscaler {
     /**
      * A decision and the measurements that it is based on.
      *
-     * @param wanted the desired number of replicas, never negative; unchanged while nothing has been measured
+     * @param desired the desired number of replicas, never negative; unchanged while nothing has been measured
      * @param excessBurst spare capacity beyond the target burst capacity; negative when requests should go through the
      *     queue
      * @param mode how requests should reach the replicas
@@ -43,11 +43,11 @@ public final class Autoscaler {
      * @param panicking whether the revision is in panic mode, in which it only scales up
      * @param stable the metric averaged over the stable window, summed over all replicas
      * @param panic the metric averaged over the panic window
-     * @param asked the desired replicas before the bounds and the scale-to-zero rules; -1 while nothing has been
+     * @param uncapped the desired replicas before the bounds and the scale-to-zero rules; -1 while nothing has been
      *     measured
      */
     public record Decision(
-            int wanted,
+            int desired,
             int excessBurst,
             Scaler.Mode mode,
             boolean active,
@@ -56,10 +56,10 @@ public final class Autoscaler {
             boolean panicking,
             double stable,
             double panic,
-            int asked) {
+            int uncapped) {
         /**
          * The decision in one line for logs and events:
-         * {@code 3 replicas (active, panic; stable 12.00, panic 40.25, asked 3)}.
+         * {@code 3 replicas (active, panic; stable 12.00, panic 40.25, uncapped 3)}.
          */
         public String describe() {
             String state = activity.name().toLowerCase(Locale.ROOT)
@@ -67,13 +67,13 @@ public final class Autoscaler {
                     + (panicking ? ", panic" : "");
             return String.format(
                     Locale.ROOT,
-                    "%d %s (%s; stable %.2f, panic %.2f, asked %d)",
-                    wanted,
-                    wanted == 1 ? "replica" : "replicas",
+                    "%d %s (%s; stable %.2f, panic %.2f, uncapped %d)",
+                    desired,
+                    desired == 1 ? "replica" : "replicas",
                     state,
                     stable,
                     panic,
-                    asked);
+                    uncapped);
         }
     }
 
@@ -84,7 +84,7 @@ public final class Autoscaler {
     private Scaler.State scaler;
     private boolean reachable = true;
     private int replicas;
-    private int asked = Scaler.UNKNOWN;
+    private int uncapped = Scaler.UNKNOWN;
     private int excessBurst;
 
     /** Creates the autoscaler of a new revision, which starts with {@link Scaler#initial} replicas. */
@@ -118,7 +118,7 @@ public final class Autoscaler {
     }
 
     /** The desired number of replicas now. */
-    public int wanted() {
+    public int desired() {
         return replicas;
     }
 
@@ -174,11 +174,11 @@ public final class Autoscaler {
         if (!stable.isEmpty(now)) {
             Decider.Result result = Decider.decide(settings, decider, new Decider.Input(now, ready, s, p, reachable));
             decider = result.state();
-            asked = result.wanted();
+            uncapped = result.desired();
             excessBurst = result.excessBurst();
         }
         Scaler.Result result =
-                Scaler.apply(settings, scaler, new Scaler.Input(now, asked, excessBurst, ready, reachable, true));
+                Scaler.apply(settings, scaler, new Scaler.Input(now, uncapped, excessBurst, ready, reachable, true));
         scaler = result.state();
         if (result.apply()) {
             replicas = result.replicas();
@@ -196,7 +196,7 @@ public final class Autoscaler {
                 decider.panicking(),
                 s,
                 p,
-                asked);
+                uncapped);
     }
 
     /**

@@ -67,12 +67,12 @@ public final class Decider {
      * A decision.
      *
      * @param state the state for the next decision
-     * @param wanted the desired replicas before the bounds, 0 or more
+     * @param desired the desired replicas before the bounds, 0 or more
      * @param excessBurst spare capacity beyond the target burst capacity; negative when requests should go through the
      *     queue
      * @param activators the number of activators (queues in front of the replicas) that Knative would use for the load
      */
-    public record Result(State state, int wanted, int excessBurst, int activators) {}
+    public record Result(State state, int desired, int excessBurst, int activators) {}
 
     /**
      * Decides in the steps of Knative's autoscaler: the desired replicas by either window, limited by the maximum
@@ -87,8 +87,8 @@ public final class Decider {
         double down = in.reachable ? Math.floor(ready / settings.maxScaleDownRate()) : 0;
         double byStable = Math.ceil(stable / settings.target());
         double byPanic = Math.ceil(panic / settings.target());
-        int wantStable = activation(settings, byStable, (int) Math.min(Math.max(byStable, down), up));
-        int wantPanic = activation(settings, byPanic, (int) Math.min(Math.max(byPanic, down), up));
+        int desiredStable = activation(settings, byStable, (int) Math.min(Math.max(byStable, down), up));
+        int desiredPanic = activation(settings, byPanic, (int) Math.min(Math.max(byPanic, down), up));
 
         // Panic mode begins when the short window desires a multiple of the ready replicas, and ends when that has not
         // been so for a whole stable window. In between the desired number never falls, so a burst is not followed by
@@ -103,10 +103,10 @@ public final class Decider {
             panicSince = null;
             most = 0;
         }
-        int wanted = wantStable;
+        int desired = desiredStable;
         if (panicSince != null) {
-            most = Math.max(most, Math.max(wantStable, wantPanic));
-            wanted = most;
+            most = Math.max(most, Math.max(desiredStable, desiredPanic));
+            desired = most;
         }
         List<Peak> peaks = List.of();
         long delay = settings.scaleDownDelay().toNanos();
@@ -114,13 +114,13 @@ public final class Decider {
             peaks = state.peaks;
             // The greatest desired number within the delay is in effect. An unreachable revision scales down at once.
             if (in.reachable) {
-                peaks = delayed(peaks, Math.floorDiv(in.now, TICK), wanted, (delay + TICK - 1) / TICK);
-                wanted = peaks.get(0).replicas();
+                peaks = delayed(peaks, Math.floorDiv(in.now, TICK), desired, (delay + TICK - 1) / TICK);
+                desired = peaks.get(0).replicas();
             }
         }
         return new Result(
                 new State(panicSince, most, peaks),
-                wanted,
+                desired,
                 excessBurst(settings, in.ready, panic),
                 activators(settings, in.ready));
     }
@@ -145,22 +145,22 @@ public final class Decider {
         return (int) Math.max(FEWEST_ACTIVATORS, Math.ceil(load / settings.activatorCapacity()));
     }
 
-    private static int activation(ScalingSettings settings, double asked, int wanted) {
-        return settings.activationScale() > 1 && asked > 0 ? Math.max(wanted, settings.activationScale()) : wanted;
+    private static int activation(ScalingSettings settings, double load, int desired) {
+        return settings.activationScale() > 1 && load > 0 ? Math.max(desired, settings.activationScale()) : desired;
     }
 
     /**
      * Adds a value to a sliding-window maximum: drops peaks that are older than the window, and those that are not
      * greater than the new value because they can never be the maximum again. The first peak is the maximum.
      */
-    private static List<Peak> delayed(List<Peak> peaks, long tick, int wanted, long ticks) {
+    private static List<Peak> delayed(List<Peak> peaks, long tick, int desired, long ticks) {
         List<Peak> next = new ArrayList<>(peaks.size() + 1);
         for (Peak peak : peaks) {
-            if (tick - peak.tick() < ticks && peak.replicas() > wanted) {
+            if (tick - peak.tick() < ticks && peak.replicas() > desired) {
                 next.add(peak);
             }
         }
-        next.add(new Peak(tick, wanted));
+        next.add(new Peak(tick, desired));
         return next;
     }
 

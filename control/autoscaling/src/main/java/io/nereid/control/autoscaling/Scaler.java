@@ -55,13 +55,13 @@ public final class Scaler {
      * The input of a call.
      *
      * @param now the time
-     * @param wanted the decider's desired replicas, or {@link #UNKNOWN}
+     * @param desired the decider's desired replicas, or {@link #UNKNOWN}
      * @param excessBurst the decider's excess burst capacity
      * @param ready the number of ready replicas
      * @param reachable whether any route leads to the revision
      * @param held whether requests verifiably go through the queue; always true within one process
      */
-    public record Input(long now, int wanted, int excessBurst, int ready, boolean reachable, boolean held) {}
+    public record Input(long now, int desired, int excessBurst, int ready, boolean reachable, boolean held) {}
 
     /**
      * The result of a call.
@@ -113,15 +113,15 @@ public final class Scaler {
     }
 
     private static Step scale(ScalingSettings settings, State state, Input in) {
-        if (in.wanted < 0 && state.activity != Activity.ACTIVATING) {
+        if (in.desired < 0 && state.activity != Activity.ACTIVATING) {
             return Step.leave(UNKNOWN, -1);
         }
         int min = in.reachable ? settings.min() : 0;
         if (settings.initialScale() > 1 && !state.initialReached && in.reachable) {
             min = Math.max(min, settings.initialScale());
         }
-        int wanted = bounded(min, settings.max(), in.wanted);
-        return wanted == 0 ? toZero(settings, state, in) : Step.of(wanted);
+        int desired = bounded(min, settings.max(), in.desired);
+        return desired == 0 ? toZero(settings, state, in) : Step.of(desired);
     }
 
     /**
@@ -168,19 +168,19 @@ public final class Scaler {
     }
 
     /** Computes the next activity. {@code reached} stays true once the initial scale was ready. */
-    private static State activity(ScalingSettings settings, State state, Input in, int wanted) {
+    private static State activity(ScalingSettings settings, State state, Input in, int desired) {
         int min = in.reachable ? settings.min() : 0;
         int threshold = state.initialReached ? Math.max(min, 1) : Math.max(min, settings.initialScale());
         boolean reached = state.initialReached || in.ready >= threshold;
         Activity activity = state.activity;
         String reason = state.reason;
         boolean inactive = state.activity == Activity.INACTIVE;
-        if (wanted == 0 || threshold == 0) {
+        if (desired == 0 || threshold == 0) {
             reason = state.activity == Activity.ACTIVATING && threshold > 0
                     ? "TimedOut"
                     : inactive ? reason : "NoTraffic";
             activity = Activity.INACTIVE;
-        } else if (wanted > 0 || !inactive) {
+        } else if (desired > 0 || !inactive) {
             activity = in.ready < threshold ? Activity.ACTIVATING : Activity.ACTIVE;
             reason = activity == Activity.ACTIVATING ? "Queued" : "";
         }

@@ -20,7 +20,7 @@ final class AutoscalerTest {
         for (int s = from; s < to; s++) {
             autoscaler.record(s * SECOND, concurrency, concurrency * 10);
             if (decision == null || s % 2 == 0) {
-                decision = autoscaler.tick(s * SECOND, autoscaler.wanted());
+                decision = autoscaler.tick(s * SECOND, autoscaler.desired());
             }
         }
         assertThat(decision).isNotNull();
@@ -32,11 +32,11 @@ final class AutoscalerTest {
         TestSettings settings = TestSettings.defaults();
         settings.initial = 3;
         Autoscaler autoscaler = new Autoscaler(settings.build(), 0);
-        assertThat(autoscaler.wanted()).isEqualTo(3);
+        assertThat(autoscaler.desired()).isEqualTo(3);
         Decision starting = autoscaler.tick(0, 2);
         assertThat(starting.active()).isFalse();
         assertThat(starting.reason()).isEqualTo("Queued");
-        assertThat(starting.wanted()).isEqualTo(3);
+        assertThat(starting.desired()).isEqualTo(3);
         assertThat(autoscaler.tick(2 * SECOND, 3).active()).isTrue();
     }
 
@@ -44,22 +44,22 @@ final class AutoscalerTest {
     void withoutMeasurementsNothingChanges() {
         Autoscaler autoscaler = new Autoscaler(TestSettings.defaults().build(), 0, 4, 4);
         Decision decision = autoscaler.tick(0, 4);
-        assertThat(decision.wanted()).isEqualTo(4);
-        assertThat(decision.asked()).isEqualTo(Scaler.UNKNOWN);
-        assertThat(autoscaler.tick(1000 * SECOND, 4).wanted()).isEqualTo(4);
+        assertThat(decision.desired()).isEqualTo(4);
+        assertThat(decision.uncapped()).isEqualTo(Scaler.UNKNOWN);
+        assertThat(autoscaler.tick(1000 * SECOND, 4).desired()).isEqualTo(4);
     }
 
     @Test
     void withoutTrafficScalesToZeroAfterTheWindowAndTheGracePeriod() {
         Autoscaler autoscaler = new Autoscaler(TestSettings.defaults().build(), 0);
         run(autoscaler, 0, 10, 5);
-        assertThat(autoscaler.wanted()).isEqualTo(1);
+        assertThat(autoscaler.desired()).isEqualTo(1);
         int zero = 0;
         int inactive = 0;
         for (int s = 10; zero == 0 && s < 200; s++) {
             Decision decision = run(autoscaler, s, s + 1, 0);
             inactive = inactive == 0 && decision.activity() == Activity.INACTIVE ? s : inactive;
-            zero = decision.wanted() == 0 ? s : 0;
+            zero = decision.desired() == 0 ? s : 0;
         }
         assertThat(inactive).isBetween(68, 72);
         assertThat(zero - inactive).isBetween(0, 31);
@@ -70,9 +70,9 @@ final class AutoscalerTest {
     void aPokeAtZeroDesiresAReplicaAtOnce() {
         Autoscaler autoscaler = new Autoscaler(TestSettings.defaults().build(), 0, 0, 0);
         assertThat(autoscaler.asleep()).isTrue();
-        assertThat(run(autoscaler, 0, 100, 0).wanted()).isZero();
+        assertThat(run(autoscaler, 0, 100, 0).desired()).isZero();
         Decision decision = autoscaler.poke(100 * SECOND, 0);
-        assertThat(decision.wanted()).isEqualTo(1);
+        assertThat(decision.desired()).isEqualTo(1);
         assertThat(decision.activity()).isEqualTo(Activity.ACTIVATING);
         assertThat(decision.mode()).isEqualTo(Mode.PROXY);
         assertThat(autoscaler.asleep()).isFalse();
@@ -84,7 +84,7 @@ final class AutoscalerTest {
         TestSettings settings = TestSettings.defaults();
         settings.activation = 3;
         Autoscaler autoscaler = new Autoscaler(settings.build(), 0, 0, 0);
-        assertThat(autoscaler.poke(0, 0).wanted()).isEqualTo(3);
+        assertThat(autoscaler.poke(0, 0).desired()).isEqualTo(3);
     }
 
     @Test
@@ -93,7 +93,7 @@ final class AutoscalerTest {
         settings.metric = ScalingSettings.Metric.RPS;
         settings.target = 140;
         Autoscaler autoscaler = new Autoscaler(settings.build(), 0, 0, 0);
-        assertThat(autoscaler.poke(0, 0).wanted()).isEqualTo(1);
+        assertThat(autoscaler.poke(0, 0).desired()).isEqualTo(1);
     }
 
     @Test
@@ -105,10 +105,10 @@ final class AutoscalerTest {
         for (int s = 0; s <= 50; s += 2) {
             autoscaler.record(s * SECOND, 0, 0);
             decision = autoscaler.tick(s * SECOND, 0);
-            assertThat(decision.wanted()).isEqualTo(1);
+            assertThat(decision.desired()).isEqualTo(1);
         }
         decision = autoscaler.tick(52 * SECOND, 0);
-        assertThat(decision.wanted()).isZero();
+        assertThat(decision.desired()).isZero();
         assertThat(decision.reason()).isEqualTo("TimedOut");
         assertThat(autoscaler.tick(54 * SECOND, 0).reason()).isEqualTo("TimedOut");
     }
@@ -119,7 +119,7 @@ final class AutoscalerTest {
         settings.metric = ScalingSettings.Metric.RPS;
         settings.target = 10;
         Autoscaler autoscaler = new Autoscaler(settings.build(), 0);
-        assertThat(run(autoscaler, 0, 10, 5).wanted()).isEqualTo(5);
+        assertThat(run(autoscaler, 0, 10, 5).desired()).isEqualTo(5);
     }
 
     @Test
@@ -129,10 +129,10 @@ final class AutoscalerTest {
         settings.retention = Duration.ofHours(1);
         Autoscaler autoscaler = new Autoscaler(settings.build(), 0);
         run(autoscaler, 0, 200, 0);
-        assertThat(autoscaler.wanted()).isEqualTo(2);
+        assertThat(autoscaler.desired()).isEqualTo(2);
         autoscaler.reachable(false);
         run(autoscaler, 200, 300, 0);
-        assertThat(autoscaler.wanted()).isZero();
+        assertThat(autoscaler.desired()).isZero();
     }
 
     @Test
@@ -145,7 +145,7 @@ final class AutoscalerTest {
         settings.window = Duration.ofSeconds(120);
         autoscaler.update(settings.build(), 30 * SECOND);
         Decision decision = autoscaler.tick(30 * SECOND, 6);
-        assertThat(decision.wanted()).isEqualTo(3);
+        assertThat(decision.desired()).isEqualTo(3);
         assertThat(decision.stable()).isEqualTo(6);
         settings.metric = ScalingSettings.Metric.RPS;
         assertThatThrownBy(() -> autoscaler.update(settings.build(), 0)).hasMessageContaining("metric");
@@ -155,9 +155,9 @@ final class AutoscalerTest {
     void aDecisionDescribesItself() {
         Autoscaler autoscaler = new Autoscaler(TestSettings.defaults().build(), 0);
         assertThat(run(autoscaler, 0, 4, 90).describe())
-                .isEqualTo("2 replicas (active, panic; stable 90.00, panic 90.00, asked 2)");
+                .isEqualTo("2 replicas (active, panic; stable 90.00, panic 90.00, uncapped 2)");
         assertThat(new Autoscaler(TestSettings.defaults().build(), 0).tick(0, 0).describe())
-                .isEqualTo("1 replica (activating, Queued; stable 0.00, panic 0.00, asked -1)");
+                .isEqualTo("1 replica (activating, Queued; stable 0.00, panic 0.00, uncapped -1)");
     }
 
     /**
@@ -193,7 +193,7 @@ final class AutoscalerTest {
             long now = random.nextLong() / 4;
             Autoscaler one = new Autoscaler(settings, now);
             Autoscaler two = new Autoscaler(settings, now);
-            int panicAsked = 0;
+            int uncappedInPanic = 0;
             for (int step = 0; step < 300; step++) {
                 now += random.nextInt(3) * SECOND + random.nextInt((int) SECOND);
                 if (random.nextInt(50) == 0) {
@@ -207,26 +207,26 @@ final class AutoscalerTest {
                 }
                 one.record(now, value, value);
                 two.record(now, value, value);
-                int ready = random.nextInt(4) == 0 ? random.nextInt(30) : one.wanted();
+                int ready = random.nextInt(4) == 0 ? random.nextInt(30) : one.desired();
                 boolean poke = random.nextInt(20) == 0;
                 Decision decision = poke ? one.poke(now, ready) : one.tick(now, ready);
                 assertThat(poke ? two.poke(now, ready) : two.tick(now, ready)).isEqualTo(decision);
-                assertThat(decision.wanted()).isGreaterThanOrEqualTo(Math.max(0, settings.min()));
+                assertThat(decision.desired()).isGreaterThanOrEqualTo(Math.max(0, settings.min()));
                 if (settings.max() > 0) {
-                    assertThat(decision.wanted()).isLessThanOrEqualTo(settings.max());
+                    assertThat(decision.desired()).isLessThanOrEqualTo(settings.max());
                 }
                 assertThat(decision.stable()).isFinite().isNotNegative();
                 assertThat(decision.panic()).isFinite().isNotNegative();
-                assertThat(decision.asked()).isGreaterThanOrEqualTo(Scaler.UNKNOWN);
+                assertThat(decision.uncapped()).isGreaterThanOrEqualTo(Scaler.UNKNOWN);
                 if (!settings.scaleToZero() && settings.initialScale() > 0) {
-                    assertThat(decision.wanted()).isPositive();
+                    assertThat(decision.desired()).isPositive();
                 }
                 // A peak that the scale-down delay kept from before the panic may expire during it.
                 if (decision.panicking() && settings.scaleDownDelay().isZero()) {
-                    assertThat(decision.asked()).isGreaterThanOrEqualTo(panicAsked);
-                    panicAsked = decision.asked();
+                    assertThat(decision.uncapped()).isGreaterThanOrEqualTo(uncappedInPanic);
+                    uncappedInPanic = decision.uncapped();
                 } else {
-                    panicAsked = 0;
+                    uncappedInPanic = 0;
                 }
             }
         }

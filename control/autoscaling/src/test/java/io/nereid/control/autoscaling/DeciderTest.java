@@ -48,8 +48,8 @@ final class DeciderTest {
             return result;
         }
 
-        int wanted(double seconds, int ready, double stable, double panic) {
-            return decide(seconds, ready, stable, panic).wanted();
+        int desired(double seconds, int ready, double stable, double panic) {
+            return decide(seconds, ready, stable, panic).desired();
         }
     }
 
@@ -60,7 +60,7 @@ final class DeciderTest {
             int ready,
             double stable,
             double panic,
-            int wanted,
+            int desired,
             int excessBurst,
             Consumer<TestSettings> change,
             boolean reachable,
@@ -77,9 +77,9 @@ final class DeciderTest {
                 int ready,
                 double stable,
                 double panic,
-                int wanted,
+                int desired,
                 int excessBurst) {
-            this(name, target, targetBurst, ready, stable, panic, wanted, excessBurst, s -> {}, true, false);
+            this(name, target, targetBurst, ready, stable, panic, desired, excessBurst, s -> {}, true, false);
         }
     }
 
@@ -173,18 +173,18 @@ final class DeciderTest {
             driver.state = new Decider.State(-5 * SECOND, 5, List.of());
         }
         Decider.Result result = driver.decide(0, row.ready, row.stable, row.panic);
-        assertThat(result.wanted()).isEqualTo(row.wanted);
+        assertThat(result.desired()).isEqualTo(row.desired);
         assertThat(result.excessBurst()).isEqualTo(row.excessBurst);
     }
 
     @Test
     void aSlowIncreaseEndsThePanicAfterTheStableWindow() {
         Driver driver = new Driver(tables(1, 98));
-        assertThat(driver.wanted(0, 10, 11, 25)).isEqualTo(25);
+        assertThat(driver.desired(0, 10, 11, 25)).isEqualTo(25);
         assertThat(driver.state.panicSince()).isZero();
-        assertThat(driver.wanted(30, 40, 30, 41)).isEqualTo(41);
+        assertThat(driver.desired(30, 40, 30, 41)).isEqualTo(41);
         assertThat(driver.state.panicSince()).isZero();
-        assertThat(driver.wanted(62, 55, 50, 56)).isEqualTo(50);
+        assertThat(driver.desired(62, 55, 50, 56)).isEqualTo(50);
         assertThat(driver.state.panicking()).isFalse();
         assertThat(driver.state.mostInPanic()).isZero();
     }
@@ -192,39 +192,39 @@ final class DeciderTest {
     @Test
     void aSurgeInPanicExtendsIt() {
         Driver driver = new Driver(tables(1, 98));
-        assertThat(driver.wanted(0, 10, 11, 25)).isEqualTo(25);
-        assertThat(driver.wanted(30, 40, 30, 80)).isEqualTo(80);
+        assertThat(driver.desired(0, 10, 11, 25)).isEqualTo(25);
+        assertThat(driver.desired(30, 40, 30, 80)).isEqualTo(80);
         assertThat(driver.state.panicSince()).isEqualTo(30 * SECOND);
     }
 
     @Test
     void panicEndsOnlyWhenMoreThanTheStableWindowHasPassed() {
         Driver driver = new Driver(tables(10, 98));
-        assertThat(driver.wanted(0, 1, 100, 100)).isEqualTo(10);
-        assertThat(driver.wanted(60, 10, 1, 1)).isEqualTo(10);
-        assertThat(driver.wanted(60.000000001, 10, 1, 1)).isEqualTo(1);
+        assertThat(driver.desired(0, 1, 100, 100)).isEqualTo(10);
+        assertThat(driver.desired(60, 10, 1, 1)).isEqualTo(10);
+        assertThat(driver.desired(60.000000001, 10, 1, 1)).isEqualTo(1);
     }
 
     @Test
     void inStableModeItScalesDown() {
         Driver driver = new Driver(tables(10, 98));
-        assertThat(driver.wanted(0, 8, 100, 100)).isEqualTo(10);
-        assertThat(driver.wanted(2, 8, 50, 50)).isEqualTo(5);
+        assertThat(driver.desired(0, 8, 100, 100)).isEqualTo(10);
+        assertThat(driver.desired(2, 8, 50, 50)).isEqualTo(5);
     }
 
     @Test
     void stableLoadGrowsWithoutPanic() {
         Driver driver = new Driver(tables(10, 101));
-        assertThat(driver.wanted(0, 1, 50, 10)).isEqualTo(5);
-        assertThat(driver.wanted(0, 1, 100, 10)).isEqualTo(10);
+        assertThat(driver.desired(0, 1, 50, 10)).isEqualTo(5);
+        assertThat(driver.desired(0, 1, 100, 10)).isEqualTo(10);
         assertThat(driver.state.panicking()).isFalse();
     }
 
     @Test
     void withoutTrafficDesiresZero() {
         Driver driver = new Driver(tables(10, 75));
-        assertThat(driver.wanted(0, 1, 1, 0)).isEqualTo(1);
-        assertThat(driver.wanted(2, 1, 0, 0)).isZero();
+        assertThat(driver.desired(0, 1, 1, 0)).isEqualTo(1);
+        assertThat(driver.desired(2, 1, 0, 0)).isZero();
     }
 
     @Test
@@ -232,48 +232,48 @@ final class DeciderTest {
         TestSettings settings = tables(10, 75);
         settings.activation = 2;
         Driver driver = new Driver(settings);
-        assertThat(driver.wanted(0, 1, 0, 0)).isZero();
-        assertThat(driver.wanted(2, 1, 1, 0)).isEqualTo(2);
-        assertThat(driver.wanted(4, 2, 35, 35)).isEqualTo(4);
+        assertThat(driver.desired(0, 1, 0, 0)).isZero();
+        assertThat(driver.desired(2, 1, 1, 0)).isEqualTo(2);
+        assertThat(driver.desired(4, 2, 35, 35)).isEqualTo(4);
     }
 
     @Test
     void exponentialGrowthIsTrackedAndThenStable() {
         Driver driver = new Driver(tables(1, 101));
-        assertThat(driver.wanted(0, 1, 6, 6)).isEqualTo(6);
-        assertThat(driver.wanted(0.1, 6, 36, 36)).isEqualTo(36);
+        assertThat(driver.desired(0, 1, 6, 6)).isEqualTo(6);
+        assertThat(driver.desired(0.1, 6, 36, 36)).isEqualTo(36);
         assertThat(driver.state.panicSince()).isEqualTo(SECOND / 10);
-        assertThat(driver.wanted(1.1, 36, 216, 216)).isEqualTo(216);
+        assertThat(driver.desired(1.1, 36, 216, 216)).isEqualTo(216);
         assertThat(driver.state.panicSince()).isEqualTo(11 * SECOND / 10);
-        assertThat(driver.wanted(1.1, 216, 1296, 1296)).isEqualTo(1296);
-        assertThat(driver.wanted(2.1, 1296, 1296, 1296)).isEqualTo(1296);
+        assertThat(driver.desired(1.1, 216, 1296, 1296)).isEqualTo(1296);
+        assertThat(driver.desired(2.1, 1296, 1296, 1296)).isEqualTo(1296);
     }
 
     @Test
     void afterPanicItScalesDown() {
         Driver driver = new Driver(tables(10, 93));
-        assertThat(driver.wanted(0, 1, 100, 100)).isEqualTo(10);
-        assertThat(driver.wanted(0, 10, 100, 1000)).isEqualTo(100);
-        assertThat(driver.wanted(30, 10, 1, 1)).isEqualTo(100);
-        assertThat(driver.wanted(61, 10, 1, 1)).isEqualTo(1);
+        assertThat(driver.desired(0, 1, 100, 100)).isEqualTo(10);
+        assertThat(driver.desired(0, 10, 100, 1000)).isEqualTo(100);
+        assertThat(driver.desired(30, 10, 1, 1)).isEqualTo(100);
+        assertThat(driver.desired(61, 10, 1, 1)).isEqualTo(1);
     }
 
     @Test
     void growthAndShrinkingAreLimitedByTheirRates() {
         Driver up = new Driver(tables(10, 61));
-        assertThat(up.wanted(0, 1, 1000, 1001)).isEqualTo(10);
-        assertThat(up.wanted(2, 10, 1000, 1001)).isEqualTo(100);
+        assertThat(up.desired(0, 1, 1000, 1001)).isEqualTo(10);
+        assertThat(up.desired(2, 10, 1000, 1001)).isEqualTo(100);
         Driver down = new Driver(tables(10, 61));
-        assertThat(down.wanted(0, 100, 1, 1)).isEqualTo(10);
-        assertThat(down.wanted(2, 10, 1, 1)).isEqualTo(1);
+        assertThat(down.desired(0, 100, 1, 1)).isEqualTo(10);
+        assertThat(down.desired(2, 10, 1, 1)).isEqualTo(1);
     }
 
     @Test
     void anotherTargetCountsFromTheNextDecision() {
         Driver driver = new Driver(tables(10, 77));
-        assertThat(driver.wanted(0, 1, 100, 101)).isEqualTo(10);
+        assertThat(driver.desired(0, 1, 100, 101)).isEqualTo(10);
         driver.settings = tables(1, 71).build();
-        assertThat(driver.wanted(0, 10, 100, 101)).isEqualTo(100);
+        assertThat(driver.desired(0, 10, 100, 101)).isEqualTo(100);
     }
 
     @Test
@@ -293,31 +293,31 @@ final class DeciderTest {
     @Test
     void theScaleDownDelayKeepsTheMostOfItsTime() {
         Driver driver = new Driver(delayed(300));
-        assertThat(driver.wanted(2, 0, 40, 40)).isEqualTo(4);
-        assertThat(driver.wanted(300, 0, 0, 0)).isEqualTo(4);
-        assertThat(driver.wanted(302, 0, 0, 0)).isZero();
+        assertThat(driver.desired(2, 0, 40, 40)).isEqualTo(4);
+        assertThat(driver.desired(300, 0, 0, 0)).isEqualTo(4);
+        assertThat(driver.desired(302, 0, 0, 0)).isZero();
 
-        assertThat(driver.wanted(540, 0, 40, 40)).isEqualTo(4);
-        assertThat(driver.wanted(600, 0, 30, 30)).isEqualTo(4);
-        assertThat(driver.wanted(660, 0, 0, 0)).isEqualTo(4);
-        assertThat(driver.wanted(840, 0, 0, 0)).isEqualTo(3);
-        assertThat(driver.wanted(900, 0, 0, 0)).isZero();
+        assertThat(driver.desired(540, 0, 40, 40)).isEqualTo(4);
+        assertThat(driver.desired(600, 0, 30, 30)).isEqualTo(4);
+        assertThat(driver.desired(660, 0, 0, 0)).isEqualTo(4);
+        assertThat(driver.desired(840, 0, 0, 0)).isEqualTo(3);
+        assertThat(driver.desired(900, 0, 0, 0)).isZero();
     }
 
     @Test
     void theScaleDownDelayEndsWhenNoRouteLeadsHere() {
         Driver driver = new Driver(delayed(300));
-        assertThat(driver.wanted(2, 0, 40, 40)).isEqualTo(4);
-        assertThat(driver.wanted(60, 0, 0, 0)).isEqualTo(4);
+        assertThat(driver.desired(2, 0, 40, 40)).isEqualTo(4);
+        assertThat(driver.desired(60, 0, 0, 0)).isEqualTo(4);
         driver.reachable = false;
-        assertThat(driver.wanted(62, 0, 0, 0)).isZero();
+        assertThat(driver.desired(62, 0, 0, 0)).isZero();
     }
 
     @Test
     void withoutDelayItScalesDownWithinOneTick() {
         Driver driver = new Driver(delayed(0));
-        assertThat(driver.wanted(0, 0, 40, 40)).isEqualTo(4);
-        assertThat(driver.wanted(0.5, 0, 20, 20)).isEqualTo(2);
+        assertThat(driver.desired(0, 0, 40, 40)).isEqualTo(4);
+        assertThat(driver.desired(0.5, 0, 20, 20)).isEqualTo(2);
     }
 
     @Test
@@ -334,8 +334,8 @@ final class DeciderTest {
     @Test
     void valuesThatAreNotANumberCountAsZero() {
         Driver driver = new Driver(tables(10, 10));
-        assertThat(driver.wanted(0, 1, Double.NaN, -4)).isZero();
+        assertThat(driver.desired(0, 1, Double.NaN, -4)).isZero();
         assertThat(driver.decide(0, 3, Double.NaN, Double.NaN).excessBurst()).isEqualTo(30);
-        assertThat(driver.wanted(0, 1, Double.POSITIVE_INFINITY, 0)).isEqualTo(10);
+        assertThat(driver.desired(0, 1, Double.POSITIVE_INFINITY, 0)).isEqualTo(10);
     }
 }

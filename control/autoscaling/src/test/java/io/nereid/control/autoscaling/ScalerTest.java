@@ -31,7 +31,7 @@ final class ScalerTest {
         boolean initialReached;
         boolean reachable = true;
         boolean held = true;
-        int asked;
+        int uncapped;
         int ready = 1;
         int replicas;
         boolean applied;
@@ -56,8 +56,8 @@ final class ScalerTest {
             return this;
         }
 
-        Case asked(int wanted) {
-            asked = wanted;
+        Case uncapped(int desired) {
+            uncapped = desired;
             return this;
         }
 
@@ -135,7 +135,7 @@ final class ScalerTest {
         }
 
         Scaler.Result apply() {
-            return Scaler.apply(settings.build(), state(), new Scaler.Input(NOW, asked, 0, ready, reachable, held));
+            return Scaler.apply(settings.build(), state(), new Scaler.Input(NOW, uncapped, 0, ready, reachable, held));
         }
 
         @Override
@@ -241,14 +241,17 @@ final class ScalerTest {
                         .unreachable()
                         .is(Activity.INACTIVE, GRACE)
                         .has(0),
-                c("up").asked(10).has(10),
-                c("up to the maximum").asked(10).bounds(0, 8).has(8),
+                c("up").uncapped(10).has(10),
+                c("up to the maximum").uncapped(10).bounds(0, 8).has(8),
                 c("up from inactive")
-                        .asked(10)
+                        .uncapped(10)
                         .is(Activity.INACTIVE, GRACE / 2.0)
                         .has(10),
-                c("inactive without metrics").asked(-1).is(Activity.INACTIVE, 0).leaves(-1),
-                c("active without metrics").asked(-1).is(Activity.ACTIVE, 0).leaves(-1),
+                c("inactive without metrics")
+                        .uncapped(-1)
+                        .is(Activity.INACTIVE, 0)
+                        .leaves(-1),
+                c("active without metrics").uncapped(-1).is(Activity.ACTIVE, 0).leaves(-1),
                 c("first scale reached, no traffic")
                         .initial(2, true)
                         .is(Activity.ACTIVE, 120)
@@ -256,11 +259,11 @@ final class ScalerTest {
                         .andLooksAgain(),
                 c("first scale not reached: it is the minimum")
                         .initial(2, false)
-                        .asked(1)
+                        .uncapped(1)
                         .has(2),
                 c("first scale not reached, without metrics")
                         .initial(5, false)
-                        .asked(-1)
+                        .uncapped(-1)
                         .has(5),
                 c("first scale not reached but unreachable")
                         .initial(2, false)
@@ -281,7 +284,7 @@ final class ScalerTest {
                         .has(2),
                 c("never to zero, without metrics")
                         .neverZero()
-                        .asked(-1)
+                        .uncapped(-1)
                         .is(Activity.ACTIVE, 0)
                         .leaves(-1));
     }
@@ -312,9 +315,9 @@ final class ScalerTest {
     }
 
     /**
-     * {@code wanted} of -1, ready replicas and the minimum against the state before: Knative's table of the condition.
+     * {@code desired} of -1, ready replicas and the minimum against the state before: Knative's table of the condition.
      */
-    private record Condition(int asked, int ready, int min, Activity before, Activity after) {}
+    private record Condition(int uncapped, int ready, int min, Activity before, Activity after) {}
 
     private static Stream<Condition> conditions() {
         return Stream.of(
@@ -334,8 +337,8 @@ final class ScalerTest {
 
     @ParameterizedTest
     @MethodSource("conditions")
-    void activityFollowsWhatIsReadyAndWanted(Condition c) {
-        Case one = c("").bounds(c.min, 0).is(c.before, 1).asked(c.asked);
+    void activityFollowsReadyAndDesiredReplicas(Condition c) {
+        Case one = c("").bounds(c.min, 0).is(c.before, 1).uncapped(c.uncapped);
         one.ready = c.ready;
         one.initialReached = true;
         assertThat(one.apply().state().activity()).isEqualTo(c.after);
@@ -346,15 +349,15 @@ final class ScalerTest {
         assertThat(c("").is(Activity.ACTIVE, WINDOW).apply().state().reason()).isEqualTo("NoTraffic");
         assertThat(c("").is(Activity.ACTIVATING, DEADLINE + 1).apply().state().reason())
                 .isEqualTo("TimedOut");
-        Case queued = c("").is(Activity.INACTIVE, 5).asked(1);
+        Case queued = c("").is(Activity.INACTIVE, 5).uncapped(1);
         queued.ready = 0;
         assertThat(queued.apply().state().reason()).isEqualTo("Queued");
-        assertThat(c("").asked(1).apply().state().reason()).isEmpty();
+        assertThat(c("").uncapped(1).apply().state().reason()).isEmpty();
     }
 
     @Test
     void theFirstScaleOfZeroIsInactiveAtOnce() {
-        Case zero = c("").initial(0, false).asked(-1);
+        Case zero = c("").initial(0, false).uncapped(-1);
         zero.ready = 0;
         Scaler.State state = zero.apply().state();
         assertThat(state.activity()).isEqualTo(Activity.INACTIVE);
@@ -364,7 +367,7 @@ final class ScalerTest {
 
     @Test
     void requestsBypassTheQueueOnlyWithReplicasAndBurstCapacity() {
-        record Row(int asked, int burst, Mode mode) {}
+        record Row(int uncapped, int burst, Mode mode) {}
         for (Row row : new Row[] {
             new Row(2, 0, Mode.SERVE),
             new Row(2, 12, Mode.SERVE),
@@ -376,7 +379,7 @@ final class ScalerTest {
             Scaler.Result result = Scaler.apply(
                     TestSettings.defaults().build(),
                     state,
-                    new Scaler.Input(NOW + 1, row.asked, row.burst, 1, true, true));
+                    new Scaler.Input(NOW + 1, row.uncapped, row.burst, 1, true, true));
             assertThat(result.state().mode()).as("%s", row).isEqualTo(row.mode);
             assertThat(result.state().modeSince()).isEqualTo(row.mode == Mode.PROXY ? NOW : NOW + 1);
         }

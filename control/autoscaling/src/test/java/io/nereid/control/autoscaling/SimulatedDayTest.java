@@ -149,21 +149,21 @@ final class SimulatedDayTest {
         }
 
         private void decided(int s, long now, Autoscaler.Decision decision) {
-            assertThat(decision.asked()).as("at second %d", s).isEqualTo(reference.desired(s, replicas));
-            int wanted = decision.wanted();
+            assertThat(decision.uncapped()).as("at second %d", s).isEqualTo(reference.desired(s, replicas));
+            int desired = decision.desired();
             int have = replicas + starting.size();
-            if (scales.isEmpty() || scales.get(scales.size() - 1) != wanted) {
-                scales.add(wanted);
-                reachedZero += wanted == 0 ? 1 : 0;
+            if (scales.isEmpty() || scales.get(scales.size() - 1) != desired) {
+                scales.add(desired);
+                reachedZero += desired == 0 ? 1 : 0;
             }
-            for (; have < wanted; have++) {
+            for (; have < desired; have++) {
                 starting.add(now + START_UP);
             }
-            for (; have > wanted && !starting.isEmpty(); have--) {
+            for (; have > desired && !starting.isEmpty(); have--) {
                 starting.poll();
             }
             // Replicas that are being removed finish their requests: busy may exceed the slots for a while.
-            replicas -= have - wanted;
+            replicas -= have - desired;
             most = Math.max(most, replicas);
         }
 
@@ -253,7 +253,7 @@ final class SimulatedDayTest {
         assertThat(day.waiting).isEmpty();
         assertThat(day.cold).isPositive();
         assertThat(day.reachedZero).isGreaterThan(5);
-        assertThat(day.autoscaler.wanted()).isZero();
+        assertThat(day.autoscaler.desired()).isZero();
         // Held requests start as soon as the replica does; the rest of the allowance is for bursts before replicas
         // come.
         assertThat(day.worstColdWait).isLessThan(START_UP + SECOND);

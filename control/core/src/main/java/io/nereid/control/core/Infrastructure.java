@@ -2,31 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.core;
 
-import java.util.List;
 import java.util.function.BiConsumer;
 
 /**
  * The infrastructure that carries out plans, such as this machine or a Kubernetes cluster. Implementations are
  * thread-safe, and no method blocks on the workloads.
  */
-public interface Infrastructure extends AutoCloseable {
+public interface Infrastructure extends WorkloadObserver, AutoCloseable {
     /**
      * Makes the plan's workloads and route the desired ones of the service. Idempotent. A workload that is not in the
      * plan stops after its last request has completed.
      */
     void apply(String namespace, String service, Plan plan);
 
-    /** The states of a service's workloads by revision. */
-    java.util.Map<String, WorkloadState> observe(String namespace, String service);
-
     /**
      * Sets the listener that is called with namespace and name of each service whose observed state has changed. Must
      * be called once, before any other method.
      */
     void onChange(BiConsumer<String, String> listener);
-
-    /** The last lines of a revision's log, written by its processes or by the loading of its model; oldest first. */
-    List<String> logs(String namespace, String revision, int most);
 
     /**
      * Retries what failed in a namespace at once, because its secrets or service accounts have changed. Does not block.

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param namespace the service's namespace
  * @param name the service's name
  * @param kind {@code InferenceService} or {@code InferenceGraph}
- * @param doors the hosts and path prefixes that lead to it
+ * @param rules the hosts and path prefixes that lead to it
  * @param components the backends of its components, as far as they are ready
  * @param graph the graph as JSON for an InferenceGraph; empty otherwise
  */
@@ -22,7 +22,7 @@ public record Route(
         String namespace,
         String name,
         String kind,
-        List<IngressRule> doors,
+        List<IngressRule> rules,
         Map<Component, Backend> components,
         String graph) {
     /**

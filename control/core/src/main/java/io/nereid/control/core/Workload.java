@@ -5,6 +5,7 @@ package io.nereid.control.core;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -47,7 +48,14 @@ public record Workload(
         /** Processes requests before the predictor and responses after it. */
         TRANSFORMER,
         /** Explains the predictor's predictions. */
-        EXPLAINER
+        EXPLAINER;
+
+        private final String text = name().toLowerCase(Locale.ROOT);
+
+        /** The name in lower case, as in status, labels and host names. */
+        public String text() {
+            return text;
+        }
     }
 
     /** What to run. */

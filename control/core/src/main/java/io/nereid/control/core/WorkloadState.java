@@ -9,13 +9,13 @@ import org.jspecify.annotations.Nullable;
  *
  * @param phase its phase
  * @param replicas the number of ready replicas
- * @param wanted the desired number of replicas
+ * @param desired the desired number of replicas
  * @param failure the failure since it was last ready; null for none
  * @param traffic statistics of its recent requests
  */
 public record WorkloadState(
         ObservedState.Phase phase,
         int replicas,
-        int wanted,
+        int desired,
         ObservedState.@Nullable Failure failure,
         ObservedState.Traffic traffic) {}

@@ -9,10 +9,15 @@ import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.activator.ActivatorContext;
+import io.nereid.control.gateway.activator.ActivatorSlot;
+import io.nereid.control.gateway.activator.NestedRevisionRequest;
+import io.nereid.control.gateway.activator.RevisionActivator;
+import io.nereid.control.gateway.activator.RevisionEngineView;
+import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
-import io.nereid.control.gateway.upstream.WakeListener;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
@@ -53,8 +58,8 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>{@code
  * Gateway gateway = new Gateway(engine, control, codecs, upstream, transcoder, clock, scaler::wake);
- * gateway.sites(siteFactory);
- * RevisionActivator activator = gateway.open("default", "iris-predictor-00001", settings, destination);
+ * gateway.hostFactory(server);
+ * RevisionActivator activator = gateway.openActivator("default", "iris-predictor-00001", settings, destination);
  * gateway.route("default", "iris", route);
  * activator.capacity(1);
  * }</pre>
@@ -64,14 +69,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     private static final long BYTES_HELD = 256L << 20;
     private static final long SWEEP_MILLIS = 50;
 
-    private final GatewayContext context;
+    private final ActivatorContext context;
     private final @Nullable ThreadPoolExecutor pool;
     private final @Nullable ScheduledThreadPoolExecutor timer;
     private final HostPathTable table = new HostPathTable();
     private final Map<String, ServiceRoute> services = new ConcurrentHashMap<>();
     private final Map<String, ActivatorSlot> slots = new ConcurrentHashMap<>();
     private final Set<RevisionActivator> activators = ConcurrentHashMap.newKeySet();
-    private volatile boolean gathering;
+    private volatile boolean restoring;
 
     /** Creates a gateway without services. The bodies of waiting requests take at most 256 MiB. */
     public Gateway(
@@ -84,7 +89,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             WakeListener listener) {
         ThreadPoolExecutor resumed =
                 Threads.pool("gateway", Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
-        this.context = new GatewayContext(
+        this.context = new ActivatorContext(
                 engine,
                 control,
                 codecs,
@@ -103,7 +108,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /** Creates a gateway without threads, for tests, which run the waiting requests and advance the time themselves. */
-    Gateway(
+    public Gateway(
             InferenceEngine engine,
             ModelControl control,
             RevisionCodecs codecs,
@@ -114,14 +119,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             Executor executor,
             ByteBudget budget,
             IntUnaryOperator chance) {
-        this.context = new GatewayContext(
+        this.context = new ActivatorContext(
                 engine, control, codecs, upstream, transcoder, clock, listener, executor, budget, chance);
         this.pool = null;
         this.timer = null;
     }
 
-    /** Sets the factory of sites. Call it before the first request. */
-    public void sites(VirtualHostFactory factory) {
+    /** Sets the factory of virtual hosts. Call it before the first request. */
+    public void hostFactory(VirtualHostFactory factory) {
         context.factory(factory);
     }
 
@@ -129,8 +134,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * Sets whether the services of the server's previous run are still being restored. While they are, a request that
      * may be for one of them receives 503 instead of 404, because clients retry after a 503.
      */
-    public void gathering(boolean still) {
-        gathering = still;
+    public void restoring(boolean still) {
+        restoring = still;
     }
 
     /** Replaces the route of a service; null removes it. */
@@ -143,15 +148,15 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         ServiceRoute next = route == null ? null : new ServiceRoute(route, this::slot);
         if (next != null) {
             services.put(key, next);
-            for (IngressRule endpoint : next.route.doors()) {
-                table.add(endpoint, next);
+            for (IngressRule rule : next.route.rules()) {
+                table.add(rule, next);
             }
         } else {
             services.remove(key);
         }
         if (old != null) {
-            for (IngressRule endpoint : old.route.doors()) {
-                table.remove(endpoint, old);
+            for (IngressRule rule : old.route.rules()) {
+                table.remove(rule, old);
             }
         }
         mirror(old, next);
@@ -192,7 +197,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * Opens the activator of a revision. It replaces an earlier one of the same name, which the caller should close.
      * Requests are held until the activator has capacity.
      */
-    public RevisionActivator open(
+    public RevisionActivator openActivator(
             String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
         ActivatorSlot slot = slot(namespace, revision);
         RevisionActivator activator = new RevisionActivator(context, namespace, revision, settings, destination);
@@ -213,9 +218,9 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
 
     @Override
     public @Nullable VirtualHost find(Head head) {
-        HostPathTable.Entry lead = table.find(head.authority(), head.path());
-        if (lead == null) {
-            if (gathering && HostPathTable.mayLead(head)) {
+        HostPathTable.Entry entry = table.find(head.authority(), head.path());
+        if (entry == null) {
+            if (restoring && HostPathTable.mayBeForService(head)) {
                 throw ServingException.of(
                         ErrorCode.UNAVAILABLE,
                         "the server has just started and does not know its services yet",
@@ -223,9 +228,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             }
             return null;
         }
-        IngressRule endpoint = lead.endpoint();
-        return lead.service()
-                .site(head, endpoint.component(), endpoint.tag(), HostPathTable.prefix(endpoint), context.chance);
+        IngressRule rule = entry.rule();
+        return entry.service().virtualHost(head, rule.component(), rule.tag(), HostPathTable.prefix(rule), context.chance);
     }
 
     /**
@@ -235,12 +239,12 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * @param component the component; null for the service's entry point
      * @param port 0 for any free port
      */
-    public Listener door(String namespace, String name, @Nullable Component component, String address, int port) {
-        VirtualHosts hosts = head -> site(namespace, name, component, head);
+    public Listener listen(String namespace, String name, @Nullable Component component, String address, int port) {
+        VirtualHosts hosts = head -> virtualHost(namespace, name, component, head);
         return context.factory().listen(address, port, hosts);
     }
 
-    private ServiceRoute entry(String namespace, String name) {
+    private ServiceRoute service(String namespace, String name) {
         ServiceRoute service = services.get(key(namespace, name));
         if (service == null) {
             throw ServingException.of(
@@ -249,8 +253,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return service;
     }
 
-    private VirtualHost site(String namespace, String name, @Nullable Component component, Head head) {
-        return entry(namespace, name).site(head, component, null, "", context.chance);
+    private VirtualHost virtualHost(String namespace, String name, @Nullable Component component, Head head) {
+        return service(namespace, name).virtualHost(head, component, null, "", context.chance);
     }
 
     /**
@@ -281,14 +285,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             String target,
             List<UpstreamClient.Header> headers,
             MemoryRegion body) {
-        VirtualHost site;
+        VirtualHost virtualHost;
         try {
-            site = site(namespace, name, component, new InnerHead(target, find(headers)));
+            virtualHost = virtualHost(namespace, name, component, new InnerHead(target, find(headers)));
         } catch (ServingException e) {
             body.release();
             return CompletableFuture.failedStage(e);
         }
-        return site.call(method, target, headers, body);
+        return virtualHost.call(method, target, headers, body);
     }
 
     /**
@@ -296,19 +300,20 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * while the revision is activated, and follows the traffic split. It is not reported to the predictor's listener
      * and not mirrored.
      *
-     * @param visitor receives the exchange to answer, and the models of the revision that was chosen; on any thread
+     * @param handler receives the exchange to answer, and the models of the revision that was chosen; on any thread
      * @return false, without an effect, when the engine does not answer for the service: it has a transformer or a
      *     child process
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    public boolean visit(
-            HttpExchange x, String namespace, String name, BiConsumer<HttpExchange, InferenceEngine> visitor) {
-        RevisionActivator activator = entry(namespace, name).predictor(new InnerHead(x), context.chance);
+    public boolean runNested(
+            HttpExchange x, String namespace, String name, BiConsumer<HttpExchange, InferenceEngine> handler) {
+        RevisionActivator activator =
+                service(namespace, name).directPredictorActivator(new InnerHead(x), context.chance);
         if (activator == null || !(activator.destination() instanceof Destination.Models models)) {
             return false;
         }
         RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);
-        activator.enter(new NestedRevisionRequest(activator, x, visit -> visitor.accept(visit, view)));
+        activator.enter(new NestedRevisionRequest(activator, x, exchange -> handler.accept(exchange, view)));
         return true;
     }
 
@@ -319,8 +324,9 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      *
      * @param codecs builds the protocols around a revision's models; called once for each revision, and once before
      */
-    public List<ProtocolCodec> inFrontOf(String namespace, String name, RevisionCodecs codecs) {
-        return TransformerCodec.all(context, head -> entry(namespace, name).behind(head, context.chance), codecs);
+    public List<ProtocolCodec> transformerCodecs(String namespace, String name, RevisionCodecs codecs) {
+        return TransformerCodec.all(
+                context, head -> service(namespace, name).predictorActivator(head, context.chance), codecs);
     }
 
     private static Function<String, @Nullable String> find(List<UpstreamClient.Header> headers) {
@@ -363,7 +369,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /** Rejects requests that have waited too long. */
-    void sweep(long now) {
+    public void sweep(long now) {
         for (RevisionActivator activator : context.withQueue) {
             try {
                 activator.sweep(now);
@@ -386,7 +392,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     @Override
     public void close() {
         for (RevisionActivator activator : activators) {
-            activator.refuse("the server is shutting down");
+            activator.reject("the server is shutting down");
         }
         if (timer != null) {
             timer.shutdown();

@@ -5,6 +5,7 @@ package io.nereid.control.gateway;
 import static io.nereid.observe.metrics.MetricType.COUNTER;
 import static io.nereid.observe.metrics.MetricType.GAUGE;
 
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.observe.metrics.LabelSet;
 import io.nereid.observe.metrics.MetricType;
 import io.nereid.observe.metrics.MetricsWriter;
@@ -45,7 +46,7 @@ final class GatewayMetrics {
                 COUNTER,
                 "Requests that arrived while there was no replica.",
                 g -> g.held.sum());
-        family("nereid_gateway_refused_total", COUNTER, "Requests that the gateway rejected.", g -> g.refused.sum());
+        family("nereid_gateway_refused_total", COUNTER, "Requests that the gateway rejected.", g -> g.rejected.sum());
         family(
                 "nereid_gateway_retried_total",
                 COUNTER,

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class HostPathTable {
     /** A table entry: the service, and the host and path that lead to it. Immutable. */
-    record Entry(ServiceRoute service, IngressRule endpoint) {}
+    record Entry(ServiceRoute service, IngressRule rule) {}
 
     private static final class Host {
         volatile @Nullable Entry bare;
@@ -68,7 +68,7 @@ final class HostPathTable {
      * Whether a request may be for a service that is not known yet: a POST to a name that is not one of this machine's
      * own names.
      */
-    static boolean mayLead(VirtualHosts.Head head) {
+    static boolean mayBeForService(VirtualHosts.Head head) {
         if (!head.method().equals("POST")) {
             return false;
         }
@@ -97,13 +97,13 @@ final class HostPathTable {
         return authority.substring(0, end).toLowerCase(Locale.ROOT);
     }
 
-    void add(IngressRule endpoint, ServiceRoute service) {
-        Host host = endpoint.host().isEmpty() ? anyHost : hosts.computeIfAbsent(host(endpoint.host()), h -> new Host());
-        Entry lead = new Entry(service, endpoint);
-        String prefix = prefix(endpoint);
+    void add(IngressRule rule, ServiceRoute service) {
+        Host host = rule.host().isEmpty() ? anyHost : hosts.computeIfAbsent(host(rule.host()), h -> new Host());
+        Entry entry = new Entry(service, rule);
+        String prefix = prefix(rule);
         if (prefix.isEmpty()) {
             if (host != anyHost) {
-                host.bare = lead;
+                host.bare = entry;
             }
             return;
         }
@@ -113,31 +113,31 @@ final class HostPathTable {
         if (prefix.length() > host.longest) {
             host.longest = prefix.length();
         }
-        host.prefixes.put(prefix, lead);
+        host.prefixes.put(prefix, entry);
     }
 
     /** Removes an entry, unless it leads to another service by now. */
-    void remove(IngressRule endpoint, ServiceRoute service) {
-        Host host = endpoint.host().isEmpty() ? anyHost : hosts.get(host(endpoint.host()));
+    void remove(IngressRule rule, ServiceRoute service) {
+        Host host = rule.host().isEmpty() ? anyHost : hosts.get(host(rule.host()));
         if (host == null) {
             return;
         }
-        String prefix = prefix(endpoint);
+        String prefix = prefix(rule);
         if (prefix.isEmpty()) {
-            Entry lead = host.bare;
-            if (lead != null && lead.service == service) {
+            Entry entry = host.bare;
+            if (entry != null && entry.service == service) {
                 host.bare = null;
             }
         } else {
-            host.prefixes.computeIfPresent(prefix, (p, lead) -> lead.service == service ? null : lead);
+            host.prefixes.computeIfPresent(prefix, (p, entry) -> entry.service == service ? null : entry);
         }
         if (host != anyHost && host.bare == null && host.prefixes.isEmpty()) {
-            hosts.remove(host(endpoint.host()), host);
+            hosts.remove(host(rule.host()), host);
         }
     }
 
-    static String prefix(IngressRule endpoint) {
-        String prefix = endpoint.pathPrefix();
+    static String prefix(IngressRule rule) {
+        String prefix = rule.pathPrefix();
         return prefix.endsWith("/") ? prefix.substring(0, prefix.length() - 1) : prefix;
     }
 }

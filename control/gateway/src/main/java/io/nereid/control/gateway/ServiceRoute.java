@@ -6,6 +6,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.activator.ActivatorSlot;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.transport.api.VirtualHosts.Head;
 import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.EnumMap;
@@ -30,25 +32,25 @@ final class ServiceRoute {
     }
 
     /**
-     * The site of the revision that answers a request.
+     * The virtual host of the revision that answers a request.
      *
      * @param component the requested component; null for the service's entry point
      * @param tag the requested revision's tag; null to follow the traffic split
      * @param prefix the path prefix that led here
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    VirtualHost site(
+    VirtualHost virtualHost(
             Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
-        TrafficSplit split = split(component == null ? front(head) : component);
+        TrafficSplit split = split(component == null ? entryPoint(head) : component);
         ActivatorSlot slot = tag == null ? split.pick(head, chance) : split.tagged(tag);
         if (slot == null && tag != null && component == null) {
             // Explainers have no tags: the tagged revision of the component behind explains itself.
-            slot = split(behindExplainer()).tagged(tag);
+            slot = split(inferenceComponent()).tagged(tag);
         }
         if (slot == null) {
             throw unavailable("no revision has the tag '" + tag + "'");
         }
-        return activator(slot).site().at(prefix);
+        return activator(slot).routes().at(prefix);
     }
 
     /**
@@ -56,7 +58,8 @@ final class ServiceRoute {
      *
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    @Nullable RevisionActivator predictor(Head head, IntUnaryOperator chance) {
+    @Nullable
+    RevisionActivator directPredictorActivator(Head head, IntUnaryOperator chance) {
         if (splits.containsKey(Component.TRANSFORMER)) {
             return null;
         }
@@ -68,7 +71,7 @@ final class ServiceRoute {
      *
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    RevisionActivator behind(Head head, IntUnaryOperator chance) {
+    RevisionActivator predictorActivator(Head head, IntUnaryOperator chance) {
         return activator(split(Component.PREDICTOR).pick(head, chance));
     }
 
@@ -79,13 +82,13 @@ final class ServiceRoute {
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
     RevisionActivator activator(Head head, @Nullable Component component, IntUnaryOperator chance) {
-        return activator(split(component == null ? front(head) : component).pick(head, chance));
+        return activator(split(component == null ? entryPoint(head) : component).pick(head, chance));
     }
 
     private TrafficSplit split(Component part) {
         TrafficSplit split = splits.get(part);
         if (split == null) {
-            throw unavailable("it has no " + part.name().toLowerCase(java.util.Locale.ROOT));
+            throw unavailable("it has no " + part.text());
         }
         return split;
     }
@@ -98,14 +101,14 @@ final class ServiceRoute {
         return activator;
     }
 
-    private Component front(Head head) {
+    private Component entryPoint(Head head) {
         if (splits.containsKey(Component.EXPLAINER) && isExplain(head.path())) {
             return Component.EXPLAINER;
         }
-        return behindExplainer();
+        return inferenceComponent();
     }
 
-    private Component behindExplainer() {
+    private Component inferenceComponent() {
         return splits.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
     }
 

@@ -4,6 +4,9 @@ package io.nereid.control.gateway;
 
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Target;
+import io.nereid.control.gateway.activator.ActivatorSlot;
+import io.nereid.control.gateway.activator.MirrorTarget;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.transport.api.VirtualHosts.Head;
 import java.util.ArrayList;
 import java.util.List;
@@ -65,7 +68,8 @@ final class TrafficSplit {
     }
 
     /** The revision with a tag, or null. */
-    @Nullable ActivatorSlot tagged(String tag) {
+    @Nullable
+    ActivatorSlot tagged(String tag) {
         for (int i = 0; i < tagged.size(); i++) {
             if (tag.equals(tagged.get(i).tag())) {
                 return taggedSlots.get(i);
@@ -78,11 +82,11 @@ final class TrafficSplit {
     ActivatorSlot pick(Head head, IntUnaryOperator chance) {
         ActivatorSlot chosen = slots.length == 1 ? slots[0] : slots[draw(head, chance)];
         RevisionActivator activator = chosen.activator();
-        if (slots.length > 1 && (activator == null || !activator.usable())) {
+        if (slots.length > 1 && (activator == null || !activator.accepts())) {
             int before = 0;
             for (int i = 0; i < slots.length; i++) {
                 RevisionActivator other = slots[i].activator();
-                if (upTo[i] > before && other != null && other.usable()) {
+                if (upTo[i] > before && other != null && other.accepts()) {
                     return slots[i];
                 }
                 before = upTo[i];

@@ -4,6 +4,12 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.gateway.activator.ActivatorContext;
+import io.nereid.control.gateway.activator.NestedRevisionRequest;
+import io.nereid.control.gateway.activator.RevisionActivator;
+import io.nereid.control.gateway.activator.RevisionEngineView;
+import io.nereid.control.gateway.activator.RevisionGrpcCall;
+import io.nereid.control.gateway.activator.RevisionRoutes;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.Destination.Models;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
@@ -31,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * revision is activated. Thread-safe: what is built for a revision is immutable and replaced as a whole.
  */
 final class TransformerCodec implements ProtocolCodec {
-    private final GatewayContext context;
+    private final ActivatorContext context;
     private final Function<Head, RevisionActivator> activators;
     private final RevisionCodecs codecs;
     private final int index;
@@ -42,7 +48,7 @@ final class TransformerCodec implements ProtocolCodec {
     private record Built(Destination destination, Map<String, HttpHandler> http, Map<String, GrpcHandler> grpc) {}
 
     private TransformerCodec(
-            GatewayContext context,
+            ActivatorContext context,
             Function<Head, RevisionActivator> activators,
             RevisionCodecs codecs,
             int index,
@@ -61,7 +67,7 @@ final class TransformerCodec implements ProtocolCodec {
      * @param codecs builds the protocols around a revision's models, the same ones each time
      */
     static List<ProtocolCodec> all(
-            GatewayContext context, Function<Head, RevisionActivator> activators, RevisionCodecs codecs) {
+            ActivatorContext context, Function<Head, RevisionActivator> activators, RevisionCodecs codecs) {
         // The routes do not depend on the models, which are used only when a request arrives.
         List<ProtocolCodec> templates = codecs.build(context.engine, context.control);
         List<ProtocolCodec> all = new ArrayList<>();
@@ -109,7 +115,7 @@ final class TransformerCodec implements ProtocolCodec {
         if (handler == null) {
             throw ServingException.of(ErrorCode.NOT_FOUND, "there is no " + x.path());
         }
-        if (!request && (!model || activator.flowing())) {
+        if (!request && (!model || activator.hasReplica())) {
             handler.handle(x);
         } else {
             activator.enter(new NestedRevisionRequest(activator, x, handler));
@@ -149,10 +155,10 @@ final class TransformerCodec implements ProtocolCodec {
         codec.httpRoutes().forEach(r -> http.put(key(r), r.handler()));
         Map<String, GrpcHandler> grpc = new HashMap<>();
         codec.grpcMethods().forEach(m -> grpc.put(m.path(), m.handler()));
-        Built made = new Built(destination, Map.copyOf(http), Map.copyOf(grpc));
-        built.put(activator, made);
+        Built result = new Built(destination, Map.copyOf(http), Map.copyOf(grpc));
+        built.put(activator, result);
         var unused = activator.drained().whenComplete((v, e) -> built.remove(activator));
-        return made;
+        return result;
     }
 
     /** The head of a request that has been routed before. Valid as long as the exchange is. */

@@ -62,7 +62,7 @@ public final class Fakes {
     }
 
     /** A clock that a test advances. Thread-safe. */
-    public static final class StillClock implements Clock {
+    public static final class FixedClock implements Clock {
         final AtomicLong nanos = new AtomicLong(1_000_000_000L);
 
         @Override
@@ -75,13 +75,13 @@ public final class Fakes {
             return nanos.get() / 1_000_000;
         }
 
-        void forward(long millis) {
+        public void forward(long millis) {
             nanos.addAndGet(millis * 1_000_000);
         }
     }
 
     /** Queues tasks until the test runs them. Thread-safe. */
-    public static final class Later implements Executor {
+    public static final class ManualExecutor implements Executor {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
         @Override
@@ -108,8 +108,9 @@ public final class Fakes {
     }
 
     /** A request's head. */
-    record TestHead(@Nullable String authority, String path, Map<String, String> headers) implements VirtualHosts.Head {
-        static TestHead of(@Nullable String authority, String path) {
+    public record TestHead(@Nullable String authority, String path, Map<String, String> headers)
+            implements VirtualHosts.Head {
+        public static TestHead of(@Nullable String authority, String path) {
             return new TestHead(authority, path, Map.of());
         }
 
@@ -127,17 +128,17 @@ public final class Fakes {
     /** An exchange that keeps its reply. Thread-safe as far as tests need. */
     public static final class TestExchange extends InMemoryExchange {
         String query = "";
-        final StringBuffer streamed = new StringBuffer();
+        public final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;
         private volatile int streaming;
-        final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
+        final CompletableFuture<UpstreamResponse> response = new CompletableFuture<>();
 
-        TestExchange(String method, String path, Map<String, String> given, String body) {
+        public TestExchange(String method, String path, Map<String, String> given, String body) {
             super(method, path, List.of(), Fakes.region(body));
             headers.putAll(given);
         }
 
-        static TestExchange post(String path, String body) {
+        public static TestExchange post(String path, String body) {
             return new TestExchange("POST", path, Map.of(), body);
         }
 
@@ -161,7 +162,7 @@ public final class Fakes {
         @Override
         public void reply(HttpReply r) {
             super.reply(r);
-            answer.complete(new UpstreamResponse(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
+            response.complete(new UpstreamResponse(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
         }
 
         @Override
@@ -194,17 +195,18 @@ public final class Fakes {
 
     /** A gRPC call that records its responses. */
     public static final class TestCall implements GrpcCall {
-        final String path;
+        public final String path;
         final Map<String, String> metadata = new HashMap<>();
-        final List<String> sent = new ArrayList<>();
+        public final List<String> sent = new ArrayList<>();
 
-        @Nullable ErrorCode code;
+        public @Nullable ErrorCode code;
 
-        @Nullable String message;
+        @Nullable
+        String message;
 
         long deadline = Long.MAX_VALUE;
 
-        TestCall(String path) {
+        public TestCall(String path) {
             this.path = path;
         }
 
@@ -266,17 +268,18 @@ public final class Fakes {
         }
     }
 
-    /** Sites whose routes the test calls by itself. Thread-safe as far as tests need. */
-    public static final class TestSites implements VirtualHosts.VirtualHostFactory {
-        final List<TestSite> made = new ArrayList<>();
+    /** Virtual hosts whose routes the test calls by itself. Thread-safe as far as tests need. */
+    public static final class TestVirtualHostFactory implements VirtualHosts.VirtualHostFactory {
+        final List<TestVirtualHost> created = new ArrayList<>();
 
-        @Nullable VirtualHosts doors;
+        @Nullable
+        VirtualHosts listening;
 
         @Override
         public synchronized VirtualHosts.VirtualHost virtualHost(
                 List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
-            TestSite site = new TestSite(routes, methods, prefix);
-            made.add(site);
+            TestVirtualHost site = new TestVirtualHost(routes, methods, prefix);
+            created.add(site);
             return site;
         }
 
@@ -287,7 +290,7 @@ public final class Fakes {
 
         @Override
         public VirtualHosts.Listener listen(String address, int port, VirtualHosts hosts) {
-            doors = hosts;
+            listening = hosts;
             return new VirtualHosts.Listener() {
                 @Override
                 public int port() {
@@ -296,16 +299,16 @@ public final class Fakes {
 
                 @Override
                 public void close() {
-                    doors = null;
+                    listening = null;
                 }
             };
         }
     }
 
     /** Finds routes by verb and a template's text before and after its only placeholder. */
-    record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix)
+    public record TestVirtualHost(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix)
             implements VirtualHosts.VirtualHost {
-        void handle(TestExchange exchange) {
+        public void handle(TestExchange exchange) {
             for (HttpRoute route : routes) {
                 if ((route.method().equals(exchange.method()) || route.method().equals(HttpRoute.ANY))
                         && matches(route.template(), exchange.path())) {
@@ -331,7 +334,7 @@ public final class Fakes {
                     : path.startsWith(template.substring(0, open)) && path.endsWith(template.substring(close + 1));
         }
 
-        GrpcListener start(TestCall call) {
+        public GrpcListener start(TestCall call) {
             for (GrpcMethod method : methods) {
                 if (method.path().equals(call.path) || method.path().equals("/*")) {
                     return method.handler().start(call);
@@ -348,31 +351,31 @@ public final class Fakes {
             TestExchange exchange = new TestExchange(method, target, map, text(body));
             body.release();
             handle(exchange);
-            return exchange.answer;
+            return exchange.response;
         }
     }
 
     /** A codec that keeps requests until the test answers them. */
-    public static final class Parking implements ProtocolCodec {
-        final List<HttpExchange> requests = new ArrayList<>();
-        final List<GrpcCall> calls = new ArrayList<>();
-        final List<String> events = new ArrayList<>();
+    public static final class HoldingCodec implements ProtocolCodec {
+        public final List<HttpExchange> requests = new ArrayList<>();
+        public final List<GrpcCall> calls = new ArrayList<>();
+        public final List<String> events = new ArrayList<>();
 
         @Override
         public String name() {
-            return "parking";
+            return "holding";
         }
 
         @Override
         public List<HttpRoute> httpRoutes() {
             return List.of(
-                    HttpRoute.post("/v1/models/{model}:predict", this::park),
-                    HttpRoute.post("/v1/models/{model}:explain", this::park),
-                    HttpRoute.get("/v1/models/{model}", this::park),
+                    HttpRoute.post("/v1/models/{model}:predict", this::hold),
+                    HttpRoute.post("/v1/models/{model}:explain", this::hold),
+                    HttpRoute.get("/v1/models/{model}", this::hold),
                     HttpRoute.get("/v2/health/ready", x -> x.reply(HttpReply.json(200, "{}"))));
         }
 
-        private synchronized void park(HttpExchange x) {
+        private synchronized void hold(HttpExchange x) {
             requests.add(x);
         }
 
@@ -380,17 +383,17 @@ public final class Fakes {
         public List<GrpcMethod> grpcMethods() {
             return List.of(new GrpcMethod("/s/Infer", GrpcMethod.Kind.UNARY, call -> {
                 calls.add(call);
-                return new Noted(events);
+                return new RecordingListener(events);
             }));
         }
 
-        void answer(int i, int status) {
+        public void answer(int i, int status) {
             requests.get(i).reply(HttpReply.json(status, "{\"n\":" + i + "}"));
         }
     }
 
     /** Records what is sent to it. */
-    record Noted(List<String> events) implements GrpcListener {
+    record RecordingListener(List<String> events) implements GrpcListener {
         @Override
         public void onMessage(MemoryRegion message) {
             events.add("message " + text(message));
@@ -409,34 +412,35 @@ public final class Fakes {
 
     /** Records forwarded requests. */
     public static final class TestUpstream implements UpstreamClient {
-        record Sent(HttpExchange exchange, Address address, String path, ForwardOptions terms) {}
+        record Sent(HttpExchange exchange, Address address, String path, ForwardOptions options) {}
 
         public record SentCall(GrpcCall call, Address address, List<String> events) {}
 
-        public record Asked(String method, String url, List<Header> headers, String body, ForwardOptions terms) {}
+        public record SentRequest(
+                String method, String url, List<Header> headers, String body, ForwardOptions options) {}
 
         final List<Sent> sent = new ArrayList<>();
         public final List<SentCall> calls = new ArrayList<>();
-        final List<Asked> asked = new ArrayList<>();
-        final CompletableFuture<UpstreamResponse> answer = new CompletableFuture<>();
+        final List<SentRequest> requests = new ArrayList<>();
+        final CompletableFuture<UpstreamResponse> response = new CompletableFuture<>();
 
         @Override
-        public void forward(HttpExchange exchange, Address address, String path, ForwardOptions terms) {
-            sent.add(new Sent(exchange, address, path, terms));
+        public void forward(HttpExchange exchange, Address address, String path, ForwardOptions options) {
+            sent.add(new Sent(exchange, address, path, options));
         }
 
         @Override
-        public GrpcListener forward(GrpcCall call, Address address, ForwardOptions terms) {
+        public GrpcListener forward(GrpcCall call, Address address, ForwardOptions options) {
             List<String> events = new ArrayList<>();
             calls.add(new SentCall(call, address, events));
-            return new Noted(events);
+            return new RecordingListener(events);
         }
 
         @Override
         public CompletionStage<UpstreamResponse> send(
-                String method, String url, List<Header> headers, byte[] body, ForwardOptions terms) {
-            asked.add(new Asked(method, url, headers, new String(body, StandardCharsets.UTF_8), terms));
-            return answer;
+                String method, String url, List<Header> headers, byte[] body, ForwardOptions options) {
+            requests.add(new SentRequest(method, url, headers, new String(body, StandardCharsets.UTF_8), options));
+            return response;
         }
 
         @Override
@@ -444,25 +448,25 @@ public final class Fakes {
     }
 
     /** Records requests that need another protocol. */
-    public static final class TestBridge implements ProtocolTranscoder {
-        public record Asked(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
+    public static final class TestTranscoder implements ProtocolTranscoder {
+        public record PendingRequest(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
 
-        public final List<Asked> exchanges = new ArrayList<>();
+        public final List<PendingRequest> exchanges = new ArrayList<>();
 
-        record Bridged(GrpcCall call, VirtualHosts.VirtualHost rest, List<String> events) {}
+        record Transcoded(GrpcCall call, VirtualHosts.VirtualHost rest, List<String> events) {}
 
-        final List<Bridged> calls = new ArrayList<>();
+        final List<Transcoded> calls = new ArrayList<>();
 
         @Override
         public void overGrpc(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {
-            exchanges.add(new Asked(exchange, grpc));
+            exchanges.add(new PendingRequest(exchange, grpc));
         }
 
         @Override
         public GrpcListener overRest(GrpcCall call, VirtualHosts.VirtualHost rest) {
             List<String> events = new ArrayList<>();
-            calls.add(new Bridged(call, rest, events));
-            return new Noted(events);
+            calls.add(new Transcoded(call, rest, events));
+            return new RecordingListener(events);
         }
     }
 }

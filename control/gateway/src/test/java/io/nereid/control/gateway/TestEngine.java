@@ -25,11 +25,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
 /** An engine that queues requests until the test responds to them. */
-final class TestEngine implements InferenceEngine, ModelControl {
-    record Asked(InferenceRequest request, ResponseSink sink) {}
+public final class TestEngine implements InferenceEngine, ModelControl {
+    public record PendingRequest(InferenceRequest request, ResponseSink sink) {}
 
-    final Set<String> models = new LinkedHashSet<>();
-    final List<Asked> asked = new ArrayList<>();
+    public final Set<String> models = new LinkedHashSet<>();
+    public final List<PendingRequest> requests = new ArrayList<>();
     int cancelled;
 
     private void check(ModelRef ref) {
@@ -43,7 +43,7 @@ final class TestEngine implements InferenceEngine, ModelControl {
 
     @Override
     public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
-        asked.add(new Asked(request, sink));
+        requests.add(new PendingRequest(request, sink));
         return () -> cancelled++;
     }
 

@@ -80,9 +80,9 @@ record CompiledGraph(Map<String, Node> nodes) {
         });
         CompiledGraph graph = new CompiledGraph(nodes);
         for (Node node : nodes.values()) {
-            for (CompiledStep place : node.steps) {
-                if (place.step.nodeName() != null) {
-                    Node unused = graph.node(place.step.nodeName());
+            for (CompiledStep step : node.steps) {
+                if (step.step.nodeName() != null) {
+                    Node unused = graph.node(step.step.nodeName());
                 }
             }
         }

@@ -43,11 +43,11 @@ record GjsonQuery(
         };
     }
 
-    private boolean fits(String value, String wanted) {
+    private boolean fits(String value, String pattern) {
         return switch (String.valueOf(operator)) {
-            case "%" -> GjsonWildcards.fits(wanted, value);
-            case "!%" -> !GjsonWildcards.fits(wanted, value);
-            default -> fits(value.compareTo(wanted));
+            case "%" -> GjsonWildcards.fits(pattern, value);
+            case "!%" -> !GjsonWildcards.fits(pattern, value);
+            default -> fits(value.compareTo(pattern));
         };
     }
 

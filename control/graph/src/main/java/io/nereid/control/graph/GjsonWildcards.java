@@ -28,8 +28,8 @@ final class GjsonWildcards {
             if (p < pattern.length()) {
                 char c = pattern.charAt(p);
                 boolean escaped = c == '\\' && p + 1 < pattern.length();
-                char wanted = escaped ? pattern.charAt(p + 1) : c;
-                if ((!escaped && c == '?') || wanted == text.charAt(t)) {
+                char expected = escaped ? pattern.charAt(p + 1) : c;
+                if ((!escaped && c == '?') || expected == text.charAt(t)) {
                     p += escaped ? 2 : 1;
                     t++;
                     continue;

@@ -102,23 +102,23 @@ final class GraphExecution {
         if (i == node.steps().size()) {
             return done(before == null ? new StepResult(200, original) : before);
         }
-        CompiledStep place = node.steps().get(i);
-        if (place.condition() != null) {
-            byte[] asked = before == null ? original : before.body();
-            JsonNode tree = StepResult.parse(asked);
+        CompiledStep step = node.steps().get(i);
+        if (step.condition() != null) {
+            byte[] input = before == null ? original : before.body();
+            JsonNode tree = StepResult.parse(input);
             if (tree == null) {
                 return done(StepResult.error(
                         before == null ? 400 : 500,
-                        "step " + place.key() + " of node '" + node.name() + "' has a condition, and "
+                        "step " + step.key() + " of node '" + node.name() + "' has a condition, and "
                                 + (before == null ? "the request" : "the former step's answer") + " is not JSON"));
             }
-            if (place.condition().find(tree) == null) {
-                return done(new StepResult(200, asked));
+            if (step.condition().find(tree) == null) {
+                return done(new StepResult(200, input));
             }
         }
-        byte[] body = before != null && "$response".equals(place.step().data()) ? before.body() : original;
-        return step(place, body)
-                .thenCompose(outcome -> place.step().hard() && !outcome.success()
+        byte[] body = before != null && "$response".equals(step.step().data()) ? before.body() : original;
+        return step(step, body)
+                .thenCompose(outcome -> step.step().hard() && !outcome.success()
                         ? done(outcome)
                         : sequence(node, i + 1, original, outcome));
     }
@@ -127,9 +127,9 @@ final class GraphExecution {
     private CompletionStage<StepResult> choose(Node node, byte[] body) {
         JsonNode tree = StepResult.parse(body);
         if (tree != null) {
-            for (CompiledStep place : node.steps()) {
-                if (place.condition() == null || place.condition().find(tree) != null) {
-                    return step(place, body);
+            for (CompiledStep step : node.steps()) {
+                if (step.condition() == null || step.condition().find(tree) != null) {
+                    return step(step, body);
                 }
             }
         }
@@ -141,11 +141,11 @@ final class GraphExecution {
      */
     private CompiledStep split(Node node) {
         int left = settings.percent().getAsInt();
-        for (CompiledStep place : node.steps()) {
-            Long weight = place.step().weight();
+        for (CompiledStep step : node.steps()) {
+            Long weight = step.step().weight();
             left -= weight == null ? 0 : weight.intValue();
             if (left < 0) {
-                return place;
+                return step;
             }
         }
         return node.steps().get(node.steps().size() - 1);
@@ -154,8 +154,8 @@ final class GraphExecution {
     /** Runs all steps of an Ensemble at once, and merges their responses when the last one has arrived. */
     private CompletionStage<StepResult> ensemble(Node node, byte[] body) {
         List<CompletableFuture<StepResult>> running = new ArrayList<>();
-        for (CompiledStep place : node.steps()) {
-            running.add(step(place, body).toCompletableFuture());
+        for (CompiledStep step : node.steps()) {
+            running.add(step(step, body).toCompletableFuture());
         }
         return CompletableFuture.allOf(running.toArray(CompletableFuture[]::new))
                 .thenApply(all -> merge(node, running));
@@ -166,41 +166,41 @@ final class GraphExecution {
         ObjectNode merged = StepResult.JSON.createObjectNode();
         StepResult wrong = null;
         for (int i = 0; i < running.size(); i++) {
-            CompiledStep place = node.steps().get(i);
+            CompiledStep step = node.steps().get(i);
             StepResult outcome = running.get(i).join();
-            if (place.step().hard() && !outcome.success()) {
+            if (step.step().hard() && !outcome.success()) {
                 return outcome;
             }
             JsonNode tree = outcome.json();
             if (tree != null && tree.isObject()) {
-                merged.set(place.key(), tree);
+                merged.set(step.key(), tree);
             } else if (wrong == null) {
                 wrong = StepResult.error(
                         500,
-                        "step " + place.key() + " of node '" + node.name()
+                        "step " + step.key() + " of node '" + node.name()
                                 + "' did not answer with a JSON object, which an Ensemble needs");
             }
         }
         return wrong == null ? StepResult.json(200, merged) : wrong;
     }
 
-    private CompletionStage<StepResult> step(CompiledStep place, byte[] input) {
-        byte[] body = place.step().mapPredictionsToInstances() ? mapped(input) : input;
+    private CompletionStage<StepResult> step(CompiledStep step, byte[] input) {
+        byte[] body = step.step().mapPredictionsToInstances() ? mapped(input) : input;
         try {
-            if (place.step().nodeName() != null) {
-                return node(graph.node(place.step().nodeName()), body);
+            if (step.step().nodeName() != null) {
+                return node(graph.node(step.step().nodeName()), body);
             }
             if (cancelled) {
                 return done(StepResult.of(gone()));
             }
-            return call(place, body);
+            return call(step, body);
         } catch (ServingException e) {
             return done(StepResult.of(e));
         }
     }
 
     /** Calls a step's service. The timeout is the step's, or the rest of the graph's when that is shorter. */
-    private CompletionStage<StepResult> call(CompiledStep place, byte[] body) {
+    private CompletionStage<StepResult> call(CompiledStep step, byte[] body) {
         long left = remaining();
         if (left == 0) {
             return done(StepResult.of(late()));
@@ -209,25 +209,25 @@ final class GraphExecution {
         if (left != Long.MAX_VALUE && (timeout.isZero() || left < timeout.toNanos())) {
             timeout = Duration.ofNanos(left);
         }
-        CompletableFuture<UpstreamResponse> answer =
-                caller.call(place.step(), headers, body, timeout).toCompletableFuture();
-        Runnable end = () -> answer.cancel(true);
+        CompletableFuture<UpstreamResponse> response =
+                caller.call(step.step(), headers, body, timeout).toCompletableFuture();
+        Runnable end = () -> response.cancel(true);
         underWay.add(end);
         // cancel() may have run between the check in step() and the add: then it has not seen this call.
         if (cancelled) {
             end.run();
         }
-        return answer.handle((got, failure) -> {
+        return response.handle((got, failure) -> {
             underWay.remove(end);
             return got == null ? StepResult.of(failure) : outcome(got);
         });
     }
 
-    private static StepResult outcome(UpstreamResponse answer) {
+    private static StepResult outcome(UpstreamResponse response) {
         try {
-            return new StepResult(answer.status(), GraphCodec.bytes(answer.body()));
+            return new StepResult(response.status(), GraphCodec.bytes(response.body()));
         } finally {
-            answer.body().release();
+            response.body().release();
         }
     }
 

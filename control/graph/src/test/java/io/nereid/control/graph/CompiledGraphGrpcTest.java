@@ -262,7 +262,7 @@ class CompiledGraphGrpcTest {
     }
 
     @Test
-    void parametersOfTheAnswerComeBack() throws Exception {
+    void parametersOfTheResponseAreKept() throws Exception {
         ModelInferResponse answer =
                 answer(ask(node("Sequence", step("backwards")), numbers().build()));
         assertThat(answer.getModelName()).isEqualTo("chain");
@@ -326,7 +326,7 @@ class CompiledGraphGrpcTest {
     }
 
     @Test
-    void anEnsembleOfAnswersIsOneAnswer() throws Exception {
+    void anEnsembleOfResponsesIsOneResponse() throws Exception {
         String nodes = """
             {"root": {"routerType": "Ensemble", "steps": [
                {"name": "a", "serviceName": "echo"}, {"name": "b", "nodeName": "inner"}]},

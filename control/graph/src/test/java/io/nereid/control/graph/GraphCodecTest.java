@@ -90,7 +90,7 @@ class GraphCodecTest {
     }
 
     @Test
-    void aStepGetsTheRequestOrTheFormerAnswer() throws Exception {
+    void aStepGetsTheRequestOrTheFormerResponse() throws Exception {
         run(
                 sequence(
                         "{\"serviceName\":\"abc\"}",

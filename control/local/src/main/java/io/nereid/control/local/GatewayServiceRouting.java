@@ -7,8 +7,8 @@ import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.control.gateway.PayloadListener;
-import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.activator.PayloadListener;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.ServiceRouting;
@@ -29,7 +29,8 @@ final class GatewayServiceRouting implements ServiceRouting {
     private final Gateway gateway;
     private final EventLoop loop;
 
-    @GuardedBy("this") private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
+    @GuardedBy("this")
+    private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
 
     GatewayServiceRouting(Gateway gateway, EventLoop loop) {
         this.gateway = gateway;
@@ -44,14 +45,14 @@ final class GatewayServiceRouting implements ServiceRouting {
     @Override
     public Activator open(
             String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
-        return new GatewayActivator(gateway.open(namespace, revision, settings, destination), loop);
+        return new GatewayActivator(gateway.openActivator(namespace, revision, settings, destination), loop);
     }
 
     @Override
     public synchronized int localPort(String namespace, String service, Component component) {
         return listeners
                 .computeIfAbsent(namespace + "/" + service, s -> new EnumMap<>(Component.class))
-                .computeIfAbsent(component, c -> gateway.door(namespace, service, c, LOOPBACK, 0))
+                .computeIfAbsent(component, c -> gateway.listen(namespace, service, c, LOOPBACK, 0))
                 .port();
     }
 
@@ -77,17 +78,17 @@ final class GatewayServiceRouting implements ServiceRouting {
 
         @Override
         public void direct(boolean direct) {
-            activator.serving(direct);
+            activator.direct(direct);
         }
 
         @Override
         public void reject(@Nullable String why) {
-            activator.refuse(why);
+            activator.reject(why);
         }
 
         @Override
         public void listener(@Nullable PayloadListener listener) {
-            activator.tap(listener);
+            activator.listener(listener);
         }
 
         @Override

@@ -11,7 +11,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.inprocess.ModelDeployer;
 import io.nereid.control.local.process.ProcessSupervisor;
@@ -82,12 +82,14 @@ public final class LocalInfrastructure implements Infrastructure {
         final String name;
         List<Workload> workloads = List.of();
 
-        @Nullable Route route;
+        @Nullable
+        Route route;
 
         InProcessComponents.@Nullable RunningComponent graph;
         ServiceRouting.@Nullable Activator graphActivator;
 
-        @Nullable String graphText;
+        @Nullable
+        String graphText;
 
         Service(String namespace, String name) {
             this.namespace = namespace;
@@ -323,7 +325,7 @@ public final class LocalInfrastructure implements Infrastructure {
         routing.route(
                 service.namespace,
                 service.name,
-                new Route(route.namespace(), route.name(), route.kind(), route.doors(), components, route.graph()));
+                new Route(route.namespace(), route.name(), route.kind(), route.rules(), components, route.graph()));
     }
 
     private static String graphRevision(Route route) {

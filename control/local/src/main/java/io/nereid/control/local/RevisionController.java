@@ -7,7 +7,7 @@ import io.nereid.control.core.ObservedState.Phase;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.WorkloadState;
-import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;

@@ -8,7 +8,7 @@ import io.nereid.control.autoscaling.Scaler;
 import io.nereid.control.autoscaling.ScalingSettings;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Scaling;
-import io.nereid.control.gateway.RevisionActivator.Load;
+import io.nereid.control.gateway.activator.RevisionActivator.Load;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -106,7 +106,7 @@ final class RevisionScaler {
     /** The desired number of replicas. */
     int desired() {
         Autoscaler a = autoscaler;
-        return a == null ? fixedReplicas : bounded(a.wanted());
+        return a == null ? fixedReplicas : bounded(a.desired());
     }
 
     private int bounded(int desired) {
@@ -155,11 +155,11 @@ final class RevisionScaler {
         if (!record) {
             return false;
         }
-        int before = bounded(a.wanted());
+        int before = bounded(a.desired());
         boolean directBefore = direct;
         Autoscaler.Decision decision = a.tick(now, ready);
         direct = decision.mode() == Scaler.Mode.SERVE;
-        int after = bounded(decision.wanted());
+        int after = bounded(decision.desired());
         if (before != after || directBefore != direct) {
             unchangedTicks = 0;
             return true;

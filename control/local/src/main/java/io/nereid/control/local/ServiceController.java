@@ -12,9 +12,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.api.store.ResourceStore.Change;
 import io.nereid.control.core.Infrastructure;
@@ -84,7 +84,8 @@ public final class ServiceController implements AutoCloseable {
 
     private final Map<ServiceKey, Boolean> known = new ConcurrentHashMap<>();
 
-    @GuardedBy("this") private final List<ResourceStore.Watch> watches = new ArrayList<>();
+    @GuardedBy("this")
+    private final List<ResourceStore.Watch> watches = new ArrayList<>();
     /** Resources that were in the store at the start and have not been reconciled yet. */
     private final Set<ServiceKey> first = ConcurrentHashMap.newKeySet();
 

@@ -73,7 +73,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void aModelIsFetchedPlacedAndThenTakesRequests() {
+    void aModelIsFetchedDeployedAndThenReceivesRequests() {
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         engine.slow = true;
         loop.run();
@@ -93,7 +93,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void argumentsWithoutEffectAreToldInTheLog() {
+    void argumentsWithoutEffectAreReportedInTheLog() {
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         loop.run();
 
@@ -103,7 +103,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void filesThatCannotBeFetchedAreToldAndTriedAgain() {
+    void filesThatCannotBeFetchedAreReportedAndRetried() {
         artifacts.failing.put(
                 "s3://models/iris", ServingException.of(ErrorCode.NOT_FOUND, "no bucket 'models'", "create it"));
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
@@ -136,7 +136,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void aModelThatFailsIsTriedAgainWithItsReasonKept() {
+    void aModelThatFailsIsRetriedAndItsReasonIsKept() {
         engine.failing.put("default/iris-1", "it is not a pickle");
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         loop.run();
@@ -151,7 +151,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void aRepositoryAnswersWhenAllItsModelsDo() {
+    void aRepositoryIsReadyWhenAllItsModelsAre() {
         Path repository = disk.resolve("repository");
         Fakes.sklearnModel(repository.resolve("a"));
         Fakes.sklearnModel(repository.resolve("b"));
@@ -187,7 +187,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void aWakingServiceStaysInStandbyUntilItAnswers() {
+    void aWakingServiceStaysInStandbyUntilItIsReady() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ZERO)));
         loop.seconds(100);
         engine.slow = true;
@@ -235,7 +235,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void whatIsNoLongerPlannedEndsWhenItsLastRequestHas() {
+    void aRevisionThatIsNoLongerPlannedEndsAfterItsLastRequest() {
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
         loop.run();
         FakeActivator activator = routing.activator("iris-1");
@@ -308,7 +308,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void aMetricThatIsNotMeasuredIsToldInTheLog() {
+    void aMetricThatIsNotMeasuredIsReportedInTheLog() {
         Scaling cpu = new Scaling(1, 5, "cpu", 80.0, "kpa", Map.of());
         infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", cpu)));
         loop.run();
@@ -318,7 +318,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void anExplainerIsMadeAndClosed() {
+    void anExplainerIsCreatedAndClosed() {
         Workload explainer = Fakes.workload(
                 "iris-e-1", Component.EXPLAINER, new Workload.Explainer("shap", Map.of(), List.of()), ONE);
         infrastructure.apply("default", "iris", plan(route("iris-e-1"), explainer));
@@ -353,7 +353,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void stepsOfAJarRunInThisProcess(@TempDir Path files) throws IOException {
+    void aTransformerOfAJarRunsInThisProcess(@TempDir Path files) throws IOException {
         Path jar = Files.createFile(files.resolve("steps.jar"));
         artifacts.paths.put("s3://b/steps", files);
         infrastructure.apply("default", "iris", plan(route("iris-t-1"), steps(null)));
@@ -370,7 +370,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void moreThanOneReplicaOfStepsInThisProcessIsToldOf(@TempDir Path files) throws IOException {
+    void moreThanOneReplicaOfAnInProcessTransformerIsReported(@TempDir Path files) throws IOException {
         Path jar = Files.createFile(files.resolve("steps.jar"));
         artifacts.paths.put("s3://b/steps", jar);
         Workload two = Fakes.workload(
@@ -387,7 +387,7 @@ class LocalInfrastructureTest {
     }
 
     @Test
-    void filesThatHoldNoStepsFailWithWhatIsThere(@TempDir Path files) throws IOException {
+    void filesWithoutATransformerFailWithTheExistingOnes(@TempDir Path files) throws IOException {
         Files.createFile(files.resolve("words.txt"));
         artifacts.paths.put("s3://b/steps", files);
         infrastructure.apply("default", "iris", plan(null, steps(null)));

@@ -9,12 +9,10 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
-import io.nereid.control.api.store.ResourceStore.Key;
-import io.nereid.control.api.store.ResourceStore.Type;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.local.reconcile.EventRecorder;
 import io.nereid.control.local.reconcile.RevisionStore;
@@ -143,7 +141,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aSettledServiceIsWrittenNoMore() {
+    void aSettledServiceIsNotWrittenAgain() {
         apply(service("s3://models/iris"));
         int writes = store.writes;
 
@@ -153,7 +151,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void filesThatCannotBeHadAreInTheStatus() {
+    void filesThatCannotBeFetchedAreInTheStatus() {
         machine.artifacts.failing.put(
                 "s3://models/iris", ServingException.of(ErrorCode.NOT_FOUND, "no bucket 'models'"));
         apply(service("s3://models/iris"));
@@ -189,16 +187,16 @@ class ServiceControllerTest {
     @Test
     void aDeletedServiceDrainsAndGoes() {
         apply(service("s3://models/iris"));
-        var gate = machine.routing.activators.values().iterator().next();
-        gate.busy = true;
+        var activator = machine.routing.activators.values().iterator().next();
+        activator.busy = true;
 
         store.delete(new Key(SERVICES, "default", "iris"), null);
         machine.loop.seconds(5);
         assertThat(current()).isNotNull();
-        assertThat(gate.closed).isTrue();
+        assertThat(activator.closed).isTrue();
         assertThat(machine.routing.routes).isEmpty();
 
-        Objects.requireNonNull(gate.drained).run();
+        Objects.requireNonNull(activator.drained).run();
         machine.loop.seconds(5);
         assertThat(current()).isNull();
         assertThat(machine.engine.aspired).isEmpty();
@@ -224,7 +222,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aServerThatComesBackSaysWhenItKnowsItsServices() throws Exception {
+    void aRestartedServerIsSettledWhenItsServicesHaveRoutes() throws Exception {
         assertThat(machine.controller.settled(Duration.ZERO))
                 .as("there were none")
                 .isTrue();
@@ -254,7 +252,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aServiceThatWasMadeAnewBeginsWithTheFirstRevision() {
+    void aServiceThatWasCreatedAgainBeginsWithTheFirstRevision() {
         apply(service("s3://models/iris"));
         apply(service("s3://models/iris2"));
         store.delete(new Key(SERVICES, "default", "iris"), null);
@@ -275,7 +273,7 @@ class ServiceControllerTest {
     }
 
     @Test
-    void aRuntimeThatComesLaterIsTakenUp() {
+    void aRuntimeThatIsAddedLaterIsUsed() {
         ObjectNode service = service("s3://models/iris");
         ((ObjectNode) service.at("/spec/predictor/model")).put("runtime", "mine");
         apply(service);
@@ -291,9 +289,9 @@ class ServiceControllerTest {
                 new Type("serving.kserve.io", "clusterservingruntimes"),
                 tree(
                         "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'ClusterServingRuntime',"
-                                + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
-                                + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
-                                + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
+                            + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
+                            + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
+                            + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
         machine.loop.seconds(5);
 
         assertThat(condition("Ready").path("status").asText()).isEqualTo("True");

@@ -138,7 +138,7 @@ class FileResourceStoreTest extends ResourceStoreContract {
     void oneProcessLocksTheDirectory() {
         Path path = dir.resolve("s");
         try (FileResourceStore store = open(path)) {
-            refused(
+            assertRejected(
                     ErrorCode.FAILED_PRECONDITION,
                     "is used by another server (process ",
                     () -> open(path).close());
@@ -159,7 +159,7 @@ class FileResourceStoreTest extends ResourceStoreContract {
             before = store.list(SERVICES, null);
             assertThat(Files.size(only(path, "journal-"))).isLessThan(40_000);
             only(path, "snapshot-");
-            refused(
+            assertRejected(
                     ErrorCode.OUT_OF_RANGE,
                     "too old resource version",
                     () -> store.watch(SERVICES, null, 100, c -> {}).close());
@@ -167,7 +167,7 @@ class FileResourceStoreTest extends ResourceStoreContract {
         }
         try (FileResourceStore store = open(path)) {
             assertThat(store.list(SERVICES, null)).isEqualTo(before);
-            refused(
+            assertRejected(
                     ErrorCode.OUT_OF_RANGE,
                     "too old resource version",
                     () -> store.watch(SERVICES, null, 400, c -> {}).close());
@@ -175,7 +175,7 @@ class FileResourceStoreTest extends ResourceStoreContract {
         Path snapshot = only(path, "snapshot-");
         byte[] whole = Files.readAllBytes(snapshot);
         Files.write(snapshot, java.util.Arrays.copyOf(whole, whole.length - 20));
-        refused(ErrorCode.DATA_LOSS, "snapshot-", () -> open(path).close());
+        assertRejected(ErrorCode.DATA_LOSS, "snapshot-", () -> open(path).close());
     }
 
     @Test
@@ -246,8 +246,8 @@ class FileResourceStoreTest extends ResourceStoreContract {
             before = store.list(SERVICES, null);
             for (int space = 0; space < 100; space += 33) {
                 disk.space = space;
-                refused(ErrorCode.RESOURCE_EXHAUSTED, "No space left on device", () -> createMany(store, 5, 6));
-                refused(
+                assertRejected(ErrorCode.RESOURCE_EXHAUSTED, "No space left on device", () -> createMany(store, 5, 6));
+                assertRejected(
                         ErrorCode.RESOURCE_EXHAUSTED,
                         "the change was not made",
                         () -> store.delete(key("a", "s1"), null));
@@ -255,7 +255,7 @@ class FileResourceStoreTest extends ResourceStoreContract {
             }
             disk.space = Long.MAX_VALUE;
             disk.broken = true;
-            refused(ErrorCode.UNAVAILABLE, "Input/output error", () -> createMany(store, 5, 6));
+            assertRejected(ErrorCode.UNAVAILABLE, "Input/output error", () -> createMany(store, 5, 6));
             disk.broken = false;
             createMany(store, 5, 6);
             before = store.list(SERVICES, null);
@@ -299,8 +299,8 @@ class FileResourceStoreTest extends ResourceStoreContract {
         ThreadPoolExecutor pool = Threads.pool("test-writers", 20);
         try (FileResourceStore store = FileResourceStore.open(dir.resolve("s"), Clock.system(), disk, 100, 1_000_000)) {
             int before = disk.forced.get();
-            CountDownLatch gate = new CountDownLatch(1);
-            disk.forcing = gate;
+            CountDownLatch latch = new CountDownLatch(1);
+            disk.forcing = latch;
             List<Future<?>> writes = new ArrayList<>();
             for (int i = 0; i < 20; i++) {
                 int n = i;
@@ -310,7 +310,7 @@ class FileResourceStoreTest extends ResourceStoreContract {
                 Thread.onSpinWait();
             }
             assertThat(store.list(SERVICES, null).items()).isEmpty();
-            gate.countDown();
+            latch.countDown();
             for (Future<?> write : writes) {
                 write.get(20, TimeUnit.SECONDS);
             }
@@ -326,6 +326,6 @@ class FileResourceStoreTest extends ResourceStoreContract {
         FileResourceStore store = open(dir.resolve("s"));
         store.close();
         store.close();
-        refused(ErrorCode.UNAVAILABLE, "the server is shutting down", () -> createMany(store, 0, 1));
+        assertRejected(ErrorCode.UNAVAILABLE, "the server is shutting down", () -> createMany(store, 0, 1));
     }
 }

@@ -60,7 +60,7 @@ abstract class ResourceStoreContract {
         return resource.path("metadata").path("resourceVersion").asText();
     }
 
-    static void refused(ErrorCode code, String text, ThrowingCallable call) {
+    static void assertRejected(ErrorCode code, String text, ThrowingCallable call) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(code);
             assertThat(e.getMessage()).contains(text);
@@ -93,7 +93,7 @@ abstract class ResourceStoreContract {
     @Test
     void aNameCanBeUsedOnce() {
         store.create(SERVICES, resource("a", "x", "1"));
-        refused(
+        assertRejected(
                 ErrorCode.ALREADY_EXISTS,
                 "inferenceservices.serving.kserve.io \"x\" already exists",
                 () -> store.create(SERVICES, resource("a", "x", "2")));
@@ -108,17 +108,19 @@ abstract class ResourceStoreContract {
         assertThat(Long.parseLong(version(second))).isGreaterThan(Long.parseLong(version(first)));
         assertThat(second.at("/metadata/uid")).isEqualTo(first.at("/metadata/uid"));
         assertThat(second.at("/metadata/creationTimestamp")).isEqualTo(first.at("/metadata/creationTimestamp"));
-        refused(
+        assertRejected(
                 ErrorCode.ABORTED,
                 "the object has been modified",
                 () -> store.update(SERVICES, resource("a", "x", "3"), version(first)));
-        refused(ErrorCode.ABORTED, "the object has been modified", () -> store.delete(key("a", "x"), version(first)));
+        assertRejected(
+                ErrorCode.ABORTED, "the object has been modified", () -> store.delete(key("a", "x"), version(first)));
         assertThat(store.update(SERVICES, resource("a", "x", "3"), null)
                         .at("/spec/value")
                         .asText())
                 .isEqualTo("3");
-        refused(ErrorCode.NOT_FOUND, "\"y\" not found", () -> store.update(SERVICES, resource("a", "y", "3"), null));
-        refused(ErrorCode.NOT_FOUND, "\"y\" not found", () -> store.delete(key("a", "y"), null));
+        assertRejected(
+                ErrorCode.NOT_FOUND, "\"y\" not found", () -> store.update(SERVICES, resource("a", "y", "3"), null));
+        assertRejected(ErrorCode.NOT_FOUND, "\"y\" not found", () -> store.delete(key("a", "y"), null));
     }
 
     @Test
@@ -199,7 +201,7 @@ abstract class ResourceStoreContract {
 
     @Test
     void aWatchFromAFutureVersionIsRejected() {
-        refused(
+        assertRejected(
                 ErrorCode.OUT_OF_RANGE,
                 "too large resource version",
                 () -> store.watch(SERVICES, null, 1000, change -> {}).close());

@@ -3,8 +3,8 @@
 package io.nereid.control.api.admission;
 
 import io.nereid.control.api.ClusterStorageContainer;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import java.util.List;
 
 /**

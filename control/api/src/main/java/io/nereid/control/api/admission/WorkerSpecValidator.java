@@ -4,10 +4,10 @@ package io.nereid.control.api.admission;
 
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService.PredictorSpec;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.PodSpec.WorkerSpec;
 import io.nereid.control.api.ValidationErrors;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Cases;
+import io.nereid.control.api.AdmissionCase;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.admission.Admission.Admitted;
@@ -22,23 +22,24 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Runs the golden cases; {@link Cases} describes how to add one. */
+/** Runs the golden cases; {@link AdmissionCase} describes how to add one. */
 class AdmissionCasesTest {
     private static final Set<String> FIELDS =
             Set.of("case", "base", "resource", "patch", "old", "config", "beside", "becomes", "problems", "warnings");
 
     @TestFactory
     Stream<DynamicTest> everyCaseIsAdmittedOrRefusedAsWritten() {
-        return Cases.all().stream().map(one -> DynamicTest.dynamicTest(one.name(), () -> check(one)));
+        return AdmissionCase.all().stream().map(one -> DynamicTest.dynamicTest(one.name(), () -> check(one)));
     }
 
     @Test
     void thereAreManyCasesWithDistinctNames() {
-        List<String> names = Cases.all().stream().map(Cases::name).toList();
+        List<String> names =
+                AdmissionCase.all().stream().map(AdmissionCase::name).toList();
         assertThat(names).hasSizeGreaterThan(250).doesNotHaveDuplicates();
     }
 
-    private static void check(Cases one) {
+    private static void check(AdmissionCase one) {
         one.tree().fieldNames().forEachRemaining(field -> assertThat(FIELDS).contains(field));
         ResourceKind kind = ResourceKinds.of(one.input());
         ObjectNode before = one.input().deepCopy();
@@ -51,7 +52,8 @@ class AdmissionCasesTest {
         } else {
             Admitted admitted = one.admission().admit(kind, one.input(), one.old());
             JsonNode becomes = one.tree().path("becomes");
-            ObjectNode expected = becomes instanceof ObjectNode patch ? Cases.patched(one.input(), patch) : one.input();
+            ObjectNode expected =
+                    becomes instanceof ObjectNode patch ? AdmissionCase.patched(one.input(), patch) : one.input();
             assertThat((JsonNode) admitted.resource()).isEqualTo(expected);
             assertThat(new TreeSet<>(admitted.warnings())).isEqualTo(new TreeSet<>(one.lines("warnings")));
             assertThat(one.admission()

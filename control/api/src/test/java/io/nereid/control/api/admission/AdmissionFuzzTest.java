@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Cases;
+import io.nereid.control.api.AdmissionCase;
 import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
@@ -30,12 +30,12 @@ class AdmissionFuzzTest {
 
     @Test
     void mutatedResourcesAreEitherAdmittedOrRejected() {
-        List<Cases> cases = Cases.all();
+        List<AdmissionCase> cases = AdmissionCase.all();
         Random random = new Random(20260817);
         int admitted = 0;
         int refused = 0;
         for (int round = 0; round < 15_000; round++) {
-            Cases one = cases.get(random.nextInt(cases.size()));
+            AdmissionCase one = cases.get(random.nextInt(cases.size()));
             ObjectNode resource = one.input().deepCopy();
             for (int i = random.nextInt(4); i >= 0; i--) {
                 mutate(resource, random);

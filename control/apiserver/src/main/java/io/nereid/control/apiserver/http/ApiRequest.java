@@ -146,7 +146,7 @@ public final class ApiRequest {
                 && !type.equals("application/json")
                 && !type.contains("yaml")
                 && !type.equals("application/x-www-form-urlencoded")) {
-            throw new Unsupported(type, "application/json, application/yaml");
+            throw ErrorResponseException.unsupportedMediaType(type, "application/json, application/yaml");
         }
         List<ObjectNode> all = ManifestReader.parse(body(), "the body");
         if (all.size() != 1) {
@@ -155,20 +155,7 @@ public final class ApiRequest {
         return all.get(0);
     }
 
-    /** Thrown when the content type of the body is not supported. Immutable. */
-    public static final class Unsupported extends RuntimeException {
-        private static final long serialVersionUID = 1L;
-
-        public Unsupported(String type, String accepted) {
-            super(
-                    "the body of the request was in an unknown format - accepted media types include: " + accepted
-                            + " (found " + type + ")",
-                    null,
-                    false,
-                    false);
-        }
-    }
-
+    /** The error for a path without a resource. */
     public static ServingException notFound() {
         return ServingException.of(ErrorCode.NOT_FOUND, "the server could not find the requested resource");
     }

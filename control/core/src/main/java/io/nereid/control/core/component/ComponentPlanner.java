@@ -23,7 +23,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -175,14 +174,9 @@ public final class ComponentPlanner {
                 timeout(spec),
                 logger(spec),
                 batcher(spec, where),
-                context.labels(parts.labels(), spec.labels(), part(component)),
+                context.labels(parts.labels(), spec.labels(), component.text()),
                 context.annotations(parts.annotations(), spec.annotations()));
         return new ComponentPlan(component, base, template, null, spec, selection);
-    }
-
-    /** The component's name in lower case, as in statusWriter, labels and host names. */
-    public static String part(Component component) {
-        return component.name().toLowerCase(Locale.ROOT);
     }
 
     private Duration timeout(ComponentExtensionSpec spec) {
@@ -309,12 +303,12 @@ public final class ComponentPlanner {
         if (containers.isEmpty()) {
             throw ServingException.invalidArgument(where + ".containers: expected at least one");
         }
-        ContainerPlanner maker = new ContainerPlanner(context, component);
+        ContainerPlanner containerPlanner = new ContainerPlanner(context, component);
         List<ProcessContainer> all = new ArrayList<>();
         for (Container one : containers) {
             String place = where + ".containers[" + one.name() + "]";
-            maker.advise(one.tree(), place, true);
-            all.add(maker.process(one, place, all.isEmpty() ? more : Map.of()));
+            containerPlanner.advise(one.tree(), place, true);
+            all.add(containerPlanner.process(one, place, all.isEmpty() ? more : Map.of()));
         }
         return List.copyOf(all);
     }

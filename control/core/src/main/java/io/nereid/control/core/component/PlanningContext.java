@@ -4,9 +4,9 @@ package io.nereid.control.core.component;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceServiceConfig;
-import io.nereid.control.api.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;

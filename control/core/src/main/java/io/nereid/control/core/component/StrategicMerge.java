@@ -57,10 +57,10 @@ final class StrategicMerge {
     private static ArrayNode lists(ArrayNode under, ArrayNode over, String key) {
         ArrayNode merged = under.deepCopy();
         for (JsonNode element : over) {
-            int place = indexOf(merged, key, element.get(key));
-            if (place < 0) {
+            int index = indexOf(merged, key, element.get(key));
+            if (index < 0) {
                 merged.add(element.deepCopy());
-            } else if (element instanceof ObjectNode object && merged.get(place) instanceof ObjectNode there) {
+            } else if (element instanceof ObjectNode object && merged.get(index) instanceof ObjectNode there) {
                 // A variable has a literal value or a source, not both: the one that overrides removes the other.
                 ObjectNode one = objects(there, object);
                 if (object.has("value")) {
@@ -68,7 +68,7 @@ final class StrategicMerge {
                 } else if (object.has("valueFrom")) {
                     one.remove("value");
                 }
-                merged.set(place, one);
+                merged.set(index, one);
             }
         }
         return merged;

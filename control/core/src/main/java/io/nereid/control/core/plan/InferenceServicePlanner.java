@@ -19,11 +19,11 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
-import io.nereid.control.core.rollout.Conditions;
 import io.nereid.control.core.rollout.RevisionHistory;
 import io.nereid.control.core.rollout.RolloutPlan;
 import io.nereid.control.core.rollout.RolloutPlanner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.status.Conditions;
 import io.nereid.control.core.status.IngressRules;
 import io.nereid.control.core.status.StatusWriter;
 import java.time.Duration;
@@ -79,7 +79,7 @@ final class InferenceServicePlanner {
                 backends.put(one.getKey(), outcome.backend());
             }
         }
-        Component front = !whole
+        Component entryPoint = !whole
                 ? null
                 : outcomes.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
         IngressRules rules = null;
@@ -95,10 +95,11 @@ final class InferenceServicePlanner {
                         context.namespace(),
                         context.name(),
                         "InferenceService",
-                        rules.all(backends, front),
+                        rules.all(backends, entryPoint),
                         java.util.Collections.unmodifiableMap(backends),
                         "");
-        StatusWriter statusWriter = new StatusWriter(context, before, now, outcomes, rules, templateProblem, front);
+        StatusWriter statusWriter =
+                new StatusWriter(context, before, now, outcomes, rules, templateProblem, entryPoint);
         ObjectNode status = statusWriter.write();
         statusWriter.events(events);
         return new Plan(List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);
@@ -124,7 +125,7 @@ final class InferenceServicePlanner {
         Map<Component, RolloutPlan> outcomes = new EnumMap<>(Component.class);
         for (ComponentPlan plan : all) {
             RevisionHistory revisions = new RevisionHistory(plan.component(), observed, frozen, now, events);
-            JsonNode last = before.path("components").path(ComponentPlanner.part(plan.component()));
+            JsonNode last = before.path("components").path(plan.component().text());
             Map<String, Map.Entry<ComponentPlan, Integer>> own =
                     plan.component() == Component.PREDICTOR ? canaries : Map.of();
             outcomes.put(

@@ -3,13 +3,12 @@
 package io.nereid.control.core.status;
 
 import io.nereid.base.ServingException;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.Route.Backend;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.TemplateRenderer;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -123,17 +122,17 @@ public final class IngressRules {
      * All ingress rules of a service.
      *
      * @param backends the backends of the components that are ready
-     * @param front the component that receives the requests to the service's own name; null while a component is not
+     * @param entryPoint the component that receives the requests to the service's own name; null while a component is not
      *     ready
      */
-    public List<IngressRule> all(Map<Component, Backend> backends, @Nullable Component front) {
+    public List<IngressRule> all(Map<Component, Backend> backends, @Nullable Component entryPoint) {
         Set<IngressRule> rules = new LinkedHashSet<>();
-        if (front != null) {
+        if (entryPoint != null) {
             add(rules, meta.name(), null, null);
             if (!path().isEmpty()) {
                 rules.add(new IngressRule("", path, null, null));
             }
-            for (Target target : backends.getOrDefault(front, new Backend(List.of(), List.of(), null))
+            for (Target target : backends.getOrDefault(entryPoint, new Backend(List.of(), List.of(), null))
                     .targets()) {
                 if (target.tag() != null) {
                     add(rules, target.tag() + "-" + meta.name(), null, target.tag());
@@ -141,7 +140,7 @@ public final class IngressRules {
             }
         }
         backends.forEach((component, backend) -> {
-            String name = meta.name() + "-" + ComponentPlanner.part(component);
+            String name = meta.name() + "-" + component.text();
             add(rules, name, component, null);
             for (Target target : backend.targets()) {
                 if (target.tag() != null) {

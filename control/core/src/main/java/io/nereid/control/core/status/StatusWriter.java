@@ -13,9 +13,7 @@ import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.component.ComponentPlan.Problem;
-import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
-import io.nereid.control.core.rollout.Conditions;
 import io.nereid.control.core.rollout.RolloutPlan;
 import io.nereid.control.core.rollout.RolloutPlanner.CanaryShare;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -44,7 +42,7 @@ public final class StatusWriter {
     private final Map<Component, RolloutPlan> outcomes;
     private final @Nullable IngressRules rules;
     private final String templateProblem;
-    private final @Nullable Component front;
+    private final @Nullable Component entryPoint;
     private final Conditions conditions;
 
     public StatusWriter(
@@ -54,14 +52,14 @@ public final class StatusWriter {
             Map<Component, RolloutPlan> outcomes,
             @Nullable IngressRules rules,
             String templateProblem,
-            @Nullable Component front) {
+            @Nullable Component entryPoint) {
         this.context = context;
         this.before = before;
         this.now = now;
         this.outcomes = outcomes;
         this.rules = rules;
         this.templateProblem = templateProblem;
-        this.front = front;
+        this.entryPoint = entryPoint;
         this.conditions = new Conditions(before, now);
     }
 
@@ -110,9 +108,9 @@ public final class StatusWriter {
         RolloutPlan predictor = Objects.requireNonNull(outcomes.get(Component.PREDICTOR));
         advisory(predictor);
         status.set("conditions", conditions.tree());
-        if (rules != null && front != null) {
+        if (rules != null && entryPoint != null) {
             status.put("url", rules.url(context.name()));
-            String address = context.knative() ? context.name() : context.name() + "-" + ComponentPlanner.part(front);
+            String address = context.knative() ? context.name() : context.name() + "-" + entryPoint.text();
             status.putObject("address").put("url", rules.internal(address));
         }
         status.set("components", components());
@@ -131,7 +129,7 @@ public final class StatusWriter {
 
     private static String title(Component component) {
         String name = component.name();
-        return name.charAt(0) + ComponentPlanner.part(component).substring(1);
+        return name.charAt(0) + component.text().substring(1);
     }
 
     private void configuration(String type, RolloutPlan outcome) {
@@ -240,7 +238,7 @@ public final class StatusWriter {
         ObjectNode all = JsonNodeFactory.instance.objectNode();
         outcomes.forEach((component, outcome) -> {
             ObjectNode one = outcome.status().deepCopy();
-            String name = context.name() + "-" + ComponentPlanner.part(component);
+            String name = context.name() + "-" + component.text();
             if (rules != null && outcome.backend() != null) {
                 one.put("url", rules.url(name));
                 one.putObject("address").put("url", rules.internal(name));
@@ -250,16 +248,16 @@ public final class StatusWriter {
                     }
                 }
                 RuntimeCatalog.Gateway gateway = context.catalog.gateway();
-                if (component == front
+                if (component == entryPoint
                         && gateway.http() != null
                         && !rules.path().isEmpty()) {
                     one.put("restUrl", context.config.ingress().urlScheme() + "://" + gateway.http() + rules.path());
                 }
-                if (component == front && gateway.grpc() != null) {
+                if (component == entryPoint && gateway.grpc() != null) {
                     one.put("grpcUrl", gateway.grpc());
                 }
             }
-            all.set(ComponentPlanner.part(component), one);
+            all.set(component.text(), one);
         });
         return all;
     }
@@ -310,7 +308,7 @@ public final class StatusWriter {
         status.put("transitionStatus", transition);
         int total = state.replicas();
         status.putObject("copies")
-                .put("failedCopies", state.phase() == Phase.FAILED ? Math.max(1, state.wanted() - total) : 0)
+                .put("failedCopies", state.phase() == Phase.FAILED ? Math.max(1, state.desired() - total) : 0)
                 .put("totalCopies", total);
         if (failure != null) {
             status.set("lastFailureInfo", failure);

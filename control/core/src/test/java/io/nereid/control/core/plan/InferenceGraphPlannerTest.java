@@ -36,7 +36,7 @@ class InferenceGraphPlannerTest {
         ObjectNode tree = PlanCase.tree(plan);
         assertThat(tree.at("/conditions/Ready").asText()).isEqualTo("True");
         assertThat(tree.at("/route/kind").asText()).isEqualTo("InferenceGraph");
-        assertThat(tree.at("/route/doors/0").asText()).isEqualTo("chain-team.example.com");
+        assertThat(tree.at("/route/rules/0").asText()).isEqualTo("chain-team.example.com");
         assertThat(tree.at("/route/graph").asText())
                 .contains("\"serviceUrl\":\"http://one.team.svc.cluster.local/v1/models/one:predict\"")
                 .contains("\"serviceUrl\":\"http://two.team.svc.cluster.local/v2/models/two/infer\"")

@@ -7,8 +7,8 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
@@ -17,7 +17,6 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadCodec;
 import io.nereid.control.core.WorkloadState;
-import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.io.IOException;
 import java.io.InputStream;
@@ -128,7 +127,7 @@ public final class PlanCase {
                 given.path("requests").asLong(),
                 given.path("errors").asLong(),
                 given.path("p99").asDouble());
-        return new WorkloadState(phase, replicas, given.path("wanted").asInt(1), failure, traffic);
+        return new WorkloadState(phase, replicas, given.path("desired").asInt(1), failure, traffic);
     }
 
     private static void patch(ObjectNode into, JsonNode changes) {
@@ -159,20 +158,22 @@ public final class PlanCase {
             ObjectNode routed = tree.putObject("route");
             routed.put("kind", route.kind());
             route.components().forEach((component, backend) -> {
-                routed.put(ComponentPlanner.part(component), targets(backend.targets()));
+                routed.put(component.text(), targets(backend.targets()));
                 if (!backend.mirrors().isEmpty()) {
-                    routed.put(ComponentPlanner.part(component) + "Mirrors", targets(backend.mirrors()));
+                    routed.put(component.text() + "Mirrors", targets(backend.mirrors()));
                 }
                 if (backend.stickyHeader() != null) {
-                    routed.put(ComponentPlanner.part(component) + "Sticky", backend.stickyHeader());
+                    routed.put(component.text() + "Sticky", backend.stickyHeader());
                 }
             });
-            var doors = routed.putArray("doors");
-            route.doors()
-                    .forEach(door -> doors.add(door.host()
-                            + door.pathPrefix()
-                            + (door.component() == null ? "" : " " + ComponentPlanner.part(door.component()))
-                            + (door.tag() == null ? "" : " #" + door.tag())));
+            var rules = routed.putArray("rules");
+            route.rules()
+                    .forEach(rule -> rules.add(rule.host()
+                            + rule.pathPrefix()
+                            + (rule.component() == null
+                                    ? ""
+                                    : " " + rule.component().text())
+                            + (rule.tag() == null ? "" : " #" + rule.tag())));
             if (!route.graph().isEmpty()) {
                 routed.put("graph", route.graph());
             }

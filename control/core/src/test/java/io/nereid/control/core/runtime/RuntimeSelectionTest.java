@@ -9,8 +9,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.plan.PlanCase;
 import java.io.IOException;
 import java.time.Instant;
@@ -75,7 +75,7 @@ class RuntimeSelectionTest {
         JsonNode row = new ObjectMapper()
                 .readTree(
                         "{\"builtIn\":true,\"format\":{\"name\":\"sklearn\"},\"namespace\":[{\"name\":\"own\",\"created\":1,"
-                                + "\"supportedModelFormats\":[{\"name\":\"sklearn\",\"autoSelect\":true}]}]}");
+                            + "\"supportedModelFormats\":[{\"name\":\"sklearn\",\"autoSelect\":true}]}]}");
         assertThat(select(row).chosen().name()).isEqualTo("own");
         assertThat(why(row, "kserve-sklearnserver")).contains("take precedence over ClusterServingRuntimes");
     }

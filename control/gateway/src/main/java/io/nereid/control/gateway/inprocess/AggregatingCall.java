@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A unary call within this process that collects its one response. Thread-safe. */
 public final class AggregatingCall extends InProcessCall {
-    private final CompletableFuture<MemoryRegion> answer = new CompletableFuture<>();
+    private final CompletableFuture<MemoryRegion> response = new CompletableFuture<>();
 
     @GuardedBy("this") private @Nullable MemoryRegion message;
 
@@ -31,8 +31,8 @@ public final class AggregatingCall extends InProcessCall {
     public CompletableFuture<MemoryRegion> start(GrpcHandler handler, MemoryRegion request) {
         try {
             GrpcListener listener = handler.start(this);
-            Object unused = answer.whenComplete((got, failure) -> {
-                if (answer.isCancelled()) {
+            Object unused = response.whenComplete((got, failure) -> {
+                if (response.isCancelled()) {
                     listener.onCancel();
                 }
             });
@@ -43,7 +43,7 @@ public final class AggregatingCall extends InProcessCall {
         } finally {
             request.release();
         }
-        return answer;
+        return response;
     }
 
     @Override
@@ -69,7 +69,7 @@ public final class AggregatingCall extends InProcessCall {
     /** Keeps the cause, which shows whether anything was sent. */
     @Override
     public void fail(ServingException e) {
-        answer.completeExceptionally(e);
+        response.completeExceptionally(e);
         close(e.code(), e.describe());
     }
 
@@ -82,10 +82,10 @@ public final class AggregatingCall extends InProcessCall {
         }
         boolean taken;
         if (code == ErrorCode.OK && got != null) {
-            taken = answer.complete(got);
+            taken = response.complete(got);
         } else {
             taken = false;
-            answer.completeExceptionally(ServingException.of(
+            response.completeExceptionally(ServingException.of(
                     code == ErrorCode.OK ? ErrorCode.INTERNAL : code,
                     text != null && !text.isEmpty()
                             ? text

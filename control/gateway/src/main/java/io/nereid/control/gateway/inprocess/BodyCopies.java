@@ -44,10 +44,10 @@ public final class BodyCopies {
     }
 
     /** Turns a whole response into a reply. The response's body stays the caller's. */
-    public static HttpReply reply(UpstreamResponse answer) {
+    public static HttpReply reply(UpstreamResponse response) {
         String type = "";
         List<String> headers = new ArrayList<>();
-        for (UpstreamClient.Header header : answer.headers()) {
+        for (UpstreamClient.Header header : response.headers()) {
             if (header.name().equals("content-type")) {
                 type = header.value();
             } else if (!header.name().equals("content-length")) {
@@ -55,8 +55,8 @@ public final class BodyCopies {
                 headers.add(header.value());
             }
         }
-        byte[] body = bytes(answer.body());
+        byte[] body = bytes(response.body());
         return new HttpReply(
-                answer.status(), type, headers.toArray(String[]::new), new ResponseBody(body, body.length));
+                response.status(), type, headers.toArray(String[]::new), new ResponseBody(body, body.length));
     }
 }

@@ -140,21 +140,21 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
         if (directory != null) {
             builder.directory(directory.toFile());
         }
-        java.lang.Process asked = builder.start();
+        java.lang.Process child = builder.start();
         try {
-            if (!asked.waitFor(timeout.toMillis(), TimeUnit.MILLISECONDS)) {
-                asked.descendants().forEach(ProcessHandle::destroyForcibly);
-                asked.destroyForcibly();
+            if (!child.waitFor(timeout.toMillis(), TimeUnit.MILLISECONDS)) {
+                child.descendants().forEach(ProcessHandle::destroyForcibly);
+                child.destroyForcibly();
                 return "exec probe took longer than " + timeout.toSeconds() + " s: " + String.join(" ", command);
             }
         } catch (InterruptedException e) {
-            asked.destroyForcibly();
+            child.destroyForcibly();
             Thread.currentThread().interrupt();
             return "exec probe was interrupted";
         }
-        return asked.exitValue() == 0
+        return child.exitValue() == 0
                 ? null
-                : "exec probe exited with " + asked.exitValue() + ": " + String.join(" ", command);
+                : "exec probe exited with " + child.exitValue() + ": " + String.join(" ", command);
     }
 
     // ---- gRPC: one call of grpc.health.v1.Health/Check over HTTP/2 without TLS. One request on stream 1 needs only a

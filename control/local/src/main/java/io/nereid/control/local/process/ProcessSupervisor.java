@@ -44,7 +44,7 @@ public final class ProcessSupervisor {
     /**
      * A start holds the read lock, {@link #endAll} the write lock: no process is started after the shutdown has begun.
      */
-    private final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
+    private final ReentrantReadWriteLock startLock = new ReentrantReadWriteLock();
 
     private final Set<Started> running = ConcurrentHashMap.newKeySet();
     private boolean ended;
@@ -185,7 +185,7 @@ public final class ProcessSupervisor {
      * @throws ServingException FAILED_PRECONDITION when it cannot be started, UNAVAILABLE after {@link #endAll}
      */
     Started start(String name, ProcessSpec start, Path workingDirectory, long memoryBytes, double cpus) {
-        gate.readLock().lock();
+        startLock.readLock().lock();
         try {
             if (ended) {
                 throw ServingException.of(ErrorCode.UNAVAILABLE, "the server is shutting down");
@@ -194,7 +194,7 @@ public final class ProcessSupervisor {
             running.add(started);
             return started;
         } finally {
-            gate.readLock().unlock();
+            startLock.readLock().unlock();
         }
     }
 
@@ -292,11 +292,11 @@ public final class ProcessSupervisor {
      * those that are left.
      */
     public void endAll() {
-        gate.writeLock().lock();
+        startLock.writeLock().lock();
         try {
             ended = true;
         } finally {
-            gate.writeLock().unlock();
+            startLock.writeLock().unlock();
         }
         List<Started> all = List.copyOf(running);
         all.forEach(s -> signal(s, false));
@@ -335,11 +335,11 @@ public final class ProcessSupervisor {
             return false;
         }
         try {
-            java.lang.Process asked = new ProcessBuilder(kill.toString(), "-" + signal, "--", "-" + group)
+            java.lang.Process process = new ProcessBuilder(kill.toString(), "-" + signal, "--", "-" + group)
                     .redirectErrorStream(true)
                     .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                     .start();
-            return asked.waitFor(Duration.ofSeconds(5).toMillis(), TimeUnit.MILLISECONDS) && asked.exitValue() == 0;
+            return process.waitFor(Duration.ofSeconds(5).toMillis(), TimeUnit.MILLISECONDS) && process.exitValue() == 0;
         } catch (IOException e) {
             return false;
         } catch (InterruptedException e) {

@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ClusterStorageContainer;
-import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,13 +34,17 @@ public final class RuntimeCatalogCache {
 
     private final ReentrantLock lock = new ReentrantLock();
 
-    @GuardedBy("lock") private final Map<String, ObjectNode> runtimes = new TreeMap<>();
+    @GuardedBy("lock")
+    private final Map<String, ObjectNode> runtimes = new TreeMap<>();
 
-    @GuardedBy("lock") private final Map<String, ObjectNode> clusterRuntimes = new TreeMap<>();
+    @GuardedBy("lock")
+    private final Map<String, ObjectNode> clusterRuntimes = new TreeMap<>();
 
-    @GuardedBy("lock") private final Map<String, ObjectNode> containers = new TreeMap<>();
+    @GuardedBy("lock")
+    private final Map<String, ObjectNode> containers = new TreeMap<>();
 
-    @GuardedBy("lock") private final Map<String, ObjectNode> configs = new TreeMap<>();
+    @GuardedBy("lock")
+    private final Map<String, ObjectNode> configs = new TreeMap<>();
 
     private final Map<String, RuntimeCatalog> catalogs = new ConcurrentHashMap<>();
     private final Supplier<RuntimeCatalog.Gateway> gateway;
@@ -106,14 +110,14 @@ public final class RuntimeCatalogCache {
                     }
                 }
             }
-            RuntimeCatalog made = RuntimeCatalog.of(
+            RuntimeCatalog catalog = RuntimeCatalog.of(
                     read(own, ServingRuntime::read),
                     read(clusterRuntimes.values(), ServingRuntime::read),
                     read(containers.values(), ClusterStorageContainer::read),
                     config,
                     gateway.get());
-            catalogs.put(namespace, made);
-            return made;
+            catalogs.put(namespace, catalog);
+            return catalog;
         } finally {
             lock.unlock();
         }

@@ -6,7 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.PayloadListener;
+import io.nereid.control.gateway.activator.PayloadListener;
 import io.nereid.transport.api.ProtocolCodec;
 import java.nio.file.Path;
 import java.util.List;

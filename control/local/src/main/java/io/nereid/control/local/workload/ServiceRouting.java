@@ -5,8 +5,8 @@ package io.nereid.control.local.workload;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.PayloadListener;
-import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.activator.PayloadListener;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
 import org.jspecify.annotations.Nullable;
 

@@ -74,7 +74,7 @@ class ManagedModelBuilderTest {
     }
 
     @Test
-    void anUnknownArgumentIsToldByName() {
+    void anUnknownArgumentIsReportedByName() {
         assertThat(sklearn(List.of("--tempreature=3"), Map.of()).warnings())
                 .containsExactly("the argument --tempreature is not known and has no effect");
     }
@@ -155,7 +155,7 @@ class ManagedModelBuilderTest {
     }
 
     @Test
-    void predictiveserversFrameworkSaysTheFormat() {
+    void predictiveserversFrameworkIsTheFormat() {
         assertThat(build("custom", "kserve-predictiveserver", List.of("--framework=lightgbm"), Map.of())
                         .model()
                         .backend())

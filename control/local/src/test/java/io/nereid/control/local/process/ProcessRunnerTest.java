@@ -166,8 +166,8 @@ class ProcessRunnerTest {
     }
 
     private List<Replica> replicas() {
-        Fakes.FakeActivator gate = routing.activators.get("default/iris-1");
-        return gate != null && gate.destination instanceof Processes p ? p.replicas() : List.of();
+        Fakes.FakeActivator activator = routing.activators.get("default/iris-1");
+        return activator != null && activator.destination instanceof Processes p ? p.replicas() : List.of();
     }
 
     private static ProcessContainer server(String... more) {
@@ -219,7 +219,7 @@ class ProcessRunnerTest {
     }
 
     @Test
-    void aProcessWithAFixedPortHasOneReplicaAndTheLogSaysWhy() {
+    void aProcessWithAFixedPortHasOneReplicaAndTheLogHasTheReason() {
         Scaling two = new Scaling(2, 2, "concurrency", null, "none", Map.of());
         run(
                 Component.PREDICTOR,
@@ -317,7 +317,7 @@ class ProcessRunnerTest {
     }
 
     @Test
-    void aProgramThatIsNotThereIsToldByName() {
+    void aMissingProgramIsReportedByName() {
         run(container(List.of("no-such-program"), List.of(), Map.of(), List.of(), null, null, null, null));
         until("failed", () -> is(Phase.FAILED));
 
@@ -391,7 +391,7 @@ class ProcessRunnerTest {
     }
 
     @Test
-    void whatAnEarlierServerLeftIsEndedAtTheStart() {
+    void processesOfAnEarlierServerAreEndedAtTheStart() {
         run(shell("echo here; sleep 300", ALWAYS));
         until("ready", () -> is(Phase.READY));
         String line = logs().stream()
@@ -410,7 +410,7 @@ class ProcessRunnerTest {
     }
 
     @Test
-    void aTransformerIsToldWhereThePredictorIs() {
+    void aTransformerReceivesTheAddressOfThePredictor() {
         run(
                 Component.TRANSFORMER,
                 ONE,

@@ -50,7 +50,7 @@ class ProcessSpecBuilderTest {
     }
 
     @Test
-    void aPortFlagGetsAFreePortWhateverItSaid() {
+    void aPortFlagGetsAFreePort() {
         var start = starts(Component.PREDICTOR, "", container("c", List.of("--http_port=8080"), Map.of()))
                 .get(0);
 
@@ -60,7 +60,7 @@ class ProcessSpecBuilderTest {
     }
 
     @Test
-    void namedPortsSayWhatIsSpokenThere() {
+    void theNameOfAPortIsItsProtocol() {
         var start = starts(
                         Component.PREDICTOR,
                         "",
@@ -80,7 +80,7 @@ class ProcessSpecBuilderTest {
     }
 
     @Test
-    void aFixedPortIsTakenOnceAndThenToldOtherwise() {
+    void aFixedPortIsUsedOnceAndThenReplacedWithAWarning() {
         starts(Component.PREDICTOR, "", container("c", List.of(), Map.of(), new Port(null, 33_050)));
         assertThat(warnings).isEmpty();
 
@@ -92,7 +92,7 @@ class ProcessSpecBuilderTest {
     }
 
     @Test
-    void aTransformerKeepsWhatItsAuthorSaid() {
+    void aTransformerKeepsTheArgumentsOfItsAuthor() {
         var start = starts(
                         Component.TRANSFORMER,
                         "127.0.0.1:4711",
@@ -110,7 +110,7 @@ class ProcessSpecBuilderTest {
     }
 
     @Test
-    void theClustersNameOfTheOwnPredictorBecomesItsDoor() {
+    void theClusterNameOfTheOwnPredictorIsReplacedByItsLocalAddress() {
         var start = starts(
                         Component.TRANSFORMER,
                         "127.0.0.1:4711",

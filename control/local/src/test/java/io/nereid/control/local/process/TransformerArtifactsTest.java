@@ -94,7 +94,7 @@ class TransformerArtifactsTest {
     }
 
     @Test
-    void moreThanOneFileIsRefusedWithTheirNames() throws IOException {
+    void moreThanOneFileIsRejectedWithTheirNames() throws IOException {
         file("transformer.jar");
         file("transformer.py");
 
@@ -103,7 +103,7 @@ class TransformerArtifactsTest {
     }
 
     @Test
-    void aFileThatIsNotThereOrOutsideIsRefusedWithWhatThereIs() throws IOException {
+    void aFileThatIsMissingOrOutsideIsRejectedWithTheExistingOnes() throws IOException {
         file("a.txt");
         Path outside = Files.writeString(directory.resolve("steps.py"), "");
 
@@ -160,7 +160,7 @@ class TransformerArtifactsTest {
     }
 
     @Test
-    void requirementsThatNobodyInstallsAreToldOf() throws IOException {
+    void requirementsThatAreNotInstalledAreReported() throws IOException {
         file("requirements.txt");
 
         ProcessContainer unused = process(file("transformer.py"), form(null, null));

@@ -16,8 +16,8 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Scaling;
-import io.nereid.control.gateway.PayloadListener;
-import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.activator.PayloadListener;
+import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
@@ -368,7 +368,7 @@ public final class Fakes {
         }
 
         @Override
-        public void listener(@Nullable PayloadListener tap) {}
+        public void listener(@Nullable PayloadListener listener) {}
 
         @Override
         public RevisionActivator.Load sample(long now) {
@@ -416,9 +416,9 @@ public final class Fakes {
         @Override
         public Activator open(
                 String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
-            FakeActivator gate = new FakeActivator(destination);
-            activators.put(namespace + "/" + revision, gate);
-            return gate;
+            FakeActivator activator = new FakeActivator(destination);
+            activators.put(namespace + "/" + revision, activator);
+            return activator;
         }
 
         public FakeActivator activator(String revision) {

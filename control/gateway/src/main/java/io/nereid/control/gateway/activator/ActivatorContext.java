@@ -1,0 +1,79 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway.activator;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.gateway.upstream.ProtocolTranscoder;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.management.ModelControl;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.VirtualHosts.VirtualHostFactory;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.function.IntUnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** What all activators share. Thread-safe: immutable but for the factory of virtual hosts, which is set once. */
+public final class ActivatorContext {
+    public final InferenceEngine engine;
+    public final ModelControl control;
+    final RevisionCodecs codecs;
+    final UpstreamClient upstream;
+    final ProtocolTranscoder transcoder;
+    final Clock clock;
+    final WakeListener listener;
+
+    /** Runs requests that have waited, and mirrored requests. */
+    final Executor executor;
+
+    /** Limits the memory of the bodies of waiting requests. */
+    final ByteBudget budget;
+
+    /** Activators with waiting requests: the only ones that the periodic sweep has to visit. */
+    public final Set<RevisionActivator> withQueue = ConcurrentHashMap.newKeySet();
+
+    /** Returns a random number below its argument. */
+    public final IntUnaryOperator chance;
+
+    private volatile @Nullable VirtualHostFactory factory;
+
+    public ActivatorContext(
+            InferenceEngine engine,
+            ModelControl control,
+            RevisionCodecs codecs,
+            UpstreamClient upstream,
+            ProtocolTranscoder transcoder,
+            Clock clock,
+            WakeListener listener,
+            Executor executor,
+            ByteBudget budget,
+            IntUnaryOperator chance) {
+        this.engine = engine;
+        this.control = control;
+        this.codecs = codecs;
+        this.upstream = upstream;
+        this.transcoder = transcoder;
+        this.clock = clock;
+        this.listener = listener;
+        this.executor = executor;
+        this.budget = budget;
+        this.chance = chance;
+    }
+
+    public void factory(VirtualHostFactory newFactory) {
+        factory = newFactory;
+    }
+
+    public VirtualHostFactory factory() {
+        VirtualHostFactory now = factory;
+        if (now == null) {
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the server is starting", "try again");
+        }
+        return now;
+    }
+}

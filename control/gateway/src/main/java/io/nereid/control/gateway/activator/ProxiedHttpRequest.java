@@ -1,0 +1,103 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway.activator;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.gateway.inprocess.AggregatingCall;
+import io.nereid.control.gateway.upstream.ReplicaBalancer;
+import io.nereid.transport.api.ForwardOptions;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
+import java.net.ConnectException;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request that a child process answers. When no connection can be made, nothing has been sent, and another process is
+ * tried. Thread-safe as its exchange; the replica is set before the request is forwarded.
+ */
+final class ProxiedHttpRequest extends RevisionHttpRequest {
+    private static final HttpHandler NONE = x -> {};
+    private static final int MOST_TRIES = 3;
+
+    private volatile ReplicaBalancer.@Nullable Endpoint member;
+    private List<ReplicaBalancer.Endpoint> tried = List.of();
+
+    ProxiedHttpRequest(RevisionActivator activator, HttpExchange exchange) {
+        super(activator, exchange, NONE);
+    }
+
+    @Override
+    void run(HttpHandler routed) {
+        ReplicaBalancer.Endpoint chosen = activator
+                .replicas()
+                .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+        if (chosen == null && activator.routes().inside(this)) {
+            return;
+        }
+        if (chosen == null) {
+            super.fail(ServingException.of(
+                    ErrorCode.UNAVAILABLE, "no process of revision " + activator.revision() + " answers", "try again"));
+            return;
+        }
+        member = chosen;
+        if (isEnded()) {
+            released();
+            return;
+        }
+        if (chosen.replica.httpPort() == 0) {
+            activator.context().transcoder.overGrpc(this, (path, metadata, message) -> {
+                ActivatorContext context = activator.context();
+                return new AggregatingCall(path, metadata, context.clock.nanos())
+                        .start(
+                                call -> context.upstream.forward(call, chosen.grpc, activator.forwardOptions()),
+                                message);
+            });
+            return;
+        }
+        ForwardOptions options = activator.forwardOptions();
+        activator.context().upstream.forward(this, chosen.http, target(), options);
+    }
+
+    @Override
+    public void fail(ServingException e) {
+        ReplicaBalancer.Endpoint failed = member;
+        if (failed == null
+                || isEnded()
+                || !neverSent(e)
+                || tried.size() + 1 >= MOST_TRIES
+                || tried.size() + 1 >= activator.replicas().size()) {
+            super.fail(e);
+            return;
+        }
+        List<ReplicaBalancer.Endpoint> more = new ArrayList<>(tried);
+        more.add(failed);
+        tried = more;
+        released();
+        activator.retried.increment();
+        try {
+            run(NONE);
+        } catch (RuntimeException another) {
+            super.fail(ServingException.from(another));
+        }
+    }
+
+    /** Whether no connection was made, so that the request cannot have been executed and a retry is safe. */
+    static boolean neverSent(ServingException e) {
+        return e.code() == ErrorCode.UNAVAILABLE && e.getCause() instanceof ConnectException;
+    }
+
+    @Override
+    void released() {
+        ReplicaBalancer.Endpoint held;
+        synchronized (this) {
+            held = member;
+            member = null;
+        }
+        if (held != null) {
+            held.release();
+        }
+    }
+}
