@@ -77,7 +77,11 @@ def server(folder, models, web):
         "--metrics-config=histogram_latencies=true", "--metrics-config=summary_latencies=true", "--cache-config=local,size=1000000",
         f"--trace-config=triton,file={folder}/trace.json", "--trace-config=rate=1", "--trace-config=level=TIMESTAMPS",
         values={"models": models}, environment={"NEREID_PLUGIN_DIR": str(folder / "plugins")})
-    use(server, web)
+    try:
+        use(server, web)
+    except BaseException:
+        server.stop()
+        raise
     yield server
     over(server)
 

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * The acceptance cases of a manager that follows wishes, under the names they go by elsewhere, with several load
+ * The acceptance cases of a manager that follows aspired versions, under the names they go by elsewhere, with several load
  * threads; with one in {@link OneLoadThreadTest}.
  *
  * <table>

@@ -310,9 +310,9 @@ public final class PooledUpstreamClient implements UpstreamClient {
      * The verification of upstream servers' certificates. Immutable.
      *
      * @param certificates the trusted certificate authorities; empty for those of the JVM
-     * @param anybody whether certificates and host names are not verified at all
+     * @param unverified whether certificates and host names are not verified at all
      */
-    public record Trust(List<X509Certificate> certificates, boolean anybody) {
+    public record Trust(List<X509Certificate> certificates, boolean unverified) {
         /** Trusts the authorities of the JVM. */
         public static final Trust JVM = new Trust(List.of(), false);
 

@@ -24,7 +24,7 @@ final class UpstreamTls {
         SslContext made = context;
         if (made == null) {
             SslContextBuilder builder = SslContextBuilder.forClient();
-            if (trust.anybody()) {
+            if (trust.unverified()) {
                 builder.trustManager(InsecureTrustManagerFactory.INSTANCE).endpointIdentificationAlgorithm(null);
             } else if (!trust.certificates().isEmpty()) {
                 builder.trustManager(trust.certificates());

@@ -50,7 +50,7 @@ public final class MlflowBackend implements Backend {
         this(List.of());
     }
 
-    /** With backends to delegate to when the context has none of that name. */
+    /** With backends to delegate to when the context does not have one of that name. */
     MlflowBackend(List<Backend> others) {
         this.others = List.copyOf(others);
     }

@@ -155,7 +155,7 @@ class RefusalTest {
 
     @Test
     void filesOfCommonEndingsAreRecognisedByTheirBeginning() throws Exception {
-        Path notes = Files.writeString(directory.resolve("notes.txt"), "tree houses\n");
+        Path notes = Files.writeString(directory.resolve("notes.txt"), "tree notes\n");
         Path settings = Files.writeString(directory.resolve("settings.json"), "{\"a\": 1}");
         assertThat(References.LIGHTGBM.recognises(notes)).isFalse();
         assertThat(References.XGBOOST.recognises(settings)).isFalse();

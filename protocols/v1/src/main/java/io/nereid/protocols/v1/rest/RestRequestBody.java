@@ -143,7 +143,7 @@ final class RestRequestBody {
         return signature;
     }
 
-    /** Whether the body has none of the fields that hold input. */
+    /** Whether the body does not have any field that holds input. */
     boolean hasNoInput() {
         return instances == NONE && inputs == NONE && examples == NONE;
     }
