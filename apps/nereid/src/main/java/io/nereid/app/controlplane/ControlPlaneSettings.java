@@ -10,6 +10,7 @@ import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.graph.GjsonPath;
 import java.util.ArrayList;

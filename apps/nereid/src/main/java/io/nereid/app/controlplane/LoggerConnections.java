@@ -27,8 +27,7 @@ final class LoggerConnections implements AutoCloseable {
     private final ResourceStore store;
     private final Function<String, InferenceServiceConfig> configs;
 
-    @GuardedBy("this")
-    private final Map<PooledUpstreamClient.Trust, PooledUpstreamClient> others = new HashMap<>();
+    @GuardedBy("this") private final Map<PooledUpstreamClient.Trust, PooledUpstreamClient> others = new HashMap<>();
 
     /** @param common the shared client; the caller closes it */
     LoggerConnections(

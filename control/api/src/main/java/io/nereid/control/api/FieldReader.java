@@ -67,13 +67,11 @@ public record FieldReader(ObjectNode tree, String path) {
         return node.booleanValue();
     }
 
-    @Nullable
-    Boolean flag(String name) {
+    @Nullable Boolean flag(String name) {
         return has(name) ? (Boolean) flag(name, false) : null;
     }
 
-    @Nullable
-    Integer integer(String name) {
+    @Nullable Integer integer(String name) {
         Long value = number(name);
         if (value == null) {
             return null;
@@ -89,8 +87,7 @@ public record FieldReader(ObjectNode tree, String path) {
         return value == null ? orElse : value;
     }
 
-    @Nullable
-    Long number(String name) {
+    @Nullable Long number(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -124,8 +121,7 @@ public record FieldReader(ObjectNode tree, String path) {
         return found == null ? new FieldReader(NOTHING, at(name)) : found;
     }
 
-    @Nullable
-    FieldReader objectOrNull(String name) {
+    @Nullable FieldReader objectOrNull(String name) {
         JsonNode node = tree.get(name);
         return isAbsent(node) ? null : object(node, at(name));
     }
@@ -136,8 +132,7 @@ public record FieldReader(ObjectNode tree, String path) {
     }
 
     /** The object of this name as a JSON tree, or null. */
-    @Nullable
-    ObjectNode tree(String name) {
+    @Nullable ObjectNode tree(String name) {
         FieldReader found = objectOrNull(name);
         return found == null ? null : found.tree;
     }

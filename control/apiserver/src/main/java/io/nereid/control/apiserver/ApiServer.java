@@ -12,6 +12,7 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.apiserver.http.CrossOriginFilter;
@@ -113,8 +114,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     @FunctionalInterface
     public interface Selection {
         /** The selection for an admitted InferenceService; null when it has custom containers. */
-        @Nullable
-        RuntimeSelection explain(ObjectNode service);
+        @Nullable RuntimeSelection explain(ObjectNode service);
     }
 
     /**

@@ -6,6 +6,7 @@ import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
+import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.WorkloadObserver;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.runtime.RuntimeCatalog;

@@ -229,7 +229,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             return null;
         }
         IngressRule rule = entry.rule();
-        return entry.service().virtualHost(head, rule.component(), rule.tag(), HostPathTable.prefix(rule), context.chance);
+        return entry.service()
+                .virtualHost(head, rule.component(), rule.tag(), HostPathTable.prefix(rule), context.chance);
     }
 
     /**

@@ -58,8 +58,7 @@ final class ServiceRoute {
      *
      * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    @Nullable
-    RevisionActivator directPredictorActivator(Head head, IntUnaryOperator chance) {
+    @Nullable RevisionActivator directPredictorActivator(Head head, IntUnaryOperator chance) {
         if (splits.containsKey(Component.TRANSFORMER)) {
             return null;
         }

@@ -68,8 +68,7 @@ final class TrafficSplit {
     }
 
     /** The revision with a tag, or null. */
-    @Nullable
-    ActivatorSlot tagged(String tag) {
+    @Nullable ActivatorSlot tagged(String tag) {
         for (int i = 0; i < tagged.size(); i++) {
             if (tag.equals(tagged.get(i).tag())) {
                 return taggedSlots.get(i);

@@ -201,8 +201,7 @@ public final class Fakes {
 
         public @Nullable ErrorCode code;
 
-        @Nullable
-        String message;
+        @Nullable String message;
 
         long deadline = Long.MAX_VALUE;
 
@@ -272,8 +271,7 @@ public final class Fakes {
     public static final class TestVirtualHostFactory implements VirtualHosts.VirtualHostFactory {
         final List<TestVirtualHost> created = new ArrayList<>();
 
-        @Nullable
-        VirtualHosts listening;
+        @Nullable VirtualHosts listening;
 
         @Override
         public synchronized VirtualHosts.VirtualHost virtualHost(

@@ -84,8 +84,7 @@ public final class ServiceController implements AutoCloseable {
 
     private final Map<ServiceKey, Boolean> known = new ConcurrentHashMap<>();
 
-    @GuardedBy("this")
-    private final List<ResourceStore.Watch> watches = new ArrayList<>();
+    @GuardedBy("this") private final List<ResourceStore.Watch> watches = new ArrayList<>();
     /** Resources that were in the store at the start and have not been reconciled yet. */
     private final Set<ServiceKey> first = ConcurrentHashMap.newKeySet();
 

@@ -13,6 +13,8 @@ import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.store.ResourceStore.Key;
+import io.nereid.control.api.store.ResourceStore.Type;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.local.reconcile.EventRecorder;
 import io.nereid.control.local.reconcile.RevisionStore;
@@ -289,9 +291,9 @@ class ServiceControllerTest {
                 new Type("serving.kserve.io", "clusterservingruntimes"),
                 tree(
                         "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'ClusterServingRuntime',"
-                            + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
-                            + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
-                            + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
+                                + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
+                                + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
+                                + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
         machine.loop.seconds(5);
 
         assertThat(condition("Ready").path("status").asText()).isEqualTo("True");

@@ -31,17 +31,13 @@ final class PodLogStream {
     private final boolean timestamps;
     private final @Nullable Instant since;
 
-    @GuardedBy("this")
-    private List<String> before = List.of();
+    @GuardedBy("this") private List<String> before = List.of();
 
-    @GuardedBy("this")
-    private @Nullable ResponseStream stream;
+    @GuardedBy("this") private @Nullable ResponseStream stream;
 
-    @GuardedBy("this")
-    private @Nullable Future<?> polls;
+    @GuardedBy("this") private @Nullable Future<?> polls;
 
-    @GuardedBy("this")
-    private boolean ended;
+    @GuardedBy("this") private boolean ended;
 
     /**
      * Parses the parameters of a request.
@@ -184,8 +180,7 @@ final class PodLogStream {
         }
     }
 
-    @GuardedBy("this")
-    private void release() {
+    @GuardedBy("this") private void release() {
         if (polls != null) {
             polls.cancel(false);
         }

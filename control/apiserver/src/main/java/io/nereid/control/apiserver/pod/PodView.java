@@ -75,11 +75,9 @@ public final class PodView {
     private final WorkloadObserver observer;
     private final ScheduledExecutorService timer;
     /** Recent snapshots of all pods by version, from which watches can start. */
-    @GuardedBy("seen")
-    private final LinkedHashMap<Long, Map<String, ObjectNode>> seen = new LinkedHashMap<>();
+    @GuardedBy("seen") private final LinkedHashMap<Long, Map<String, ObjectNode>> seen = new LinkedHashMap<>();
 
-    @GuardedBy("seen")
-    private long version;
+    @GuardedBy("seen") private long version;
 
     /**
      * @param firstVersion a version above all those of an earlier process, so that a client's old version is not found
@@ -262,8 +260,7 @@ public final class PodView {
     }
 
     /** A pod by name; null if it does not exist. */
-    @Nullable
-    ObjectNode get(String namespace, String name) {
+    @Nullable ObjectNode get(String namespace, String name) {
         return snapshot().pods().get(namespace + "\u0000" + name);
     }
 

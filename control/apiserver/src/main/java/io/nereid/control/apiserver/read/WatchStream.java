@@ -25,32 +25,25 @@ final class WatchStream {
     /** The maximum number of unsent bytes; a slower client is disconnected and must list again. */
     private static final long MOST_UNSENT = 16L << 20;
 
-    @GuardedBy("this")
-    private final ResponseStream stream;
+    @GuardedBy("this") private final ResponseStream stream;
 
     private final ResourceSelector selectors;
     private final Function<JsonNode, JsonNode> form;
 
-    @GuardedBy("this")
-    private final Set<String> known;
+    @GuardedBy("this") private final Set<String> known;
 
     private final boolean initialEnd;
     private final long replayed;
 
-    @GuardedBy("this")
-    private long last;
+    @GuardedBy("this") private long last;
 
-    @GuardedBy("this")
-    private boolean ended;
+    @GuardedBy("this") private boolean ended;
 
-    @GuardedBy("this")
-    private @Nullable Watch watch;
+    @GuardedBy("this") private @Nullable Watch watch;
 
-    @GuardedBy("this")
-    private @Nullable Future<?> timeout;
+    @GuardedBy("this") private @Nullable Future<?> timeout;
 
-    @GuardedBy("this")
-    private @Nullable Future<?> bookmarks;
+    @GuardedBy("this") private @Nullable Future<?> bookmarks;
 
     /**
      * Creates a stream.
@@ -129,8 +122,7 @@ final class WatchStream {
         send("BOOKMARK", resource);
     }
 
-    @GuardedBy("this")
-    private void send(String type, JsonNode object) {
+    @GuardedBy("this") private void send(String type, JsonNode object) {
         ObjectNode event = ApiResponse.JSON.createObjectNode();
         event.put("type", type);
         event.set("object", object);
@@ -162,8 +154,7 @@ final class WatchStream {
         }
     }
 
-    @GuardedBy("this")
-    private void release() {
+    @GuardedBy("this") private void release() {
         if (watch != null) {
             watch.close();
         }

@@ -75,7 +75,7 @@ class RuntimeSelectionTest {
         JsonNode row = new ObjectMapper()
                 .readTree(
                         "{\"builtIn\":true,\"format\":{\"name\":\"sklearn\"},\"namespace\":[{\"name\":\"own\",\"created\":1,"
-                            + "\"supportedModelFormats\":[{\"name\":\"sklearn\",\"autoSelect\":true}]}]}");
+                                + "\"supportedModelFormats\":[{\"name\":\"sklearn\",\"autoSelect\":true}]}]}");
         assertThat(select(row).chosen().name()).isEqualTo("own");
         assertThat(why(row, "kserve-sklearnserver")).contains("take precedence over ClusterServingRuntimes");
     }

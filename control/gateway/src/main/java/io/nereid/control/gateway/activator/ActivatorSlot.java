@@ -15,8 +15,7 @@ public final class ActivatorSlot {
     public final String revision;
     private volatile @Nullable RevisionActivator activator;
 
-    @GuardedBy("this")
-    private List<MirrorTarget> mirrors = List.of();
+    @GuardedBy("this") private List<MirrorTarget> mirrors = List.of();
 
     public ActivatorSlot(String namespace, String revision) {
         this.namespace = namespace;

@@ -17,8 +17,7 @@ public final class NestedRevisionRequest extends RevisionHttpRequest {
     }
 
     @Override
-    @Nullable
-    PayloadListener listener() {
+    @Nullable PayloadListener listener() {
         return null;
     }
 

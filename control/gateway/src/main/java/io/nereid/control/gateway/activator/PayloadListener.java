@@ -19,8 +19,7 @@ public interface PayloadListener {
      *
      * @return receives the request's bodies; null to ignore the request
      */
-    @Nullable
-    Recorder begin(Head head);
+    @Nullable Recorder begin(Head head);
 
     /** The head of a request. Valid during {@link #begin} only. */
     interface Head {
@@ -34,8 +33,7 @@ public interface PayloadListener {
         String path();
 
         /** The first value of a header or metadata entry, by lower-case name, or null. */
-        @Nullable
-        String header(String lowerCaseName);
+        @Nullable String header(String lowerCaseName);
 
         /** All headers, with names in lower case. */
         List<UpstreamClient.Header> headers();

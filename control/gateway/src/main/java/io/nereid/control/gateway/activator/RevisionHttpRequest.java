@@ -34,8 +34,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     private volatile @Nullable Runnable onCancel;
     private PayloadListener.@Nullable Recorder recorder;
 
-    @GuardedBy("this")
-    private boolean disconnected;
+    @GuardedBy("this") private boolean disconnected;
 
     RevisionHttpRequest(RevisionActivator activator, HttpExchange exchange, HttpHandler handler) {
         super(activator, activator.context().clock.nanos());
@@ -68,8 +67,7 @@ class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runna
     }
 
     /** The listener of the revision; null for none. */
-    @Nullable
-    PayloadListener listener() {
+    @Nullable PayloadListener listener() {
         return activator.listener();
     }
 

@@ -99,8 +99,7 @@ public final class RevisionRoutes {
     }
 
     /** The gRPC method for a path, or null. */
-    @Nullable
-    GrpcMethod method(String path) {
+    @Nullable GrpcMethod method(String path) {
         Map<String, GrpcMethod> all = built().byPath;
         GrpcMethod found = all.get(path);
         return found == null ? all.get(ANY_CALL) : found;
@@ -215,7 +214,8 @@ public final class RevisionRoutes {
         if (virtualHost == null) {
             return false;
         }
-        var unused = virtualHost.call(x.method(), x.target(), x.allHeaders(), x.body().retain())
+        var unused = virtualHost
+                .call(x.method(), x.target(), x.allHeaders(), x.body().retain())
                 .whenComplete((response, e) -> {
                     if (response == null) {
                         x.fail(ServingException.from(e == null ? new IllegalStateException("no answer") : e));

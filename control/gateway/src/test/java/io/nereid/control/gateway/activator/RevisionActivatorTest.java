@@ -36,7 +36,7 @@ class RevisionActivatorTest {
         assertThat(MetricsWriter.page(MetricsFormat.TEXT, fixture.gateway::writeMetrics))
                 .contains(
                         "nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"}"
-                            + " 1\n")
+                                + " 1\n")
                 .contains("nereid_gateway_in_flight{namespace=\"default\",service=\"iris\",revision=\"r1\"} 0\n");
     }
 

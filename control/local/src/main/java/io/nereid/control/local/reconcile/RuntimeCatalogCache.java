@@ -34,17 +34,13 @@ public final class RuntimeCatalogCache {
 
     private final ReentrantLock lock = new ReentrantLock();
 
-    @GuardedBy("lock")
-    private final Map<String, ObjectNode> runtimes = new TreeMap<>();
+    @GuardedBy("lock") private final Map<String, ObjectNode> runtimes = new TreeMap<>();
 
-    @GuardedBy("lock")
-    private final Map<String, ObjectNode> clusterRuntimes = new TreeMap<>();
+    @GuardedBy("lock") private final Map<String, ObjectNode> clusterRuntimes = new TreeMap<>();
 
-    @GuardedBy("lock")
-    private final Map<String, ObjectNode> containers = new TreeMap<>();
+    @GuardedBy("lock") private final Map<String, ObjectNode> containers = new TreeMap<>();
 
-    @GuardedBy("lock")
-    private final Map<String, ObjectNode> configs = new TreeMap<>();
+    @GuardedBy("lock") private final Map<String, ObjectNode> configs = new TreeMap<>();
 
     private final Map<String, RuntimeCatalog> catalogs = new ConcurrentHashMap<>();
     private final Supplier<RuntimeCatalog.Gateway> gateway;
