@@ -55,7 +55,7 @@ class RequestPathTest {
     private static final Path TOP =
             Path.of("").toAbsolutePath().resolve("../..").normalize();
     private static final String HEADING = "## The path of a request";
-    private static final Pattern STATION = Pattern.compile("\\| ([a-z ]+) \\| `(\\w+\\.\\w+)` \\|.*");
+    private static final Pattern STATION = Pattern.compile("\\| \\d+ [a-z]+ \\| ([a-z ]+) \\| `(\\w+\\.\\w+)` \\|.*");
     private static final Map<String, String> THREADS = Map.of("event loop", "nereid-io", "device executor", "device");
     private static final Pattern ADDRESS = Pattern.compile("listening on http://127\\.0\\.0\\.1:(\\d+)");
     private static final String BODY =
