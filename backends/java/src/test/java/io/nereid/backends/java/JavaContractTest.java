@@ -19,7 +19,7 @@ import java.util.Map;
 class JavaContractTest extends BackendContract {
     /** The file is code: a model whose damaged bytes still run may lose a tensor that it has allocated itself. */
     @Override
-    protected boolean survivesDamage() {
+    protected boolean runsDamagedFiles() {
         return false;
     }
 
