@@ -74,7 +74,7 @@ package com.example;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
-import io.nereid.transform.Payload;
+import io.nereid.transform.TensorMap;
 import io.nereid.transform.Transformer;
 import java.util.List;
 

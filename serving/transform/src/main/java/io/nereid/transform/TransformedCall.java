@@ -32,15 +32,20 @@ final class TransformedCall implements InferenceCall, ResponseSink {
     private final long deadlineNanos;
 
     /** Responses that wait for postprocess. */
-    @GuardedBy("this") private final ArrayDeque<Answer> answers = new ArrayDeque<>();
+    @GuardedBy("this")
+    private final ArrayDeque<Answer> answers = new ArrayDeque<>();
 
-    @GuardedBy("this") private @Nullable InferenceCall call;
+    @GuardedBy("this")
+    private @Nullable InferenceCall call;
 
-    @GuardedBy("this") private boolean cancelled;
+    @GuardedBy("this")
+    private boolean cancelled;
 
-    @GuardedBy("this") private boolean stepping;
+    @GuardedBy("this")
+    private boolean stepping;
 
-    @GuardedBy("this") private boolean ended;
+    @GuardedBy("this")
+    private boolean ended;
 
     /** A response of the predictor, or its failure. */
     private record Answer(
@@ -88,7 +93,7 @@ final class TransformedCall implements InferenceCall, ResponseSink {
                 failure = ServingException.of(ErrorCode.CANCELLED, "the request was cancelled");
             }
         }
-        PayloadTensor.Scope scope = new PayloadTensor.Scope();
+        TensorValues.Scope scope = new TensorValues.Scope();
         if (failure == null) {
             try {
                 if (steps.ownSpecs()) {
@@ -96,7 +101,7 @@ final class TransformedCall implements InferenceCall, ResponseSink {
                             request.inputs(),
                             steps.inputs(predictor.metadata(request.model()).inputs()));
                 }
-                made = steps.before(Payload.of(request.inputs(), request.parameters(), scope));
+                made = steps.before(TensorMap.of(request.inputs(), request.parameters(), scope));
             } catch (RuntimeException e) {
                 failure = ServingException.from(e);
             }
@@ -227,7 +232,7 @@ final class TransformedCall implements InferenceCall, ResponseSink {
             return;
         }
         InferenceResponse made;
-        PayloadTensor.Scope scope = new PayloadTensor.Scope();
+        TensorValues.Scope scope = new TensorValues.Scope();
         try {
             made = after(response, scope);
         } catch (RuntimeException e) {
@@ -241,10 +246,10 @@ final class TransformedCall implements InferenceCall, ResponseSink {
         finish(made, answer.last);
     }
 
-    private InferenceResponse after(InferenceResponse response, PayloadTensor.Scope scope) {
+    private InferenceResponse after(InferenceResponse response, TensorValues.Scope scope) {
         TransformerSteps.Made made = steps.after(
-                Payload.of(response.outputs(), response.parameters(), scope),
-                Payload.of(request.inputs(), request.parameters(), scope));
+                TensorMap.of(response.outputs(), response.parameters(), scope),
+                TensorMap.of(request.inputs(), request.parameters(), scope));
         return new InferenceResponse(response.servable(), response.id(), requested(made.tensors()), made.parameters());
     }
 

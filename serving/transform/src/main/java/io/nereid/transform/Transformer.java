@@ -76,7 +76,7 @@ public interface Transformer {
      *
      * @param request valid during the call
      */
-    default Payload preprocess(Payload request) throws Exception {
+    default TensorMap preprocess(TensorMap request) throws Exception {
         return request;
     }
 
@@ -86,7 +86,7 @@ public interface Transformer {
      * @param answer valid during the call
      * @param request the client's request; valid during the call
      */
-    default Payload postprocess(Payload answer, Payload request) throws Exception {
+    default TensorMap postprocess(TensorMap answer, TensorMap request) throws Exception {
         return answer;
     }
 

@@ -27,8 +27,8 @@ final class TransformerSteps {
         this.transformer = transformer;
         this.faults = new UserCodeErrors(transformer.getClass().getClassLoader(), modelName);
         this.modelName = modelName;
-        this.before = has("preprocess", Payload.class);
-        this.after = has("postprocess", Payload.class, Payload.class);
+        this.before = has("preprocess", TensorMap.class);
+        this.after = has("postprocess", TensorMap.class, TensorMap.class);
         this.ownInputs = has("inputs", List.class);
         this.ownOutputs = has("outputs", List.class);
     }
@@ -115,21 +115,21 @@ final class TransformerSteps {
     }
 
     /** Runs preprocess: returns the predictor's inputs and parameters. The caller owns the tensors. */
-    Made before(Payload request) {
+    Made before(TensorMap request) {
         return step("preprocess", () -> transformer.preprocess(request));
     }
 
     /** Runs postprocess: returns the client's outputs and parameters. The caller owns the tensors. */
-    Made after(Payload answer, Payload request) {
+    Made after(TensorMap answer, TensorMap request) {
         return step("postprocess", () -> transformer.postprocess(answer, request));
     }
 
     /** The result of a step. */
     record Made(List<Tensor> tensors, Map<String, Object> parameters) {}
 
-    private Made step(String name, UserCodeErrors.Step<Payload> step) {
+    private Made step(String name, UserCodeErrors.Step<TensorMap> step) {
         return faults.step(name, () -> {
-            Payload made = step.run();
+            TensorMap made = step.run();
             if (made == null) {
                 throw new IllegalStateException(name + " returned null");
             }

@@ -32,7 +32,7 @@ final class FakePredictor implements InferenceEngine, ModelControl {
     record Asked(InferenceRequest request, ResponseSink sink) {
         /** Responds with these values as {@code y}. */
         void answer(boolean last, float... values) {
-            List<Tensor> outputs = new ArrayList<>(Payload.of("y", values).tensors());
+            List<Tensor> outputs = new ArrayList<>(TensorMap.of("y", values).tensors());
             sink.next(
                     new InferenceResponse(new ServableId("m", 3), request.id(), outputs, Map.of("of", "predictor")),
                     last);
@@ -41,7 +41,7 @@ final class FakePredictor implements InferenceEngine, ModelControl {
         /** The values of the input {@code x}, which is released. */
         float[] x() {
             try {
-                return Payload.of(request.inputs(), Map.of(), new PayloadTensor.Scope())
+                return TensorMap.of(request.inputs(), Map.of(), new TensorValues.Scope())
                         .floats("x");
             } finally {
                 request.release();
@@ -54,12 +54,13 @@ final class FakePredictor implements InferenceEngine, ModelControl {
         final List<String> received = new ArrayList<>();
         final CompletableFuture<Void> ended = new CompletableFuture<>();
 
-        @Nullable ServingException failure;
+        @Nullable
+        ServingException failure;
 
         @Override
         public synchronized void next(InferenceResponse response, boolean last) {
             StringBuilder text = new StringBuilder(response.servable() + "#" + response.id());
-            Payload read = Payload.of(response.outputs(), response.parameters(), new PayloadTensor.Scope());
+            TensorMap read = TensorMap.of(response.outputs(), response.parameters(), new TensorValues.Scope());
             for (String name : read.names()) {
                 text.append(' ').append(name).append('=');
                 text.append(

@@ -100,7 +100,7 @@ class JavaTransformerTest {
         FakePredictor predictor = new FakePredictor();
         Client client = new Client();
         InferenceRequest request = new InferenceRequest(
-                ModelRef.latest("m"), "", Payload.of("x", 3f).tensors(), List.of(), Map.of(), Long.MAX_VALUE, 0);
+                ModelRef.latest("m"), "", TensorMap.of("x", 3f).tensors(), List.of(), Map.of(), Long.MAX_VALUE, 0);
         InferenceEngine engine = transformer.around(predictor, predictor, Duration.ZERO, (e, control) -> e);
         InferenceCall unused = engine.infer(request, client);
         assertThat(until(predictor)).isTrue();

@@ -61,7 +61,7 @@ class TransformedModelsTest {
         return new TransformedModels(new TransformerSteps(transformer, "m"), executor, predictor, predictor, 1_000);
     }
 
-    private InferenceRequest request(Payload payload, RequestedOutput... outputs) {
+    private InferenceRequest request(TensorMap payload, RequestedOutput... outputs) {
         List<Tensor> tensors = payload.tensors();
         sent.addAll(tensors);
         return new InferenceRequest(
@@ -81,18 +81,18 @@ class TransformedModelsTest {
         }
 
         @Override
-        public Payload preprocess(Payload request) {
+        public TensorMap preprocess(TensorMap request) {
             String[] texts = request.texts("text");
             float[][] rows = new float[texts.length][2];
             for (int i = 0; i < texts.length; i++) {
                 rows[i][0] = Float.parseFloat(texts[i]);
                 rows[i][1] = 1;
             }
-            return Payload.of("x", rows).withParameter("more", true);
+            return TensorMap.of("x", rows).withParameter("more", true);
         }
 
         @Override
-        public Payload postprocess(Payload answer, Payload request) {
+        public TensorMap postprocess(TensorMap answer, TensorMap request) {
             float[] y = answer.floats("y");
             String[] words = new String[y.length];
             for (int i = 0; i < y.length; i++) {
@@ -105,7 +105,7 @@ class TransformedModelsTest {
     /** Doubles the inputs. */
     private static final class Before implements Transformer {
         @Override
-        public Payload preprocess(Payload request) {
+        public TensorMap preprocess(TensorMap request) {
             float[] x = request.floats("x");
             for (int i = 0; i < x.length; i++) {
                 x[i] *= 2;
@@ -117,7 +117,7 @@ class TransformedModelsTest {
     /** Halves the outputs. */
     private static class After implements Transformer {
         @Override
-        public Payload postprocess(Payload answer, Payload request) throws Exception {
+        public TensorMap postprocess(TensorMap answer, TensorMap request) throws Exception {
             float[] y = answer.floats("y");
             for (int i = 0; i < y.length; i++) {
                 y[i] /= 2;
@@ -130,7 +130,7 @@ class TransformedModelsTest {
     void aRequestRunsThroughBothStepsAndThePredictor() {
         Client client = new Client();
         InferenceCall unused = models(new Words())
-                .infer(request(Payload.of("text", new String[] {"1.5", "2"}).withParameter("a", "b")), client);
+                .infer(request(TensorMap.of("text", new String[] {"1.5", "2"}).withParameter("a", "b")), client);
         assertThat(predictor.asked)
                 .as("steps do not run on the caller's thread")
                 .isEmpty();
@@ -148,14 +148,14 @@ class TransformedModelsTest {
     @Test
     void onlyOverriddenStepsRunOnTheExecutor() {
         Client client = new Client();
-        InferenceCall first = models(new Before()).infer(request(Payload.of("x", new float[] {1, 2})), client);
+        InferenceCall first = models(new Before()).infer(request(TensorMap.of("x", new float[] {1, 2})), client);
         run();
         assertThat(predictor.asked(0).x()).containsExactly(2, 4);
         predictor.asked(0).answer(true, 3);
         assertThat(tasks).isEmpty();
         assertThat(client.received).containsExactly("m:3#7 y=[3.0]");
 
-        InferenceCall second = models(new After()).infer(request(Payload.of("x", new float[] {1, 2})), client);
+        InferenceCall second = models(new After()).infer(request(TensorMap.of("x", new float[] {1, 2})), client);
         assertThat(tasks).isEmpty();
         assertThat(predictor.asked(1).x()).containsExactly(1, 2);
         predictor.asked(1).answer(true, 3);
@@ -167,7 +167,7 @@ class TransformedModelsTest {
     @Test
     void decoupledResponsesKeepTheirOrder() {
         Client client = new Client();
-        InferenceCall unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
+        InferenceCall unused = models(new After()).infer(request(TensorMap.of("x", 1f)), client);
         predictor.asked(0).x();
         predictor.asked(0).answer(false, 2);
         predictor.asked(0).answer(false, 4);
@@ -206,7 +206,7 @@ class TransformedModelsTest {
         assertThat(models.index()).hasSize(1);
     }
 
-    private ServingException refused(Transformer transformer, Payload payload) {
+    private ServingException refused(Transformer transformer, TensorMap payload) {
         Client client = new Client();
         InferenceCall unused = models(transformer).infer(request(payload), client);
         run();
@@ -216,58 +216,58 @@ class TransformedModelsTest {
 
     @Test
     void inputsThatDoNotMatchTheSpecsAreRejectedBeforeTheStep() {
-        assertThat(refused(new Words(), Payload.of("text", new float[] {1})))
+        assertThat(refused(new Words(), TensorMap.of("text", new float[] {1})))
                 .hasMessage("input 'text' of model 'm' is of type FP32, expected BYTES")
                 .extracting(ServingException::code)
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(refused(new Words(), Payload.of("text", new String[][] {{"a"}})))
+        assertThat(refused(new Words(), TensorMap.of("text", new String[][] {{"a"}})))
                 .hasMessage("input 'text' of model 'm' has the shape [1,1], expected [-1]");
-        assertThat(refused(new Words(), Payload.of("words", "a"))).hasMessage("model 'm' has no input 'words'");
-        assertThat(refused(new Words(), Payload.empty())).hasMessage("input 'text' of model 'm' is missing");
+        assertThat(refused(new Words(), TensorMap.of("words", "a"))).hasMessage("model 'm' has no input 'words'");
+        assertThat(refused(new Words(), TensorMap.empty())).hasMessage("input 'text' of model 'm' is missing");
     }
 
     @Test
     void exceptionsOfStepsMapToErrorCodes() {
-        assertThat(refused(new Words(), Payload.of("text", "abc")))
+        assertThat(refused(new Words(), TensorMap.of("text", "abc")))
                 .hasMessage("For input string: \"abc\"")
                 .extracting(ServingException::code)
                 .isEqualTo(ErrorCode.INVALID_ARGUMENT);
         Transformer broken = new Transformer() {
             @Override
-            public Payload preprocess(Payload request) {
+            public TensorMap preprocess(TensorMap request) {
                 throw new IllegalStateException("no store");
             }
         };
-        assertThat(refused(broken, Payload.of("x", 1f)))
+        assertThat(refused(broken, TensorMap.of("x", 1f)))
                 .hasMessage("preprocess of the transformer of model 'm' failed: IllegalStateException: no store")
                 .extracting(ServingException::code)
                 .isEqualTo(ErrorCode.INTERNAL);
         Transformer away = new Transformer() {
             @Override
-            public Payload preprocess(Payload request) {
+            public TensorMap preprocess(TensorMap request) {
                 throw ServingException.of(ErrorCode.UNAVAILABLE, "the store is away");
             }
         };
-        assertThat(refused(away, Payload.of("x", 1f)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
+        assertThat(refused(away, TensorMap.of("x", 1f)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         Transformer missing = new Transformer() {
             @Override
-            public Payload preprocess(Payload request) {
+            public TensorMap preprocess(TensorMap request) {
                 throw new NoClassDefFoundError("com/example/Gone");
             }
         };
-        assertThat(refused(missing, Payload.of("x", 1f))).hasMessageContaining("NoClassDefFoundError");
+        assertThat(refused(missing, TensorMap.of("x", 1f))).hasMessageContaining("NoClassDefFoundError");
     }
 
     @Test
     void anExceptionOfPostprocessEndsTheRequestOnce() {
         Transformer broken = new After() {
             @Override
-            public Payload postprocess(Payload answer, Payload request) throws Exception {
+            public TensorMap postprocess(TensorMap answer, TensorMap request) throws Exception {
                 throw new Exception("no");
             }
         };
         Client client = new Client();
-        InferenceCall unused = models(broken).infer(request(Payload.of("x", 1f)), client);
+        InferenceCall unused = models(broken).infer(request(TensorMap.of("x", 1f)), client);
         predictor.asked(0).x();
         predictor.asked(0).answer(false, 1);
         predictor.asked(0).answer(true, 1);
@@ -280,7 +280,7 @@ class TransformedModelsTest {
     @Test
     void theClientReceivesThePredictorsFailure() {
         Client client = new Client();
-        InferenceCall unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
+        InferenceCall unused = models(new After()).infer(request(TensorMap.of("x", 1f)), client);
         predictor.asked(0).x();
         ServingException failure = ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "late");
         predictor.asked(0).sink().fail(failure);
@@ -292,7 +292,7 @@ class TransformedModelsTest {
     void returnsOnlyTheRequestedOutputs() {
         Client client = new Client();
         InferenceCall unused =
-                models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("count", 0)), client);
+                models(new Words()).infer(request(TensorMap.of("text", "1"), new RequestedOutput("count", 0)), client);
         run();
         assertThat(predictor.asked(0).request().outputs()).isEmpty();
         predictor.asked(0).x();
@@ -302,7 +302,7 @@ class TransformedModelsTest {
 
         Client wrong = new Client();
         InferenceCall more =
-                models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("y", 0)), wrong);
+                models(new Words()).infer(request(TensorMap.of("text", "1"), new RequestedOutput("y", 0)), wrong);
         run();
         predictor.asked(1).x();
         predictor.asked(1).answer(true, 5);
@@ -314,13 +314,13 @@ class TransformedModelsTest {
     @Test
     void cancellationReachesThePredictorOrPreventsTheCall() {
         Client early = new Client();
-        InferenceCall first = models(new Words()).infer(request(Payload.of("text", "1")), early);
+        InferenceCall first = models(new Words()).infer(request(TensorMap.of("text", "1")), early);
         first.cancel();
         run();
         assertThat(Objects.requireNonNull(early.failure).code()).isEqualTo(ErrorCode.CANCELLED);
         assertThat(predictor.asked).isEmpty();
 
-        InferenceCall second = models(new Words()).infer(request(Payload.of("text", "1")), new Client());
+        InferenceCall second = models(new Words()).infer(request(TensorMap.of("text", "1")), new Client());
         run();
         second.cancel();
         assertThat(predictor.cancelled).hasValue(1);
@@ -331,9 +331,9 @@ class TransformedModelsTest {
 
     @Test
     void thePredictorReceivesTheDeadline() {
-        InferenceCall first = models(new After()).infer(request(Payload.of("x", 1f)), new Client());
+        InferenceCall first = models(new After()).infer(request(TensorMap.of("x", 1f)), new Client());
         assertThat(predictor.asked(0).request().deadlineNanos()).isEqualTo(1_000);
-        InferenceRequest sooner = request(Payload.of("x", 1f));
+        InferenceRequest sooner = request(TensorMap.of("x", 1f));
         InferenceCall second = models(new After())
                 .infer(
                         new InferenceRequest(
@@ -352,12 +352,12 @@ class TransformedModelsTest {
     void aClosedTransformerRejectsRequests() {
         ending = true;
         Client client = new Client();
-        InferenceCall unused = models(new Words()).infer(request(Payload.of("text", "1")), client);
+        InferenceCall unused = models(new Words()).infer(request(TensorMap.of("text", "1")), client);
         assertThat(Objects.requireNonNull(client.failure).code()).isEqualTo(ErrorCode.UNAVAILABLE);
 
         ending = false;
         Client late = new Client();
-        InferenceCall more = models(new After()).infer(request(Payload.of("x", 1f)), late);
+        InferenceCall more = models(new After()).infer(request(TensorMap.of("x", 1f)), late);
         predictor.asked(0).x();
         ending = true;
         predictor.asked(0).answer(true, 1);

@@ -6,8 +6,8 @@ import io.nereid.base.ServingException;
 import java.util.Locale;
 
 /**
- * The autoscaler of one revision, after Knative's KPA: the stable and the panic {@link MetricWindow}, the
- * {@link Decider} and the {@link Scaler}. Confined to one thread at a time; times are nanoseconds of
+ * The autoscaler of one revision, after Knative's KPA: the stable and the panic {@link TimeWindow}, the
+ * {@link ReplicaDecider} and the {@link Scaler}. Confined to one thread at a time; times are nanoseconds of
  * {@code Clock.nanos()}.
  *
  * <p>The owner {@linkplain #record records} a {@link ConcurrencyMeter}'s report every second, calls {@link #tick} every
@@ -78,9 +78,9 @@ public final class Autoscaler {
     }
 
     private ScalingSettings settings;
-    private final MetricWindow stable;
-    private final MetricWindow panic;
-    private Decider.State decider;
+    private final TimeWindow stable;
+    private final TimeWindow panic;
+    private ReplicaDecider.State decider;
     private Scaler.State scaler;
     private boolean reachable = true;
     private int replicas;
@@ -101,15 +101,15 @@ public final class Autoscaler {
      */
     public Autoscaler(ScalingSettings settings, long now, int ready, int replicas) {
         this.settings = settings;
-        this.stable = new MetricWindow(settings.stableSeconds(), settings.aggregation());
-        this.panic = new MetricWindow(settings.panicSeconds(), settings.aggregation());
-        this.decider = Decider.State.start(now, ready);
+        this.stable = new TimeWindow(settings.stableSeconds(), settings.aggregation());
+        this.panic = new TimeWindow(settings.panicSeconds(), settings.aggregation());
+        this.decider = ReplicaDecider.State.start(now, ready);
         this.replicas = Math.max(0, replicas);
         Scaler.State start = Scaler.State.start(now);
         this.scaler = replicas > 0 || settings.initialScale() == 0
                 ? start
                 : new Scaler.State(Scaler.Activity.INACTIVE, "NoTraffic", now, start.mode(), now, true);
-        this.excessBurst = Decider.excessBurst(settings, this.replicas, 0);
+        this.excessBurst = ReplicaDecider.excessBurst(settings, this.replicas, 0);
     }
 
     /** The settings. */
@@ -163,7 +163,7 @@ public final class Autoscaler {
     }
 
     /**
-     * Makes the next decision. An empty window gives no new decision of the {@link Decider}: the revision keeps its
+     * Makes the next decision. An empty window gives no new decision of the {@link ReplicaDecider}: the revision keeps its
      * replicas instead of dropping to zero when no measurement arrives.
      *
      * @param ready the number of ready replicas
@@ -172,7 +172,8 @@ public final class Autoscaler {
         double s = stable.average(now);
         double p = panic.average(now);
         if (!stable.isEmpty(now)) {
-            Decider.Result result = Decider.decide(settings, decider, new Decider.Input(now, ready, s, p, reachable));
+            ReplicaDecider.Result result =
+                    ReplicaDecider.decide(settings, decider, new ReplicaDecider.Input(now, ready, s, p, reachable));
             decider = result.state();
             uncapped = result.desired();
             excessBurst = result.excessBurst();

@@ -3,7 +3,7 @@
 package io.nereid.control.autoscaling;
 
 /**
- * Turns the number that the {@link Decider} desires into the number of replicas to run: applies the bounds and the
+ * Turns the number that the {@link ReplicaDecider} desires into the number of replicas to run: applies the bounds and the
  * initial scale, and scales to zero and back (Knative's KPA reconciler). Pure functions: state in, state and result
  * out. Immutable; times are nanoseconds of {@code Clock.nanos()}.
  */

@@ -57,7 +57,7 @@ public record ScalingSettings(
         double activatorCapacity,
         int initialScale,
         int activationScale,
-        MetricWindow.Aggregation aggregation,
+        TimeWindow.Aggregation aggregation,
         Duration progressDeadline,
         int containerConcurrency) {
     /** The metric to scale by. */

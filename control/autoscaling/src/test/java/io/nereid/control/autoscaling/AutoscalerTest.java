@@ -188,7 +188,7 @@ final class AutoscalerTest {
             t.delay = Duration.ofSeconds(random.nextBoolean() ? 0 : random.nextInt(100));
             t.initial = Math.min(t.max == 0 ? 9 : t.max, random.nextInt(5));
             t.activation = random.nextInt(4) != 0 || t.max == 1 ? 0 : Math.max(2, t.min);
-            t.aggregation = MetricWindow.Aggregation.values()[random.nextInt(2)];
+            t.aggregation = TimeWindow.Aggregation.values()[random.nextInt(2)];
             ScalingSettings settings = t.build();
             long now = random.nextLong() / 4;
             Autoscaler one = new Autoscaler(settings, now);

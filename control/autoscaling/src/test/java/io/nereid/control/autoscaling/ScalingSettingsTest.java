@@ -153,7 +153,7 @@ final class ScalingSettingsTest {
         expected.delay = Duration.ofMinutes(15);
         expected.initial = 3;
         expected.activation = 4;
-        expected.aggregation = MetricWindow.Aggregation.WEIGHTED_EXPONENTIAL;
+        expected.aggregation = TimeWindow.Aggregation.WEIGHTED_EXPONENTIAL;
         expected.deadline = Duration.ofSeconds(5);
         assertThat(settings).isEqualTo(expected.build());
     }

@@ -26,7 +26,7 @@ final class TestSettings {
     double activatorCapacity = 100;
     int initial = 1;
     int activation;
-    MetricWindow.Aggregation aggregation = MetricWindow.Aggregation.LINEAR;
+    TimeWindow.Aggregation aggregation = TimeWindow.Aggregation.LINEAR;
     Duration deadline = Duration.ofSeconds(600);
     int containerConcurrency;
 

@@ -15,9 +15,9 @@ import io.nereid.control.gateway.activator.NestedRevisionRequest;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.activator.RevisionEngineView;
 import io.nereid.control.gateway.activator.WakeListener;
-import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
@@ -198,7 +198,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * Requests are held until the activator has capacity.
      */
     public RevisionActivator openActivator(
-            String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
+            String namespace, String revision, RevisionActivator.Settings settings, RevisionTarget destination) {
         ActivatorSlot slot = slot(namespace, revision);
         RevisionActivator activator = new RevisionActivator(context, namespace, revision, settings, destination);
         activators.add(activator);
@@ -310,7 +310,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             HttpExchange x, String namespace, String name, BiConsumer<HttpExchange, InferenceEngine> handler) {
         RevisionActivator activator =
                 service(namespace, name).directPredictorActivator(new InnerHead(x), context.chance);
-        if (activator == null || !(activator.destination() instanceof Destination.Models models)) {
+        if (activator == null || !(activator.destination() instanceof RevisionTarget.Models models)) {
             return false;
         }
         RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);

@@ -10,9 +10,9 @@ import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.activator.RevisionEngineView;
 import io.nereid.control.gateway.activator.RevisionGrpcCall;
 import io.nereid.control.gateway.activator.RevisionRoutes;
-import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.gateway.upstream.Destination.Models;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.control.gateway.upstream.RevisionTarget;
+import io.nereid.control.gateway.upstream.RevisionTarget.Models;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
@@ -45,7 +45,7 @@ final class TransformerCodec implements ProtocolCodec {
     private final Map<RevisionActivator, Built> built = new ConcurrentHashMap<>();
 
     /** The handlers around the models of one revision. Immutable. */
-    private record Built(Destination destination, Map<String, HttpHandler> http, Map<String, GrpcHandler> grpc) {}
+    private record Built(RevisionTarget destination, Map<String, HttpHandler> http, Map<String, GrpcHandler> grpc) {}
 
     private TransformerCodec(
             ActivatorContext context,
@@ -133,11 +133,11 @@ final class TransformerCodec implements ProtocolCodec {
 
     private Built built(RevisionActivator activator) {
         Built now = built.get(activator);
-        Destination destination = activator.destination();
+        RevisionTarget destination = activator.destination();
         return now != null && now.destination.equals(destination) ? now : build(activator, destination);
     }
 
-    private synchronized Built build(RevisionActivator activator, Destination destination) {
+    private synchronized Built build(RevisionActivator activator, RevisionTarget destination) {
         Built now = built.get(activator);
         if (now != null && now.destination.equals(destination)) {
             return now;

@@ -18,7 +18,7 @@ import io.nereid.control.gateway.Fakes.TestVirtualHost;
 import io.nereid.control.gateway.Fakes.TestVirtualHostFactory;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.activator.RevisionActivator.Settings;
-import io.nereid.control.gateway.upstream.Destination.Models;
+import io.nereid.control.gateway.upstream.RevisionTarget.Models;
 import io.nereid.tensor.ByteBudget;
 import java.time.Duration;
 import java.util.ArrayList;

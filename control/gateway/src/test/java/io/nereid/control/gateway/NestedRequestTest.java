@@ -10,7 +10,7 @@ import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.activator.RevisionActivator;
-import io.nereid.control.gateway.upstream.Destination.Processes;
+import io.nereid.control.gateway.upstream.RevisionTarget.Processes;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.transport.api.HttpExchange;

@@ -9,7 +9,7 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.activator.PayloadListener;
 import io.nereid.control.gateway.activator.RevisionActivator;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.transport.api.VirtualHosts.Listener;
@@ -29,7 +29,8 @@ final class GatewayServiceRouting implements ServiceRouting {
     private final Gateway gateway;
     private final EventLoop loop;
 
-    @GuardedBy("this") private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
+    @GuardedBy("this")
+    private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
 
     GatewayServiceRouting(Gateway gateway, EventLoop loop) {
         this.gateway = gateway;
@@ -43,7 +44,7 @@ final class GatewayServiceRouting implements ServiceRouting {
 
     @Override
     public Activator open(
-            String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
+            String namespace, String revision, RevisionActivator.Settings settings, RevisionTarget destination) {
         return new GatewayActivator(gateway.openActivator(namespace, revision, settings, destination), loop);
     }
 
@@ -66,7 +67,7 @@ final class GatewayServiceRouting implements ServiceRouting {
     /** One activator. Thread-safe. */
     private record GatewayActivator(RevisionActivator activator, EventLoop loop) implements Activator {
         @Override
-        public void destination(Destination destination) {
+        public void destination(RevisionTarget destination) {
             activator.destination(destination);
         }
 

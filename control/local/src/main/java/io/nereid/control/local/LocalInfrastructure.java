@@ -12,7 +12,7 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.activator.RevisionActivator;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.inprocess.ModelDeployer;
 import io.nereid.control.local.process.ProcessSupervisor;
 import io.nereid.control.local.spi.ArtifactFetcher;
@@ -82,12 +82,14 @@ public final class LocalInfrastructure implements Infrastructure {
         final String name;
         List<Workload> workloads = List.of();
 
-        @Nullable Route route;
+        @Nullable
+        Route route;
 
         InProcessComponents.@Nullable RunningComponent graph;
         ServiceRouting.@Nullable Activator graphActivator;
 
-        @Nullable String graphText;
+        @Nullable
+        String graphText;
 
         Service(String namespace, String name) {
             this.namespace = namespace;
@@ -309,7 +311,7 @@ public final class LocalInfrastructure implements Infrastructure {
                     service.namespace,
                     revision,
                     RevisionActivator.Settings.of(service.name),
-                    new Destination.Handler(graph.codecs()));
+                    new RevisionTarget.Handler(graph.codecs()));
             activator.capacity(1);
             service.graph = graph;
             service.graphActivator = activator;

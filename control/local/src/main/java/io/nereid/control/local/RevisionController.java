@@ -8,7 +8,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.activator.RevisionActivator;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
@@ -97,13 +97,13 @@ final class RevisionController {
         capacity = 0;
     }
 
-    private static Destination destination(Workload workload) {
+    private static RevisionTarget destination(Workload workload) {
         if (workload.form() instanceof Workload.Model) {
-            return new Destination.Models(
+            return new RevisionTarget.Models(
                     workload.namespace() + "/" + workload.revision(), false, workload.modelName());
         }
         // The destination is known once the workload runs. An empty list of processes holds requests until then.
-        return new Destination.Processes(List.of());
+        return new RevisionTarget.Processes(List.of());
     }
 
     Workload workload() {

@@ -17,7 +17,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Scaling;
 import io.nereid.control.core.WorkloadState;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.workload.Fakes;
 import io.nereid.control.local.workload.Fakes.FakeActivator;
 import io.nereid.control.local.workload.Fakes.FakeArtifacts;
@@ -87,7 +87,7 @@ class LocalInfrastructureTest {
         assertThat(state("iris-1").replicas()).isEqualTo(1);
         assertThat(routing.activator("iris-1").capacity).isEqualTo(1);
         assertThat(routing.activator("iris-1").destination)
-                .isEqualTo(new Destination.Models("default/iris-1", false, "iris"));
+                .isEqualTo(new RevisionTarget.Models("default/iris-1", false, "iris"));
         assertThat(engine.aspired.get("default/iris-1").directory()).isEqualTo(model);
         assertThat(changes).contains("default/iris");
     }
@@ -166,7 +166,7 @@ class LocalInfrastructureTest {
         loop.seconds(11);
 
         assertThat(routing.activator("iris-1").destination)
-                .isEqualTo(new Destination.Models("default/iris-1", true, "iris"));
+                .isEqualTo(new RevisionTarget.Models("default/iris-1", true, "iris"));
     }
 
     @Test
@@ -324,7 +324,7 @@ class LocalInfrastructureTest {
         infrastructure.apply("default", "iris", plan(route("iris-e-1"), explainer));
         loop.run();
         assertThat(state("iris-e-1").phase()).isEqualTo(Phase.READY);
-        assertThat(routing.activator("iris-e-1").destination).isInstanceOf(Destination.Handler.class);
+        assertThat(routing.activator("iris-e-1").destination).isInstanceOf(RevisionTarget.Handler.class);
 
         infrastructure.apply("default", "iris", plan(null));
         loop.run();
@@ -361,7 +361,7 @@ class LocalInfrastructureTest {
 
         assertThat(components.jars).containsExactly(jar);
         assertThat(state("iris-t-1").phase()).isEqualTo(Phase.READY);
-        assertThat(routing.activator("iris-t-1").destination).isInstanceOf(Destination.Handler.class);
+        assertThat(routing.activator("iris-t-1").destination).isInstanceOf(RevisionTarget.Handler.class);
 
         infrastructure.apply("default", "iris", plan(null));
         loop.run();

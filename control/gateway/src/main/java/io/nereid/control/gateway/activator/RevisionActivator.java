@@ -8,9 +8,9 @@ import io.nereid.base.ServingException;
 import io.nereid.control.autoscaling.ConcurrencyMeter;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.gateway.upstream.Destination.Processes;
 import io.nereid.control.gateway.upstream.ReplicaBalancer;
+import io.nereid.control.gateway.upstream.RevisionTarget;
+import io.nereid.control.gateway.upstream.RevisionTarget.Processes;
 import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.UpstreamClient.Header;
 import java.time.Duration;
@@ -90,7 +90,7 @@ public final class RevisionActivator {
     private final RevisionRoutes routes;
     private final ForwardOptions forwardOptions;
     private final ConcurrencyMeter meter;
-    private final TrafficWindow window = new TrafficWindow();
+    private final RequestWindow window = new RequestWindow();
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     /** Requests between arrival and end. */
@@ -106,7 +106,8 @@ public final class RevisionActivator {
      */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    @GuardedBy("queue") private final ArrayDeque<RevisionRequest> queue = new ArrayDeque<>();
+    @GuardedBy("queue")
+    private final ArrayDeque<RevisionRequest> queue = new ArrayDeque<>();
     /** Whether the queue may contain entries, including cancelled ones. */
     private volatile boolean mayHaveQueue;
 
@@ -129,7 +130,7 @@ public final class RevisionActivator {
     private volatile @Nullable PayloadListener listener;
     private volatile List<MirrorTarget> mirrors = List.of();
     private volatile ReplicaBalancer replicas = ReplicaBalancer.NONE;
-    private volatile Destination destination;
+    private volatile RevisionTarget destination;
     private volatile long wokenAt;
     private volatile long startNanos;
 
@@ -137,7 +138,11 @@ public final class RevisionActivator {
     private volatile boolean open;
 
     public RevisionActivator(
-            ActivatorContext context, String namespace, String revision, Settings settings, Destination destination) {
+            ActivatorContext context,
+            String namespace,
+            String revision,
+            Settings settings,
+            RevisionTarget destination) {
         this.context = context;
         this.namespace = namespace;
         this.revision = revision;
@@ -183,7 +188,7 @@ public final class RevisionActivator {
         return routes;
     }
 
-    public Destination destination() {
+    public RevisionTarget destination() {
         return destination;
     }
 
@@ -191,7 +196,8 @@ public final class RevisionActivator {
         return replicas;
     }
 
-    @Nullable PayloadListener listener() {
+    @Nullable
+    PayloadListener listener() {
         return listener;
     }
 
@@ -208,7 +214,7 @@ public final class RevisionActivator {
     }
 
     /** Changes where requests are sent. Requests in flight continue at the former destination. */
-    public void destination(Destination next) {
+    public void destination(RevisionTarget next) {
         synchronized (queue) {
             if (next instanceof Processes processes) {
                 replicas = replicas.with(processes.replicas());
@@ -308,7 +314,8 @@ public final class RevisionActivator {
     }
 
     /** Why requests are rejected, or null. */
-    @Nullable String rejection() {
+    @Nullable
+    String rejection() {
         return closed ? "revision " + revision + " is shutting down" : rejection;
     }
 
@@ -471,7 +478,8 @@ public final class RevisionActivator {
     }
 
     /** The first request in the queue that still waits. Removes cancelled ones before it. */
-    @GuardedBy("queue") private @Nullable RevisionRequest firstWaiting() {
+    @GuardedBy("queue")
+    private @Nullable RevisionRequest firstWaiting() {
         while (true) {
             RevisionRequest first = queue.peek();
             if (first == null || first.isWaiting()) {

@@ -4,7 +4,7 @@ package io.nereid.control.gateway.activator;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.upstream.Destination.Models;
+import io.nereid.control.gateway.upstream.RevisionTarget.Models;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;

@@ -6,8 +6,8 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.inprocess.BodyCopies;
-import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.gateway.upstream.ReplicaBalancer;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
@@ -50,30 +50,39 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
      * The client's messages that have not been delivered yet: regions, and the markers {@link #HALF_CLOSE} and
      * {@link #CANCEL}.
      */
-    @GuardedBy("this") private final ArrayDeque<Object> buffered = new ArrayDeque<>();
+    @GuardedBy("this")
+    private final ArrayDeque<Object> buffered = new ArrayDeque<>();
 
     /** The first message, for a retry or a mirrored request. */
-    @GuardedBy("this") private @Nullable MemoryRegion first;
+    @GuardedBy("this")
+    private @Nullable MemoryRegion first;
 
     /** Counts the started handlers. Only the last one receives messages. */
-    @GuardedBy("this") private int attempt;
+    @GuardedBy("this")
+    private int attempt;
 
-    @GuardedBy("this") private boolean replaying;
+    @GuardedBy("this")
+    private boolean replaying;
 
-    @GuardedBy("this") private int messages;
+    @GuardedBy("this")
+    private int messages;
 
-    @GuardedBy("this") private boolean halfClosed;
+    @GuardedBy("this")
+    private boolean halfClosed;
 
-    @GuardedBy("this") private boolean responded;
+    @GuardedBy("this")
+    private boolean responded;
 
     /** Whether the first message must be buffered for a retry or a mirrored request. */
     private boolean keepsFirst;
 
-    @GuardedBy("this") private List<MirrorTarget> mirrors = List.of();
+    @GuardedBy("this")
+    private List<MirrorTarget> mirrors = List.of();
 
     private volatile PayloadListener.@Nullable Recorder recorder;
 
-    @GuardedBy("this") private ReplicaBalancer.@Nullable Endpoint member;
+    @GuardedBy("this")
+    private ReplicaBalancer.@Nullable Endpoint member;
 
     private List<ReplicaBalancer.Endpoint> tried = List.of();
 
@@ -174,7 +183,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
         try {
             GrpcListener listener = handler != null
                     ? handler.start(this)
-                    : activator.destination() instanceof Destination.Handler
+                    : activator.destination() instanceof RevisionTarget.Handler
                             ? activator.routes().inside(this).start(this)
                             : forward();
             Object next;
@@ -247,7 +256,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
     }
 
     /** The REST routes of a process that does not speak gRPC. */
-    private VirtualHost rest(Destination.Replica replica) {
+    private VirtualHost rest(RevisionTarget.Replica replica) {
         String origin = "http://" + replica.host() + ":" + replica.httpPort();
         return (method, target, headers, body) -> {
             byte[] bytes = BodyCopies.bytes(body);

@@ -5,10 +5,10 @@ package io.nereid.control.gateway.activator;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.inprocess.BodyCopies;
-import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.gateway.upstream.Destination.Handler;
-import io.nereid.control.gateway.upstream.Destination.Models;
-import io.nereid.control.gateway.upstream.Destination.Processes;
+import io.nereid.control.gateway.upstream.RevisionTarget;
+import io.nereid.control.gateway.upstream.RevisionTarget.Handler;
+import io.nereid.control.gateway.upstream.RevisionTarget.Models;
+import io.nereid.control.gateway.upstream.RevisionTarget.Processes;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
@@ -99,7 +99,8 @@ public final class RevisionRoutes {
     }
 
     /** The gRPC method for a path, or null. */
-    @Nullable GrpcMethod method(String path) {
+    @Nullable
+    GrpcMethod method(String path) {
         Map<String, GrpcMethod> all = built().byPath;
         GrpcMethod found = all.get(path);
         return found == null ? all.get(ANY_CALL) : found;
@@ -120,7 +121,7 @@ public final class RevisionRoutes {
         Map<String, HttpHandler> handlers = new HashMap<>();
         Map<String, GrpcHandler> inner = new HashMap<>();
         VirtualHost inside = null;
-        Destination destination = activator.destination();
+        RevisionTarget destination = activator.destination();
         if (destination instanceof Processes) {
             routes.add(new HttpRoute(
                     HttpRoute.ANY, "/{rest...}", x -> activator.enter(new ProxiedHttpRequest(activator, x))));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway.upstream;
 
-import io.nereid.control.gateway.upstream.Destination.Replica;
+import io.nereid.control.gateway.upstream.RevisionTarget.Replica;
 import io.nereid.transport.api.UpstreamClient.Address;
 import java.util.ArrayList;
 import java.util.List;

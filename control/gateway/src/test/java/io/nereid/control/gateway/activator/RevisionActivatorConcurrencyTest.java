@@ -15,7 +15,7 @@ import io.nereid.control.gateway.Fakes.TestVirtualHost;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.GatewayFixture;
 import io.nereid.control.gateway.TestEngine;
-import io.nereid.control.gateway.upstream.Destination.Handler;
+import io.nereid.control.gateway.upstream.RevisionTarget.Handler;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;

@@ -9,7 +9,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.GatewayFixture;
 import io.nereid.control.gateway.TestEngine;
-import io.nereid.control.gateway.upstream.Destination.Models;
+import io.nereid.control.gateway.upstream.RevisionTarget.Models;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;

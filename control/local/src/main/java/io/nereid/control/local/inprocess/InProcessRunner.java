@@ -3,7 +3,7 @@
 package io.nereid.control.local.inprocess;
 
 import io.nereid.control.core.ObservedState.Failure;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.FailureMessages;
@@ -75,7 +75,7 @@ public final class InProcessRunner implements WorkloadRunner {
         } else if (component != null) {
             running = component;
             failure = null;
-            activator.destination(new Destination.Handler(component.codecs()));
+            activator.destination(new RevisionTarget.Handler(component.codecs()));
             log.add("the " + kind + " is ready");
         } else {
             String reason = FailureMessages.text(error);

@@ -4,7 +4,7 @@ package io.nereid.control.local.inprocess;
 
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.workload.Backoff;
 import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.FailureMessages;
@@ -165,7 +165,7 @@ public final class ModelRunner implements WorkloadRunner {
                 backoff.reset();
                 List<String> names = deployer.names(name);
                 boolean repository = !names.equals(List.of(name));
-                activator.destination(new Destination.Models(name, repository, known.modelName()));
+                activator.destination(new RevisionTarget.Models(name, repository, known.modelName()));
                 log.add(repository ? "the models are ready: " + String.join(", ", names) : "the model is ready");
             }
         } else {

@@ -8,8 +8,8 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Process;
 import io.nereid.control.core.Workload.ProcessContainer;
-import io.nereid.control.gateway.upstream.Destination;
-import io.nereid.control.gateway.upstream.Destination.Replica;
+import io.nereid.control.gateway.upstream.RevisionTarget;
+import io.nereid.control.gateway.upstream.RevisionTarget.Replica;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.Backoff;
@@ -226,7 +226,7 @@ public final class ProcessRunner implements WorkloadRunner {
                 failure = null;
                 backoff.reset();
             }
-            activator.destination(new Destination.Processes(ready));
+            activator.destination(new RevisionTarget.Processes(ready));
         }
         Runnable end = ended;
         if (end != null && pods.isEmpty() && ending.isEmpty()) {

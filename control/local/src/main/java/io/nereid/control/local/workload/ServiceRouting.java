@@ -7,7 +7,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.activator.PayloadListener;
 import io.nereid.control.gateway.activator.RevisionActivator;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +19,7 @@ public interface ServiceRouting {
     void route(String namespace, String service, @Nullable Route route);
 
     /** Opens the activator of a revision, which all requests for the revision pass through. */
-    Activator open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination);
+    Activator open(String namespace, String revision, RevisionActivator.Settings settings, RevisionTarget destination);
 
     /** Returns the local port on which one component of a service can be called; opens it on the first call. */
     int localPort(String namespace, String service, Component component);
@@ -30,7 +30,7 @@ public interface ServiceRouting {
     /** The activator of one revision: holds, forwards or rejects its requests. */
     interface Activator {
         /** Forwards requests to another destination from now on. */
-        void destination(Destination destination);
+        void destination(RevisionTarget destination);
 
         /** Sets the number of ready replicas; with 0, requests are held. */
         void capacity(int replicas);

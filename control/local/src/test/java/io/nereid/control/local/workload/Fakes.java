@@ -18,7 +18,7 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Scaling;
 import io.nereid.control.gateway.activator.PayloadListener;
 import io.nereid.control.gateway.activator.RevisionActivator;
-import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
@@ -327,7 +327,7 @@ public final class Fakes {
 
     /** A gate whose load the test sets. */
     public static final class FakeActivator implements ServiceRouting.Activator {
-        public Destination destination;
+        public RevisionTarget destination;
         public int capacity = -1;
 
         public @Nullable String rejection;
@@ -343,12 +343,12 @@ public final class Fakes {
 
         public boolean busy;
 
-        FakeActivator(Destination destination) {
+        FakeActivator(RevisionTarget destination) {
             this.destination = destination;
         }
 
         @Override
-        public void destination(Destination d) {
+        public void destination(RevisionTarget d) {
             destination = d;
         }
 
@@ -415,7 +415,7 @@ public final class Fakes {
 
         @Override
         public Activator open(
-                String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
+                String namespace, String revision, RevisionActivator.Settings settings, RevisionTarget destination) {
             FakeActivator activator = new FakeActivator(destination);
             activators.put(namespace + "/" + revision, activator);
             return activator;

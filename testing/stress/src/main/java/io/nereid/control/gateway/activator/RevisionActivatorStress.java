@@ -7,7 +7,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.activator.RevisionActivator.Settings;
-import io.nereid.control.gateway.upstream.Destination.Models;
+import io.nereid.control.gateway.upstream.RevisionTarget.Models;
 import io.nereid.tensor.ByteBudget;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;

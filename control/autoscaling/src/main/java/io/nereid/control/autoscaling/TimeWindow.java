@@ -12,7 +12,7 @@ import java.util.Arrays;
  * value count as zero. Seconds at the end without a value yet do not count, until a whole window has passed without
  * one.
  */
-public final class MetricWindow {
+public final class TimeWindow {
     private static final long SECOND = 1_000_000_000L;
     private static final double SMALLEST_COEFFICIENT = 0.2;
     private static final double WEIGHT = 0.9999;
@@ -42,7 +42,7 @@ public final class MetricWindow {
      * @param seconds its length, at least 1
      * @param aggregation how it weights its seconds
      */
-    public MetricWindow(int seconds, Aggregation aggregation) {
+    public TimeWindow(int seconds, Aggregation aggregation) {
         this.aggregation = aggregation;
         this.buckets = new double[Math.max(1, seconds)];
         this.coefficient = coefficient(buckets.length);

@@ -17,11 +17,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The values of one tensor in a {@link Payload}: a tensor of the server, or a flat Java array. Immutable as long as the
+ * The values of one tensor in a {@link TensorMap}: a tensor of the server, or a flat Java array. Immutable as long as the
  * array is not changed. A tensor may be read only while its {@link Scope} is open, because the server releases its
  * memory afterwards.
  */
-final class PayloadTensor {
+final class TensorValues {
     /** The tensor types for Java's element types. */
     private static final Map<Class<?>, DataType> TYPES = Map.of(
             float.class, DataType.FP32,
@@ -58,7 +58,7 @@ final class PayloadTensor {
     private final @Nullable Scope scope;
     private final @Nullable Object array;
 
-    private PayloadTensor(
+    private TensorValues(
             DataType type, Shape shape, @Nullable Tensor tensor, @Nullable Scope scope, @Nullable Object array) {
         this.type = type;
         this.shape = shape;
@@ -67,15 +67,15 @@ final class PayloadTensor {
         this.array = array;
     }
 
-    static PayloadTensor of(Tensor tensor, Scope scope) {
-        return new PayloadTensor(tensor.dataType(), tensor.shape(), tensor, scope, null);
+    static TensorValues of(Tensor tensor, Scope scope) {
+        return new TensorValues(tensor.dataType(), tensor.shape(), tensor, scope, null);
     }
 
     /**
      * Wraps an array of one or more dimensions, or a single value. Arrays of several dimensions are copied into a flat
      * one.
      */
-    static PayloadTensor of(Object values) {
+    static TensorValues of(Object values) {
         Class<?> leaf = values.getClass();
         Class<?> box = BOXES.get(leaf);
         if (box != null) {
@@ -99,14 +99,14 @@ final class PayloadTensor {
         }
         Shape shape = Shape.of(dims.stream().mapToLong(Long::longValue).toArray());
         if (dims.size() == 1) {
-            return new PayloadTensor(type, shape, null, null, values);
+            return new TensorValues(type, shape, null, null, values);
         }
         Object flat = Array.newInstance(leaf, Math.toIntExact(shape.elementCount()));
         int filled = flatten(values, dims, 0, flat, 0);
         if (filled != Array.getLength(flat)) {
             throw new IllegalArgumentException("an array of shape " + shape + " has rows of different lengths");
         }
-        return new PayloadTensor(type, shape, null, null, flat);
+        return new TensorValues(type, shape, null, null, flat);
     }
 
     /** Copies a nested array in row-major order and checks that all rows have the same length. */
@@ -127,7 +127,7 @@ final class PayloadTensor {
         return next;
     }
 
-    static PayloadTensor of(DataType type, Shape shape, Object values) {
+    static TensorValues of(DataType type, Shape shape, Object values) {
         if (shape.isDynamic()) {
             throw new IllegalArgumentException("shape " + shape + " is not known");
         }
@@ -147,7 +147,7 @@ final class PayloadTensor {
                     + shape
                     + "; expected a " + wanted.getSimpleName() + " of " + shape.elementCount());
         }
-        return new PayloadTensor(type, shape, null, null, values);
+        return new TensorValues(type, shape, null, null, values);
     }
 
     DataType type() {

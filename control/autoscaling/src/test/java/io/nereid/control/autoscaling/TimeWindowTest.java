@@ -6,21 +6,21 @@ import static io.nereid.control.autoscaling.TestSettings.SECOND;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
-import io.nereid.control.autoscaling.MetricWindow.Aggregation;
+import io.nereid.control.autoscaling.TimeWindow.Aggregation;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-final class MetricWindowTest {
+final class TimeWindowTest {
     private static final List<Long> ORIGINS = List.of(0L, 1_763_736_000_250_000_000L, -98_765_432_100_000_000L);
 
-    private static MetricWindow linear(int seconds) {
-        return new MetricWindow(seconds, Aggregation.LINEAR);
+    private static TimeWindow linear(int seconds) {
+        return new TimeWindow(seconds, Aggregation.LINEAR);
     }
 
-    private static MetricWindow filled(Aggregation aggregation, long origin, int... values) {
-        MetricWindow window = new MetricWindow(5, aggregation);
+    private static TimeWindow filled(Aggregation aggregation, long origin, int... values) {
+        TimeWindow window = new TimeWindow(5, aggregation);
         for (int i = 0; i < values.length; i++) {
             window.record(origin + i * SECOND, values[i]);
         }
@@ -30,7 +30,7 @@ final class MetricWindowTest {
     @Test
     void valuesOfOneSecondAddUp() {
         for (long t : ORIGINS) {
-            MetricWindow window = linear(120);
+            TimeWindow window = linear(120);
             long start = Math.floorDiv(t, SECOND) * SECOND;
             assertThat(window.isEmpty(start)).isTrue();
             window.record(start, 1);
@@ -44,7 +44,7 @@ final class MetricWindowTest {
 
     @Test
     void reportsOfSecondsMayComeInAnyOrder() {
-        MetricWindow window = linear(60);
+        TimeWindow window = linear(60);
         int[] order = {0, 3, 2, 1, 4};
         for (int p = 0; p < 5; p++) {
             for (int v = 0; v < 5; v++) {
@@ -58,7 +58,7 @@ final class MetricWindowTest {
     @Test
     void aYoungWindowAveragesOverItsLife() {
         for (long t : ORIGINS) {
-            MetricWindow window = linear(5);
+            TimeWindow window = linear(5);
             window.record(t, 1);
             assertThat(window.average(t)).isEqualTo(1);
             for (int i = 1; i < 5; i++) {
@@ -76,7 +76,7 @@ final class MetricWindowTest {
 
     @Test
     void secondsWithoutAReportYetDoNotCount() {
-        MetricWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
+        TimeWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
         assertThat(window.average(6 * SECOND)).isEqualTo((15.0 - 1 - 2) / 3);
         assertThat(window.average(8 * SECOND)).isEqualTo(5);
         assertThat(window.average(9 * SECOND)).isZero();
@@ -85,17 +85,17 @@ final class MetricWindowTest {
 
     @Test
     void secondsInTheMiddleWithoutAReportCountAsZero() {
-        MetricWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
+        TimeWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
         window.record(6 * SECOND, 91);
         assertThat(window.average(6 * SECOND)).isEqualTo((15.0 - 1 - 2 + 91) / 5);
-        MetricWindow holes = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
+        TimeWindow holes = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
         holes.record(8 * SECOND, 2);
         assertThat(holes.sum(8 * SECOND)).isEqualTo(7);
     }
 
     @Test
     void lateReportsCountUnlessTheyAreOlderThanTheWindow() {
-        MetricWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
+        TimeWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
         long t = 60 * SECOND;
         window.record(t, 1984);
         assertThat(window.average(t)).isEqualTo(1984);
@@ -115,7 +115,7 @@ final class MetricWindowTest {
 
     @Test
     void fallingOrderFillsTheWindowToo() {
-        MetricWindow window = linear(5);
+        TimeWindow window = linear(5);
         for (int i = 8; i >= 0; i--) {
             window.record(i * SECOND, 5);
         }
@@ -124,7 +124,7 @@ final class MetricWindowTest {
 
     @Test
     void theAverageHasSixDecimals() {
-        MetricWindow window = linear(5);
+        TimeWindow window = linear(5);
         window.record(0, 1);
         window.record(2 * SECOND, 0);
         assertThat(window.average(2 * SECOND)).isEqualTo(0.333333);
@@ -133,19 +133,19 @@ final class MetricWindowTest {
     @ParameterizedTest
     @ValueSource(ints = {100, 60, 42})
     void longWindowsWeighTheirNewestSecondByAFifth(int buckets) {
-        assertThat(MetricWindow.coefficient(buckets)).isEqualTo(0.2);
+        assertThat(TimeWindow.coefficient(buckets)).isEqualTo(0.2);
     }
 
     @Test
     void shortWindowsWeighTheirNewestSecondMore() {
-        assertThat(MetricWindow.coefficient(40)).isCloseTo(0.20567, within(1e-5));
-        assertThat(MetricWindow.coefficient(6)).isCloseTo(0.78456, within(1e-5));
+        assertThat(TimeWindow.coefficient(40)).isCloseTo(0.20567, within(1e-5));
+        assertThat(TimeWindow.coefficient(6)).isCloseTo(0.78456, within(1e-5));
     }
 
     @Test
     void theWeightedAverageFallsBySteps() {
-        MetricWindow window = new MetricWindow(5, Aggregation.WEIGHTED_EXPONENTIAL);
-        double m = MetricWindow.coefficient(5);
+        TimeWindow window = new TimeWindow(5, Aggregation.WEIGHTED_EXPONENTIAL);
+        double m = TimeWindow.coefficient(5);
         window.record(0, 2);
         assertThat(window.average(0)).isEqualTo(2 * m);
         assertThat(window.average(SECOND)).isCloseTo(2 * m * (1 - m), within(1e-12));
@@ -171,7 +171,7 @@ final class MetricWindowTest {
     @Test
     void aLongerWindowKeepsWhatItHas() {
         for (long t : ORIGINS) {
-            MetricWindow window = filled(Aggregation.LINEAR, t, 1, 2, 3, 4, 5, 6);
+            TimeWindow window = filled(Aggregation.LINEAR, t, 1, 2, 3, 4, 5, 6);
             long now = t + 5 * SECOND;
             assertThat(window.average(now)).isEqualTo(4);
             window.resize(now, 10);
@@ -191,7 +191,7 @@ final class MetricWindowTest {
 
     @Test
     void aYoungWindowStaysYoungWhenItGrows() {
-        MetricWindow window = linear(60);
+        TimeWindow window = linear(60);
         window.record(0, 8);
         window.resize(0, 120);
         assertThat(window.average(0)).isEqualTo(8);
@@ -199,7 +199,7 @@ final class MetricWindowTest {
 
     @Test
     void anEmptyWindowIsNewWhenItsLengthChanges() {
-        MetricWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
+        TimeWindow window = filled(Aggregation.LINEAR, 0, 1, 2, 3, 4, 5);
         window.resize(100 * SECOND, 10);
         assertThat(window.isEmpty(100 * SECOND)).isTrue();
         window.record(101 * SECOND, 3);
@@ -208,7 +208,7 @@ final class MetricWindowTest {
 
     @Test
     void invalidMeasurementsAreIgnored() {
-        MetricWindow window = linear(5);
+        TimeWindow window = linear(5);
         window.record(0, Double.NaN);
         window.record(0, -1);
         window.record(0, Double.POSITIVE_INFINITY);

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * exact to one eighth. Thread-safe without locks: a ring of slots of five seconds, each of which is replaced by the
  * first thread that records in its next period.
  */
-final class TrafficWindow {
+final class RequestWindow {
     private static final long SLOT_NANOS = 5_000_000_000L;
     private static final int KEPT = 12;
     private static final int SLOTS = KEPT + 1;

@@ -28,33 +28,33 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 @Experimental
-public final class Payload {
-    private static final Payload EMPTY = new Payload(Map.of(), Map.of());
+public final class TensorMap {
+    private static final TensorMap EMPTY = new TensorMap(Map.of(), Map.of());
 
-    private final Map<String, PayloadTensor> fields;
+    private final Map<String, TensorValues> fields;
     private final Map<String, Object> parameters;
 
-    private Payload(Map<String, PayloadTensor> fields, Map<String, Object> parameters) {
+    private TensorMap(Map<String, TensorValues> fields, Map<String, Object> parameters) {
         this.fields = fields;
         this.parameters = parameters;
     }
 
     /** Wraps the tensors of a request or of a predictor's response; the caller keeps their ownership. */
-    static Payload of(List<Tensor> tensors, Map<String, Object> parameters, PayloadTensor.Scope scope) {
-        Map<String, PayloadTensor> fields = new LinkedHashMap<>();
+    static TensorMap of(List<Tensor> tensors, Map<String, Object> parameters, TensorValues.Scope scope) {
+        Map<String, TensorValues> fields = new LinkedHashMap<>();
         for (Tensor tensor : tensors) {
-            fields.put(tensor.name(), PayloadTensor.of(tensor, scope));
+            fields.put(tensor.name(), TensorValues.of(tensor, scope));
         }
-        return new Payload(Collections.unmodifiableMap(fields), parameters);
+        return new TensorMap(Collections.unmodifiableMap(fields), parameters);
     }
 
     /** The payload without tensors and parameters. */
-    public static Payload empty() {
+    public static TensorMap empty() {
         return EMPTY;
     }
 
     /** A payload of one tensor, created as by {@link #with(String, Object)}. */
-    public static Payload of(String name, Object values) {
+    public static TensorMap of(String name, Object values) {
         return EMPTY.with(name, values);
     }
 
@@ -67,8 +67,8 @@ public final class Payload {
      *     shape [1]
      * @throws IllegalArgumentException for any other type, and for rows of different lengths
      */
-    public Payload with(String name, Object values) {
-        return put(name, PayloadTensor.of(values));
+    public TensorMap with(String name, Object values) {
+        return put(name, TensorValues.of(values));
     }
 
     /**
@@ -79,36 +79,36 @@ public final class Payload {
      *     BYTES
      * @throws IllegalArgumentException when type, shape and values do not match
      */
-    public Payload with(String name, DataType type, Shape shape, Object values) {
-        return put(name, PayloadTensor.of(type, shape, values));
+    public TensorMap with(String name, DataType type, Shape shape, Object values) {
+        return put(name, TensorValues.of(type, shape, values));
     }
 
-    private Payload put(String name, PayloadTensor field) {
-        Map<String, PayloadTensor> next = new LinkedHashMap<>(fields);
+    private TensorMap put(String name, TensorValues field) {
+        Map<String, TensorValues> next = new LinkedHashMap<>(fields);
         next.put(name, field);
-        return new Payload(Collections.unmodifiableMap(next), parameters);
+        return new TensorMap(Collections.unmodifiableMap(next), parameters);
     }
 
     /** Returns this payload without a tensor. */
-    public Payload without(String name) {
-        Map<String, PayloadTensor> next = new LinkedHashMap<>(fields);
+    public TensorMap without(String name) {
+        Map<String, TensorValues> next = new LinkedHashMap<>(fields);
         next.remove(name);
-        return new Payload(Collections.unmodifiableMap(next), parameters);
+        return new TensorMap(Collections.unmodifiableMap(next), parameters);
     }
 
     /** Returns this payload with a tensor under another name; its values are not copied. */
-    public Payload renamed(String from, String to) {
-        PayloadTensor field = field(from);
-        Map<String, PayloadTensor> next = new LinkedHashMap<>();
+    public TensorMap renamed(String from, String to) {
+        TensorValues field = field(from);
+        Map<String, TensorValues> next = new LinkedHashMap<>();
         fields.forEach((name, each) -> next.put(name.equals(from) ? to : name, name.equals(from) ? field : each));
-        return new Payload(Collections.unmodifiableMap(next), parameters);
+        return new TensorMap(Collections.unmodifiableMap(next), parameters);
     }
 
     /** Returns this payload with one more parameter: a Boolean, Long, Double or String. */
-    public Payload withParameter(String name, Object value) {
+    public TensorMap withParameter(String name, Object value) {
         Map<String, Object> next = new LinkedHashMap<>(parameters);
         next.put(name, value);
-        return new Payload(fields, Collections.unmodifiableMap(next));
+        return new TensorMap(fields, Collections.unmodifiableMap(next));
     }
 
     /** The parameters of the request or response; values are Boolean, Long, Double or String. */
@@ -210,15 +210,15 @@ public final class Payload {
         return field(name).buffer();
     }
 
-    private PayloadTensor field(String name) {
-        PayloadTensor field = find(name);
+    private TensorValues field(String name) {
+        TensorValues field = find(name);
         if (field == null) {
             throw new IllegalArgumentException("the payload has no tensor '" + name + "', it has " + fields.keySet());
         }
         return field;
     }
 
-    private @Nullable PayloadTensor find(String name) {
+    private @Nullable TensorValues find(String name) {
         return fields.get(name);
     }
 

@@ -6,7 +6,7 @@ import io.nereid.transport.api.ProtocolCodec;
 import java.util.List;
 
 /** Where the requests of a revision go. Immutable. */
-public sealed interface Destination {
+public sealed interface RevisionTarget {
     /**
      * Models in the engine of this process.
      *
@@ -15,10 +15,10 @@ public sealed interface Destination {
      * @param repository whether it is a repository of models, which clients call by their own names
      * @param modelName the name that clients use for a single model
      */
-    record Models(String prefix, boolean repository, String modelName) implements Destination {}
+    record Models(String prefix, boolean repository, String modelName) implements RevisionTarget {}
 
     /** Child processes with the same behaviour; empty while none is ready. */
-    record Processes(List<Replica> replicas) implements Destination {
+    record Processes(List<Replica> replicas) implements RevisionTarget {
         /** Keeps a copy. */
         public Processes {
             replicas = List.copyOf(replicas);
@@ -26,7 +26,7 @@ public sealed interface Destination {
     }
 
     /** Endpoints that this process serves itself: an explainer or an InferenceGraph. */
-    record Handler(List<ProtocolCodec> codecs) implements Destination {
+    record Handler(List<ProtocolCodec> codecs) implements RevisionTarget {
         /** Keeps a copy. */
         public Handler {
             codecs = List.copyOf(codecs);

@@ -16,13 +16,13 @@ import java.util.Map;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
-class PayloadTest {
+class TensorMapTest {
     /** Checks values in a payload, and again after a conversion to a tensor. */
-    private static void passed(Payload payload, Consumer<Payload> check) {
+    private static void passed(TensorMap payload, Consumer<TensorMap> check) {
         List<Tensor> tensors = payload.tensors();
-        PayloadTensor.Scope scope = new PayloadTensor.Scope();
+        TensorValues.Scope scope = new TensorValues.Scope();
         try {
-            check.accept(Payload.of(tensors, payload.parameters(), scope));
+            check.accept(TensorMap.of(tensors, payload.parameters(), scope));
         } finally {
             scope.end();
             Tensor.closeAll(tensors);
@@ -31,7 +31,7 @@ class PayloadTest {
 
     @Test
     void arraysOfEveryTypeRoundTrip() {
-        Payload sent = Payload.of("f", new float[] {1.5f, -2})
+        TensorMap sent = TensorMap.of("f", new float[] {1.5f, -2})
                 .with("d", new double[] {1e300})
                 .with("l", new long[] {Long.MIN_VALUE, 7})
                 .with("i", new int[] {Integer.MAX_VALUE})
@@ -39,13 +39,13 @@ class PayloadTest {
                 .with("b", new byte[] {-4})
                 .with("z", new boolean[] {true, false})
                 .with("t", new String[] {"ä", "", "b"});
-        for (Payload read : List.of(sent)) {
+        for (TensorMap read : List.of(sent)) {
             same(read);
         }
-        passed(sent, PayloadTest::same);
+        passed(sent, TensorMapTest::same);
     }
 
-    private static void same(Payload p) {
+    private static void same(TensorMap p) {
         assertThat(p.names()).containsExactly("f", "d", "l", "i", "s", "b", "z", "t");
         assertThat(p.names().stream().map(p::type))
                 .containsExactly(
@@ -71,7 +71,7 @@ class PayloadTest {
 
     @Test
     void arraysOfRowsBecomeShapes() {
-        passed(Payload.of("x", new float[][] {{1, 2, 3}, {4, 5, 6}}).with("y", new long[2][0][3]), p -> {
+        passed(TensorMap.of("x", new float[][] {{1, 2, 3}, {4, 5, 6}}).with("y", new long[2][0][3]), p -> {
             assertThat(p.shape("x")).isEqualTo(Shape.of(2, 3));
             assertThat(p.floats("x")).containsExactly(1, 2, 3, 4, 5, 6);
             assertThat(p.floatRows("x")).isDeepEqualTo(new float[][] {{1, 2, 3}, {4, 5, 6}});
@@ -82,7 +82,7 @@ class PayloadTest {
 
     @Test
     void aSingleValueBecomesATensorOfShapeOne() {
-        passed(Payload.of("x", 2.5).with("t", "word").with("z", true), p -> {
+        passed(TensorMap.of("x", 2.5).with("t", "word").with("z", true), p -> {
             assertThat(p.shape("x")).isEqualTo(Shape.of(1));
             assertThat(p.doubles("x")).containsExactly(2.5);
             assertThat(p.texts("t")).containsExactly("word");
@@ -92,7 +92,7 @@ class PayloadTest {
 
     @Test
     void typesWithoutAJavaEquivalentAreGivenAsBits() {
-        Payload sent = Payload.empty()
+        TensorMap sent = TensorMap.empty()
                 .with("h", DataType.FP16, Shape.of(4), new short[] {0x3c00, (short) 0xc000, 0x0001, 0x7c00})
                 .with("g", DataType.BF16, Shape.of(1), new short[] {0x3fc0})
                 .with("u", DataType.UINT8, Shape.of(1, 2), new byte[] {(byte) 200, 1})
@@ -114,33 +114,33 @@ class PayloadTest {
     @Test
     void rejectsValuesThatDoNotMatch() {
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.of("x", new float[][] {{1}, {1, 2}}))
+                .isThrownBy(() -> TensorMap.of("x", new float[][] {{1}, {1, 2}}))
                 .withMessageContaining("rows of different lengths");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.of("x", new float[][] {{}, {1, 2}}))
+                .isThrownBy(() -> TensorMap.of("x", new float[][] {{}, {1, 2}}))
                 .withMessageContaining("rows of different lengths");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.of("x", List.of(1)))
+                .isThrownBy(() -> TensorMap.of("x", List.of(1)))
                 .withMessageContaining("is not a tensor; expected an array");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.of("x", new Integer[] {1}))
+                .isThrownBy(() -> TensorMap.of("x", new Integer[] {1}))
                 .withMessageContaining("is not a tensor");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.empty().with("x", DataType.FP32, Shape.of(2), new float[3]))
+                .isThrownBy(() -> TensorMap.empty().with("x", DataType.FP32, Shape.of(2), new float[3]))
                 .withMessageContaining("a float[] of 3 does not fit FP32[2]");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.empty().with("x", DataType.FP32, Shape.of(2), new double[2]))
+                .isThrownBy(() -> TensorMap.empty().with("x", DataType.FP32, Shape.of(2), new double[2]))
                 .withMessageContaining("expected a float[] of 2");
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.empty().with("x", DataType.FP32, Shape.of(-1), new float[2]));
+                .isThrownBy(() -> TensorMap.empty().with("x", DataType.FP32, Shape.of(-1), new float[2]));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> Payload.of("x", new String[] {null}).tensors())
+                .isThrownBy(() -> TensorMap.of("x", new String[] {null}).tensors())
                 .withMessageContaining("is null");
     }
 
     @Test
     void reportsMissingTensorsAndOtherTypes() {
-        Payload p = Payload.of("x", new float[] {1}).with("t", "a").with("big", 1L << 40);
+        TensorMap p = TensorMap.of("x", new float[] {1}).with("t", "a").with("big", 1L << 40);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> p.floats("y"))
                 .withMessage("the payload has no tensor 'y', it has [x, t, big]");
@@ -157,8 +157,8 @@ class PayloadTest {
 
     @Test
     void changesReturnANewPayload() {
-        Payload first = Payload.of("x", 1f).with("y", 2f);
-        Payload next = first.without("y").renamed("x", "z").withParameter("k", "v");
+        TensorMap first = TensorMap.of("x", 1f).with("y", 2f);
+        TensorMap next = first.without("y").renamed("x", "z").withParameter("k", "v");
         assertThat(first.names()).containsExactly("x", "y");
         assertThat(first.parameters()).isEmpty();
         assertThat(next.names()).containsExactly("z");
@@ -172,8 +172,8 @@ class PayloadTest {
     void tensorsOfTheServerPassWithoutACopyAndOnlyDuringTheStep() {
         try (Tensor tensor = Tensor.allocate("x", DataType.FP32, Shape.of(2))) {
             tensor.buffer().putFloat(1).putFloat(2);
-            PayloadTensor.Scope scope = new PayloadTensor.Scope();
-            Payload given = Payload.of(List.of(tensor), Map.of(), scope);
+            TensorValues.Scope scope = new TensorValues.Scope();
+            TensorMap given = TensorMap.of(List.of(tensor), Map.of(), scope);
             List<Tensor> passed = given.renamed("x", "y").tensors();
             try {
                 assertThat(passed.get(0).name()).isEqualTo("y");
@@ -206,7 +206,7 @@ class PayloadTest {
                         9),
                 0,
                 9)) {
-            Payload given = Payload.of(List.of(tensor), Map.of(), new PayloadTensor.Scope());
+            TensorMap given = TensorMap.of(List.of(tensor), Map.of(), new TensorValues.Scope());
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> given.texts("x"))
                     .withMessage("tensor 'x' ends within its element 1");

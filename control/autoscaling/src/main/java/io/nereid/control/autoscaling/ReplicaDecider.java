@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
  * function: state in, state and decision out; to be called every two seconds. Immutable; times are nanoseconds of
  * {@code Clock.nanos()}.
  */
-public final class Decider {
+public final class ReplicaDecider {
     private static final long TICK = 2_000_000_000L;
     private static final int FEWEST_ACTIVATORS = 2;
 
-    private Decider() {}
+    private ReplicaDecider() {}
 
     /**
      * A past decision that still counts for the scale-down delay.

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** The decisions of Knative's published tables: target utilisation 75 %, rates of 10, threshold 2, window 60 s. */
-final class DeciderTest {
+final class ReplicaDeciderTest {
     private static TestSettings tables(double target, double burst) {
         TestSettings settings = TestSettings.defaults();
         settings.target = target;
@@ -33,17 +33,17 @@ final class DeciderTest {
     /** A decider with its state, as a test wants to drive it. */
     private static final class Driver {
         ScalingSettings settings;
-        Decider.State state = new Decider.State(null, 0, List.of());
+        ReplicaDecider.State state = new ReplicaDecider.State(null, 0, List.of());
         boolean reachable = true;
 
         Driver(TestSettings settings) {
             this.settings = settings.build();
         }
 
-        Decider.Result decide(double seconds, int ready, double stable, double panic) {
+        ReplicaDecider.Result decide(double seconds, int ready, double stable, double panic) {
             long now = (long) (seconds * SECOND);
-            Decider.Result result =
-                    Decider.decide(settings, state, new Decider.Input(now, ready, stable, panic, reachable));
+            ReplicaDecider.Result result = ReplicaDecider.decide(
+                    settings, state, new ReplicaDecider.Input(now, ready, stable, panic, reachable));
             state = result.state();
             return result;
         }
@@ -170,9 +170,9 @@ final class DeciderTest {
         Driver driver = new Driver(settings);
         driver.reachable = row.reachable;
         if (row.panicking) {
-            driver.state = new Decider.State(-5 * SECOND, 5, List.of());
+            driver.state = new ReplicaDecider.State(-5 * SECOND, 5, List.of());
         }
-        Decider.Result result = driver.decide(0, row.ready, row.stable, row.panic);
+        ReplicaDecider.Result result = driver.decide(0, row.ready, row.stable, row.panic);
         assertThat(result.desired()).isEqualTo(row.desired);
         assertThat(result.excessBurst()).isEqualTo(row.excessBurst);
     }
@@ -278,9 +278,9 @@ final class DeciderTest {
 
     @Test
     void withMoreThanOneReplicaItStartsInPanic() {
-        assertThat(Decider.State.start(0, 0)).isEqualTo(new Decider.State(null, 0, List.of()));
-        assertThat(Decider.State.start(0, 1)).isEqualTo(new Decider.State(null, 1, List.of()));
-        assertThat(Decider.State.start(7, 2)).isEqualTo(new Decider.State(7L, 2, List.of()));
+        assertThat(ReplicaDecider.State.start(0, 0)).isEqualTo(new ReplicaDecider.State(null, 0, List.of()));
+        assertThat(ReplicaDecider.State.start(0, 1)).isEqualTo(new ReplicaDecider.State(null, 1, List.of()));
+        assertThat(ReplicaDecider.State.start(7, 2)).isEqualTo(new ReplicaDecider.State(7L, 2, List.of()));
     }
 
     private static TestSettings delayed(int seconds) {
