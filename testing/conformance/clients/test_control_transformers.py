@@ -94,7 +94,7 @@ public final class Words implements Transformer {
         return List.of(new TensorSpec("flower", DataType.BYTES, Shape.of(-1)));
     }
 
-    public Payload preprocess(Payload request) {
+    public TensorMap preprocess(TensorMap request) {
         String[] lines = request.texts("text");
         float[][] rows = new float[lines.length][4];
         for (int i = 0; i < lines.length; i++) {
@@ -103,16 +103,16 @@ public final class Words implements Transformer {
                 rows[i][j] = Float.parseFloat(words[j]);
             }
         }
-        return Payload.of("input", rows);
+        return TensorMap.of("input", rows);
     }
 
-    public Payload postprocess(Payload answer, Payload request) {
+    public TensorMap postprocess(TensorMap answer, TensorMap request) {
         long[] labels = answer.longs("label");
         String[] names = new String[labels.length];
         for (int i = 0; i < labels.length; i++) {
             names[i] = prefix + FLOWERS.get((int) labels[i]);
         }
-        return Payload.of("flower", names);
+        return TensorMap.of("flower", names);
     }
 }
 """

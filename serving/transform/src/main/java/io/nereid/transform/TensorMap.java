@@ -16,15 +16,15 @@ import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Named tensors with the parameters of a request or response. Immutable. The payloads that the server passes are valid
+ * Named tensors with the parameters of a request or response. Immutable. The maps that the server passes are valid
  * only during the step that they are passed to; the arrays that the getters return are copies.
  *
  * <p>A getter throws an {@link IllegalArgumentException} for a tensor that is missing or has another type. In
  * {@link Transformer#preprocess} that makes it the client's error.
  *
  * <pre>{@code
- * Payload payload = Payload.of("input", new float[][] {{1, 2}, {3, 4}}).withParameter("seed", 7L);
- * float[][] rows = payload.floatRows("input");
+ * TensorMap tensors = TensorMap.of("input", new float[][] {{1, 2}, {3, 4}}).withParameter("seed", 7L);
+ * float[][] rows = tensors.floatRows("input");
  * }</pre>
  */
 @Experimental
@@ -48,18 +48,18 @@ public final class TensorMap {
         return new TensorMap(Collections.unmodifiableMap(fields), parameters);
     }
 
-    /** The payload without tensors and parameters. */
+    /** The map without tensors and parameters. */
     public static TensorMap empty() {
         return EMPTY;
     }
 
-    /** A payload of one tensor, created as by {@link #with(String, Object)}. */
+    /** A map of one tensor, created as by {@link #with(String, Object)}. */
     public static TensorMap of(String name, Object values) {
         return EMPTY.with(name, values);
     }
 
     /**
-     * Returns this payload with one more tensor; replaces a tensor of the same name. Arrays are not copied: do not
+     * Returns this map with one more tensor; replaces a tensor of the same name. Arrays are not copied: do not
      * change them afterwards.
      *
      * @param values an array, of one dimension or more, of float (FP32), double (FP64), long (INT64), int (INT32),
@@ -72,7 +72,7 @@ public final class TensorMap {
     }
 
     /**
-     * Returns this payload with one more tensor, of any type.
+     * Returns this map with one more tensor, of any type.
      *
      * @param values as many as the shape has: an array of the Java type of the same size ({@code byte[]} for UINT8 and
      *     {@code short[]} for the bits of FP16 and BF16, for example), or {@code byte[][]} or {@code String[]} for
@@ -89,14 +89,14 @@ public final class TensorMap {
         return new TensorMap(Collections.unmodifiableMap(next), parameters);
     }
 
-    /** Returns this payload without a tensor. */
+    /** Returns this map without a tensor. */
     public TensorMap without(String name) {
         Map<String, TensorValues> next = new LinkedHashMap<>(fields);
         next.remove(name);
         return new TensorMap(Collections.unmodifiableMap(next), parameters);
     }
 
-    /** Returns this payload with a tensor under another name; its values are not copied. */
+    /** Returns this map with a tensor under another name; its values are not copied. */
     public TensorMap renamed(String from, String to) {
         TensorValues field = field(from);
         Map<String, TensorValues> next = new LinkedHashMap<>();
@@ -104,7 +104,7 @@ public final class TensorMap {
         return new TensorMap(Collections.unmodifiableMap(next), parameters);
     }
 
-    /** Returns this payload with one more parameter: a Boolean, Long, Double or String. */
+    /** Returns this map with one more parameter: a Boolean, Long, Double or String. */
     public TensorMap withParameter(String name, Object value) {
         Map<String, Object> next = new LinkedHashMap<>(parameters);
         next.put(name, value);
@@ -203,7 +203,7 @@ public final class TensorMap {
     }
 
     /**
-     * The values as they are in memory, little-endian, without a copy; valid as long as this payload. Do not change
+     * The values as they are in memory, little-endian, without a copy; valid as long as this map. Do not change
      * them.
      */
     public ByteBuffer buffer(String name) {

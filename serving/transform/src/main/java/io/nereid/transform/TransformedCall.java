@@ -32,20 +32,15 @@ final class TransformedCall implements InferenceCall, ResponseSink {
     private final long deadlineNanos;
 
     /** Responses that wait for postprocess. */
-    @GuardedBy("this")
-    private final ArrayDeque<Answer> answers = new ArrayDeque<>();
+    @GuardedBy("this") private final ArrayDeque<Answer> answers = new ArrayDeque<>();
 
-    @GuardedBy("this")
-    private @Nullable InferenceCall call;
+    @GuardedBy("this") private @Nullable InferenceCall call;
 
-    @GuardedBy("this")
-    private boolean cancelled;
+    @GuardedBy("this") private boolean cancelled;
 
-    @GuardedBy("this")
-    private boolean stepping;
+    @GuardedBy("this") private boolean stepping;
 
-    @GuardedBy("this")
-    private boolean ended;
+    @GuardedBy("this") private boolean ended;
 
     /** A response of the predictor, or its failure. */
     private record Answer(

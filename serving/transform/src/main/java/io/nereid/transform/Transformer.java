@@ -25,12 +25,12 @@ import java.util.Map;
  *         return List.of(new TensorSpec("text", DataType.BYTES, Shape.of(-1)));
  *     }
  *
- *     public Payload preprocess(Payload request) {
- *         return Payload.of("input", vectors(request.texts("text")));   // float[][]
+ *     public TensorMap preprocess(TensorMap request) {
+ *         return TensorMap.of("input", vectors(request.texts("text")));   // float[][]
  *     }
  *
- *     public Payload postprocess(Payload answer, Payload request) {
- *         return Payload.of("flower", names(answer.longs("label")));    // String[]
+ *     public TensorMap postprocess(TensorMap answer, TensorMap request) {
+ *         return TensorMap.of("flower", names(answer.longs("label")));    // String[]
  *     }
  * }
  * }</pre>

@@ -54,8 +54,7 @@ final class FakePredictor implements InferenceEngine, ModelControl {
         final List<String> received = new ArrayList<>();
         final CompletableFuture<Void> ended = new CompletableFuture<>();
 
-        @Nullable
-        ServingException failure;
+        @Nullable ServingException failure;
 
         @Override
         public synchronized void next(InferenceResponse response, boolean last) {

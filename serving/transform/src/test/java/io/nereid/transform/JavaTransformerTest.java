@@ -43,11 +43,11 @@ class JavaTransformerTest {
                 directory = settings.directory();
                 factor = Float.parseFloat(settings.config().get("factor"));
             }
-            public Payload preprocess(Payload request) {
+            public TensorMap preprocess(TensorMap request) {
                 if (Thread.currentThread().getContextClassLoader() != getClass().getClassLoader()) {
                     throw new IllegalStateException("another loader");
                 }
-                return Payload.of("x", factor * request.floats("x")[0]);
+                return TensorMap.of("x", factor * request.floats("x")[0]);
             }
             public void close() throws Exception {
                 Files.writeString(directory.resolve("closed"), "NAME");

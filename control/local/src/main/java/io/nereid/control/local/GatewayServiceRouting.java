@@ -29,8 +29,7 @@ final class GatewayServiceRouting implements ServiceRouting {
     private final Gateway gateway;
     private final EventLoop loop;
 
-    @GuardedBy("this")
-    private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
+    @GuardedBy("this") private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
 
     GatewayServiceRouting(Gateway gateway, EventLoop loop) {
         this.gateway = gateway;

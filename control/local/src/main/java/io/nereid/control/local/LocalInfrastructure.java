@@ -82,14 +82,12 @@ public final class LocalInfrastructure implements Infrastructure {
         final String name;
         List<Workload> workloads = List.of();
 
-        @Nullable
-        Route route;
+        @Nullable Route route;
 
         InProcessComponents.@Nullable RunningComponent graph;
         ServiceRouting.@Nullable Activator graphActivator;
 
-        @Nullable
-        String graphText;
+        @Nullable String graphText;
 
         Service(String namespace, String name) {
             this.namespace = namespace;

@@ -106,8 +106,7 @@ public final class RevisionActivator {
      */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    @GuardedBy("queue")
-    private final ArrayDeque<RevisionRequest> queue = new ArrayDeque<>();
+    @GuardedBy("queue") private final ArrayDeque<RevisionRequest> queue = new ArrayDeque<>();
     /** Whether the queue may contain entries, including cancelled ones. */
     private volatile boolean mayHaveQueue;
 
@@ -196,8 +195,7 @@ public final class RevisionActivator {
         return replicas;
     }
 
-    @Nullable
-    PayloadListener listener() {
+    @Nullable PayloadListener listener() {
         return listener;
     }
 
@@ -314,8 +312,7 @@ public final class RevisionActivator {
     }
 
     /** Why requests are rejected, or null. */
-    @Nullable
-    String rejection() {
+    @Nullable String rejection() {
         return closed ? "revision " + revision + " is shutting down" : rejection;
     }
 
@@ -478,8 +475,7 @@ public final class RevisionActivator {
     }
 
     /** The first request in the queue that still waits. Removes cancelled ones before it. */
-    @GuardedBy("queue")
-    private @Nullable RevisionRequest firstWaiting() {
+    @GuardedBy("queue") private @Nullable RevisionRequest firstWaiting() {
         while (true) {
             RevisionRequest first = queue.peek();
             if (first == null || first.isWaiting()) {

@@ -50,39 +50,30 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
      * The client's messages that have not been delivered yet: regions, and the markers {@link #HALF_CLOSE} and
      * {@link #CANCEL}.
      */
-    @GuardedBy("this")
-    private final ArrayDeque<Object> buffered = new ArrayDeque<>();
+    @GuardedBy("this") private final ArrayDeque<Object> buffered = new ArrayDeque<>();
 
     /** The first message, for a retry or a mirrored request. */
-    @GuardedBy("this")
-    private @Nullable MemoryRegion first;
+    @GuardedBy("this") private @Nullable MemoryRegion first;
 
     /** Counts the started handlers. Only the last one receives messages. */
-    @GuardedBy("this")
-    private int attempt;
+    @GuardedBy("this") private int attempt;
 
-    @GuardedBy("this")
-    private boolean replaying;
+    @GuardedBy("this") private boolean replaying;
 
-    @GuardedBy("this")
-    private int messages;
+    @GuardedBy("this") private int messages;
 
-    @GuardedBy("this")
-    private boolean halfClosed;
+    @GuardedBy("this") private boolean halfClosed;
 
-    @GuardedBy("this")
-    private boolean responded;
+    @GuardedBy("this") private boolean responded;
 
     /** Whether the first message must be buffered for a retry or a mirrored request. */
     private boolean keepsFirst;
 
-    @GuardedBy("this")
-    private List<MirrorTarget> mirrors = List.of();
+    @GuardedBy("this") private List<MirrorTarget> mirrors = List.of();
 
     private volatile PayloadListener.@Nullable Recorder recorder;
 
-    @GuardedBy("this")
-    private ReplicaBalancer.@Nullable Endpoint member;
+    @GuardedBy("this") private ReplicaBalancer.@Nullable Endpoint member;
 
     private List<ReplicaBalancer.Endpoint> tried = List.of();
 

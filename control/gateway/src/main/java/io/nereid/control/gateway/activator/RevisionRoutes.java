@@ -99,8 +99,7 @@ public final class RevisionRoutes {
     }
 
     /** The gRPC method for a path, or null. */
-    @Nullable
-    GrpcMethod method(String path) {
+    @Nullable GrpcMethod method(String path) {
         Map<String, GrpcMethod> all = built().byPath;
         GrpcMethod found = all.get(path);
         return found == null ? all.get(ANY_CALL) : found;
