@@ -39,7 +39,7 @@ def models(tmp_path_factory):
     for model in ("iris", "simple"):
         shutil.copytree(EXAMPLES / model, root / "repository" / model)
     (root / "broken").mkdir()
-    (root / "broken/model.onnx").write_bytes(b"this is no model")
+    (root / "broken/model.onnx").write_bytes(b"this is not a model")
     with tarfile.open(root / "iris.tar.gz", "w:gz") as archive:
         archive.add(onnx, "model.onnx")
     return root

@@ -70,8 +70,8 @@ class S3:
                     return self.reply(200, body, ETag=tag, Accept_Ranges="bytes")
                 start, end = int(asked.group(1)), int(asked.group(2) or len(body) - 1)
                 part = body[start : end + 1]
-                told = f"bytes {start}-{start + len(part) - 1}/{len(body)}"
-                return self.reply(206, part, ETag=tag, Content_Range=told)
+                reported = f"bytes {start}-{start + len(part) - 1}/{len(body)}"
+                return self.reply(206, part, ETag=tag, Content_Range=reported)
 
             do_HEAD = do_GET
 

@@ -224,7 +224,7 @@ def test_a_revision_that_fails_never_takes_traffic(plane):
     plane.apply(text.replace(f"{plane.values['models']}/onnx", f"{plane.values['models']}/broken"))
     status = until(
         lambda: (lambda s: s if s["modelStatus"]["transitionStatus"] == "BlockedByFailedLoad" else None)(
-            plane.get("steady")["status"]), "the failure is told")
+            plane.get("steady")["status"]), "the failure is reported")
     assert status["modelStatus"]["lastFailureInfo"]["reason"] == "ModelLoadFailed"
     assert status["modelStatus"]["states"]["activeModelState"] == "Loaded"
     assert [p["label"] for p in plane.predict("steady", IRIS)] == [[0], [2]]
@@ -395,7 +395,7 @@ def test_storage_that_fails_hinders_no_other_service(plane, web):
     plane.apply(text)
     status = until(
         lambda: (lambda s: s if s.get("modelStatus", {}).get("lastFailureInfo") else None)(
-            plane.get("unfetched").get("status", {})), "the failure is told")
+            plane.get("unfetched").get("status", {})), "the failure is reported")
     assert status["modelStatus"]["lastFailureInfo"]["reason"] == "ModelLoadFailed"
     assert "404" in status["modelStatus"]["lastFailureInfo"]["message"]
     assert len(plane.predict("onnx-iris", IRIS)) == 2
@@ -427,8 +427,8 @@ def test_the_command_line_applies_waits_shows_and_deletes(plane, tmp_path):
     assert "inferenceservice.serving.kserve.io/by-hand created" in cli(plane, "apply", "-f", str(file))
     cli(plane, "wait", "-f", str(file), "--for", "condition=Ready", "--timeout", "30s")
     assert "by-hand" in cli(plane, "get", "isvc", "-n", "demo")
-    told = cli(plane, "explain-selection", "-n", "demo", "by-hand")
-    assert "kserve-sklearnserver" in told and "kserve-xgbserver" in told
+    reported = cli(plane, "explain-selection", "-n", "demo", "by-hand")
+    assert "kserve-sklearnserver" in reported and "kserve-xgbserver" in reported
     assert "by-hand" in cli(plane, "describe", "isvc", "by-hand", "-n", "demo")
     cli(plane, "delete", "-f", str(file))
     plane.gone("by-hand")
@@ -443,9 +443,9 @@ def test_what_needs_a_cluster_is_told_and_runs_as_it_can(plane, tmp_path):
     scaleMetric: cpu
     nodeSelector: {disk: fast}
     tolerations: [{key: gpu, operator: Exists}]"""))
-    told = cli(plane, "apply", "-f", str(file))
+    reported = cli(plane, "apply", "-f", str(file))
     for word in ("nodeSelector", "tolerations"):
-        assert re.search(f"(?m)^Warning: .*{word}", told), told
+        assert re.search(f"(?m)^Warning: .*{word}", reported), reported
     plane.steady("raw")
     assert "cpu" in plane.condition("raw", "FieldsWithoutEffect")["message"]
     assert len(plane.predict("raw", IRIS)) == 2
@@ -467,7 +467,7 @@ def test_formats_of_plugins_say_how_to_get_them(plane, tmp_path, format, file):
     plane.apply(plane.text("onnx.yaml").replace("onnx-iris", name).replace("name: onnx\n", f"name: {format}\n").replace(
         f"file://{plane.values['models']}/onnx", tmp_path.as_uri()))
     message = until(
-        lambda: (plane.get(name).get("status", {}).get("modelStatus", {}).get("lastFailureInfo") or {}).get("message"), "it is told")
+        lambda: (plane.get(name).get("status", {}).get("modelStatus", {}).get("lastFailureInfo") or {}).get("message"), "it is reported")
     assert f"nereid plugins install {format}" in message, message
     plane.delete(name)
 
@@ -497,18 +497,18 @@ spec:
     containers:
       - {name: kserve-container, image: example/model:latest}
 """)
-    message = until(lambda: plane.condition("image-only", "PredictorReady").get("message"), "it is told")
+    message = until(lambda: plane.condition("image-only", "PredictorReady").get("message"), "it is reported")
     assert "command" in message
     plane.delete("image-only")
 
 
 def test_a_format_that_nobody_runs_is_told(plane):
-    plane.apply(plane.text("sklearn.yaml").replace("name: sklearn\n", "name: sklaern\n").replace("sklearn-iris", "nobody"))
+    plane.apply(plane.text("sklearn.yaml").replace("name: sklearn\n", "name: sklaern\n").replace("sklearn-iris", "absent"))
     status = until(
         lambda: (lambda s: s if s.get("modelStatus", {}).get("lastFailureInfo") else None)(
-            plane.get("nobody").get("status", {})), "it is told")
+            plane.get("absent").get("status", {})), "it is reported")
     assert status["modelStatus"]["lastFailureInfo"]["reason"] == "NoSupportingRuntime"
-    plane.delete("nobody")
+    plane.delete("absent")
 
 
 def test_namespaces_do_not_see_each_other(plane):

@@ -228,7 +228,7 @@ class Storm:
         self.s3.down = True
         text = self.server.text("s3.yaml", name="from-s3", endpoint=self.s3.address, secret="open sesame")
         self.server.apply(text.replace("bucket/onnx", f"bucket/{folder}"))
-        until(lambda: self.server.get("from-s3")["status"]["modelStatus"].get("lastFailureInfo"), "the store's failure is told")
+        until(lambda: self.server.get("from-s3")["status"]["modelStatus"].get("lastFailureInfo"), "the store's failure is reported")
         self.s3.down = False
         self.server.steady("from-s3")
 
@@ -283,12 +283,12 @@ def test_a_storm_loses_nothing(tmp_path, models):
         generator.shuffle(troubles)
         for i, trouble in enumerate([*troubles[:3], storm.kill_the_server, *troubles[3:6], storm.kill_the_server, *troubles[6:]]):
             trouble(generator)
-            told = dict(storm.answered)
-            until(lambda: storm.wrong or sum(storm.answered.values()) > sum(told.values()) + 50, f"answers go on after {trouble}")
+            reported = dict(storm.answered)
+            until(lambda: storm.wrong or sum(storm.answered.values()) > sum(reported.values()) + 50, f"answers go on after {trouble}")
             assert not storm.wrong, (i, trouble, storm.wrong[:5], "".join(storm.server.lines[-30:]))
         asked = ("custom-model", "transformer-v1", "from-s3", "before")
-        told = dict(storm.answered)
-        until(lambda: all(storm.answered[n] > told[n] + 10 for n in asked), "every service answers again")
+        reported = dict(storm.answered)
+        until(lambda: all(storm.answered[n] > reported[n] + 10 for n in asked), "every service answers again")
         storm.end()
         assert not storm.wrong, storm.wrong[:5]
         print("answered", storm.answered, "retried", storm.again, "changes", storm.accepted, "rejected", storm.refusals)

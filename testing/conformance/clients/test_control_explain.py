@@ -130,6 +130,6 @@ def test_what_cannot_be_explained_is_told(plane, background):
     assert "metod" in str(explain(plane, name, {"instances": IRIS, "parameters": {"metod": "shap"}}, 400))
     assert "instances" in str(explain(plane, name, {}, 400))
     plane.apply("explainer.yaml", name="unexplained", format="onnx", method="guess")
-    message = until(lambda: "guess" in (m := plane.condition("unexplained", "ExplainerReady").get("message", "")) and m, "it is told")
+    message = until(lambda: "guess" in (m := plane.condition("unexplained", "ExplainerReady").get("message", "")) and m, "it is reported")
     assert "shap" in message
     plane.delete("unexplained")

@@ -115,8 +115,8 @@ def test_a_graph_answers_as_its_model_does(plane, service):
     with client(plane, f"one-{service}") as c:
         assert c.is_server_live() and c.is_server_ready()
         assert c.is_model_ready(f"one-{service}")
-        told = c.get_model_metadata(f"one-{service}")
-        assert (told.name, told.platform) == (f"one-{service}", "kserve_inferencegraph")
+        reported = c.get_model_metadata(f"one-{service}")
+        assert (reported.name, reported.platform) == (f"one-{service}", "kserve_inferencegraph")
         for model in (f"one-{service}", service):
             got = c.infer(model, [tensor("input", IRIS)], request_id="7")
             assert got.as_numpy("label").tolist() in ([0, 2], [[0], [2]])

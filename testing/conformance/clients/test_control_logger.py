@@ -63,12 +63,12 @@ def test_requests_and_answers_come_with_one_id(plane, sink):
     assert status == 200
     (asked, body), (answered, answer) = pair(sink)
     assert json.loads(body) == {"instances": IRIS} and json.loads(answer) == said
-    for told in (asked, answered):
-        assert told["id"] == "r-1" and told["specversion"] == "1.0" and told["content-type"].startswith("application/json")
-        assert (told["inferenceservicename"], told["namespace"], told["component"]) == ("logged", "demo", "predictor")
-        assert json.loads(told["metadata"]) == {"X-Tenant": ["a"]}
-        assert json.loads(told["annotations"]) == {"example.com/team": ["flowers"]} or "flowers" in told["annotations"]
-        assert told["time"].endswith("Z")
+    for reported in (asked, answered):
+        assert reported["id"] == "r-1" and reported["specversion"] == "1.0" and reported["content-type"].startswith("application/json")
+        assert (reported["inferenceservicename"], reported["namespace"], reported["component"]) == ("logged", "demo", "predictor")
+        assert json.loads(reported["metadata"]) == {"X-Tenant": ["a"]}
+        assert json.loads(reported["annotations"]) == {"example.com/team": ["flowers"]} or "flowers" in reported["annotations"]
+        assert reported["time"].endswith("Z")
     assert answered["status"] == "200"
     # requests other than inference are not logged, and a request without an id gets one
     sink.taken.clear()
@@ -126,8 +126,8 @@ def test_what_is_redacted_leaves_nowhere(plane, sink):
         tensor = triton.InferInput("input", [2, 4], "FP32")
         tensor.set_data_from_numpy(np.array(IRIS, np.float32))
         client.infer("secretive", [tensor])
-    for told, body in events(sink, 2):
-        assert told["withheld"] == "unreadable" and body == b""
+    for reported, body in events(sink, 2):
+        assert reported["withheld"] == "unreadable" and body == b""
 
 
 def test_a_part_of_the_requests_may_be_enough(plane, sink):
@@ -187,9 +187,9 @@ def test_events_become_files_of_json(plane, tmp_path):
     said = ask(plane, "to-json", request="j/1 é")[2]
     found = files(tmp_path, 2, "to-json", ".json")
     assert {f.parent for f in found} == {tmp_path / "demo/to-json/predictor/payloads"}, found
-    told = {e["type"]: e for e in (json.loads(f.read_text()) for f in found)}
-    assert told[REQUEST]["data"] == {"instances": IRIS} and told[RESPONSE]["data"] == said
-    assert told[REQUEST]["inferenceservicename"] == "to-json" and str(told[RESPONSE]["status"]) == "200"
+    reported = {e["type"]: e for e in (json.loads(f.read_text()) for f in found)}
+    assert reported[REQUEST]["data"] == {"instances": IRIS} and reported[RESPONSE]["data"] == said
+    assert reported[REQUEST]["inferenceservicename"] == "to-json" and str(reported[RESPONSE]["status"]) == "200"
     assert all(".." not in f.name and "/" not in f.name for f in found)
 
 

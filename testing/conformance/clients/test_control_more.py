@@ -43,7 +43,7 @@ def asks(plane, name, rows, output="output-0", **more):
 
 def test_a_custom_predictor_speaks_grpc(plane):
     name = "grpc-custom"
-    applied(plane, "grpc-custom.yaml", name, name=name, percent=100, factor=10, sticky="x-nobody")
+    applied(plane, "grpc-custom.yaml", name, name=name, percent=100, factor=10, sticky="x-absent")
     assert asks(plane, name, [[1, 2], [3, 4]]) == [30, 70]
     with grpc(plane, name) as client:
         assert client.is_server_ready() and client.is_model_ready(name)
@@ -71,7 +71,7 @@ def test_a_canary_gets_its_share_of_grpc_and_sticks_to_who_asks(plane):
 
 def test_no_call_fails_while_a_revision_follows_another(plane):
     name = "grpc-rolled"
-    applied(plane, "grpc-custom.yaml", name, name=name, percent=100, factor=1, sticky="x-nobody")
+    applied(plane, "grpc-custom.yaml", name, name=name, percent=100, factor=1, sticky="x-absent")
     failures, answers, stop = [], set(), threading.Event()
 
     def ask():
@@ -86,7 +86,7 @@ def test_no_call_fails_while_a_revision_follows_another(plane):
     for thread in threads:
         thread.start()
     try:
-        applied(plane, "grpc-custom.yaml", name, name=name, percent=100, factor=5, sticky="x-nobody")
+        applied(plane, "grpc-custom.yaml", name, name=name, percent=100, factor=5, sticky="x-absent")
         until(lambda: 5.0 in answers or failures, "the new revision answers")
         until(lambda: len(revisions(plane, name)) == 1 or failures, "the old revision is gone")
     finally:
@@ -119,8 +119,8 @@ def test_boosted_trees_answer_v2_in_every_form(plane, kind):
     name = f"{kind}-iris"
     applied(plane, f"{kind}.yaml", name)
     rows = x[:5]
-    told = plane.call(name, f"/v2/models/{name}")[2]
-    into, datatype, out = told["inputs"][0]["name"], told["inputs"][0]["datatype"], told["outputs"][0]["name"]
+    reported = plane.call(name, f"/v2/models/{name}")[2]
+    into, datatype, out = reported["inputs"][0]["name"], reported["inputs"][0]["datatype"], reported["outputs"][0]["name"]
     array = rows.astype({"FP32": np.float32, "FP64": np.float64}[datatype])
     with http.InferenceServerClient(plane.base) as client:
         for binary_in in (True, False):
@@ -190,8 +190,8 @@ def test_services_of_one_uri_share_what_is_fetched(plane, web):
         plane.apply(plane.text("archive.yaml", url=f"{web.url}/iris.tar.gz?of=both").replace("archived", name))
         plane.steady(name)
         assert len(plane.predict(name, IRIS)) == 2
-    told = [a for a in web.asked if a == "GET /iris.tar.gz?of=both"]
-    assert len(told) <= 2 and sum("if-none-match" not in h for a, h in zip(web.asked, web.headers) if a == told[0]) == 1
+    reported = [a for a in web.asked if a == "GET /iris.tar.gz?of=both"]
+    assert len(reported) <= 2 and sum("if-none-match" not in h for a, h in zip(web.asked, web.headers) if a == reported[0]) == 1
 
 
 # --- rollouts -----------------------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_probes_say_who_answers_and_who_is_started_anew(plane, tmp_path):
     _, headers, answer = plane.call("probed", "/v1/models/probed:predict", {"instances": [[1]]})
     assert answer == {"predictions": [1]}
     (tmp_path / "unready").touch()
-    until(lambda: plane.condition("probed")["status"] != "True", "it is told that it is not ready any more")
+    until(lambda: plane.condition("probed")["status"] != "True", "it is not ready any more")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         held = pool.submit(plane.predict, "probed", [[2]])
         until(lambda: plane.metric("nereid_exchanges_in_flight") >= 2, "a request waits, beside this question")
@@ -331,7 +331,7 @@ def test_services_of_batchers_say_it_in_every_protocol(plane):
 ])
 def test_explainers_of_art_are_told_of_what_there_is(plane, change, words):
     plane.apply(change(plane.text("sklearn.yaml")).replace("sklearn-iris", "with-art"))
-    message = until(lambda: plane.condition("with-art", "ExplainerReady").get("message"), "it is told")
+    message = until(lambda: plane.condition("with-art", "ExplainerReady").get("message"), "it is reported")
     for word in words:
         assert word in message.lower(), message
     plane.delete("with-art")

@@ -19,17 +19,17 @@ def s3(tmp_path_factory, models):
         shutil.copytree(models / model, root / "bucket" / model)
     # shares the prefix, and is not part of the model
     (root / "bucket/onnx-other").mkdir()
-    (root / "bucket/onnx-other/model.onnx").write_bytes(b"this is no model")
+    (root / "bucket/onnx-other/model.onnx").write_bytes(b"this is not a model")
     store = S3(root, "reader", "open sesame")
     yield store
     store.close()
 
 
 def failure(plane, name):
-    def told():
+    def reported():
         return plane.get(name).get("status", {}).get("modelStatus", {}).get("lastFailureInfo")
 
-    return until(told, "the failure is told")
+    return until(reported, "the failure is reported")
 
 
 def labels(plane, name):
@@ -46,8 +46,8 @@ def test_a_bucket_is_read_with_the_secret_of_the_service_account(plane, s3):
 
 def test_a_wrong_secret_is_told_without_saying_it_and_a_right_one_helps_at_once(plane, s3):
     plane.apply("s3.yaml", name="locked-out", endpoint=s3.address, secret="open barley")
-    told = failure(plane, "locked-out")
-    assert told["reason"] == "ModelLoadFailed" and "403" in told["message"], told
+    reported = failure(plane, "locked-out")
+    assert reported["reason"] == "ModelLoadFailed" and "403" in reported["message"], reported
     assert "barley" not in str(plane.get("locked-out"))
     applied(plane, "s3.yaml", "locked-out", name="locked-out", endpoint=s3.address, secret="open sesame")
     assert labels(plane, "locked-out") == [[0], [2]]
@@ -57,10 +57,10 @@ def test_storage_and_storage_config_say_where_models_are(plane, s3):
     rows, answers = sklearn_rows()
     applied(plane, "storage-config.yaml", "storage-spec", endpoint=s3.address)
     assert plane.predict("storage-spec", rows) == answers["predict"][:2]
-    text = plane.text("storage-config.yaml", endpoint=s3.address).replace("key: localMinIO", "key: nobody")
-    plane.apply(text.replace("name: storage-spec", "name: storage-nobody"))
-    assert "nobody" in failure(plane, "storage-nobody")["message"]
-    plane.delete("storage-nobody")
+    text = plane.text("storage-config.yaml", endpoint=s3.address).replace("key: localMinIO", "key: absent")
+    plane.apply(text.replace("name: storage-spec", "name: storage-absent"))
+    assert "absent" in failure(plane, "storage-absent")["message"]
+    plane.delete("storage-absent")
 
 
 def test_headers_of_a_secret_open_a_web_server(plane, web):

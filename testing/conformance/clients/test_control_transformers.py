@@ -133,7 +133,7 @@ public final class Plain implements JsonTransformer {
     }
 
     public Object postprocess(Object result, Map<String, String> headers) {
-        return Map.of("by", headers.getOrDefault("x-who", "nobody"), "result", result);
+        return Map.of("by", headers.getOrDefault("x-who", "absent"), "result", result);
     }
 }
 """
@@ -148,7 +148,7 @@ public final class Named implements JsonTransformer {
     @SuppressWarnings("unchecked")
     public Object postprocess(Object result, Map<String, String> headers) {
         Map<String, Object> more = new LinkedHashMap<>((Map<String, Object>) result);
-        more.put("parameters", Map.of("by", headers.getOrDefault("x-who", "nobody")));
+        more.put("parameters", Map.of("by", headers.getOrDefault("x-who", "absent")));
         return more;
     }
 }
@@ -254,9 +254,9 @@ def test_steps_of_a_jar_are_reached_by_grpc(java):
 
 
 def test_metadata_are_the_transformers(java):
-    told = java.call("java", "/v2/models/java")[2]
-    assert told["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
-    assert told["outputs"] == [{"name": "flower", "datatype": "BYTES", "shape": [-1]}]
+    reported = java.call("java", "/v2/models/java")[2]
+    assert reported["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
+    assert reported["outputs"] == [{"name": "flower", "datatype": "BYTES", "shape": [-1]}]
     assert java.call("java", "/v2/models/java/ready")[0] == 200
 
 
@@ -385,10 +385,10 @@ def test_a_jar_without_steps_is_told_in_the_conditions(plane, models):
     with zipfile.ZipFile(models / "empty/some.jar", "w") as out:
         out.writestr("a.txt", "a")
     applied(plane, "empty", "empty")
-    told = until(
+    reported = until(
         lambda: next((c.get("message") for c in plane.get("empty").get("status", {}).get("conditions", [])
                       if "offers no transformer" in c.get("message", "")), None), "the condition says so", 30)
-    assert "META-INF/services/io.nereid.transform.Transformer" in told
+    assert "META-INF/services/io.nereid.transform.Transformer" in reported
     plane.delete("empty")
 
 
@@ -446,8 +446,8 @@ def test_steps_of_a_python_file_are_reached_by_grpc(python):
 
 
 def test_the_predictors_metadata_and_errors_come_through(python):
-    told = python.call("python", "/v2/models/python")[2]
-    assert [x["name"] for x in told["inputs"]] == ["input"]
+    reported = python.call("python", "/v2/models/python")[2]
+    assert [x["name"] for x in reported["inputs"]] == ["input"]
     assert python.call("python", "/v1/models/python")[2]["ready"] is True
     status, _, answer = python.call("python", "/v1/models/python:predict", {"instances": ["1 2"]})
     assert status == 400 and "error" in answer
@@ -683,10 +683,10 @@ def test_events_are_answered_as_events(steps, predictor):
     assert of.ask("/v1/models/m:predict", encoded, kind)[2]["data"] == {"predictions": [5]}
     undeclared = {**event, "time": "2026-01-01T00:00:00Z", "data": {"instances": [2]}}
     assert of.ask("/v1/models/m:predict", undeclared)[2]["data"] == {"predictions": [3]}
-    for wrong, told in (({**event, "specversion": "9"}, "invalid specversion 9"), ({"id": "1"}, "Failed to find source"),
+    for wrong, reported in (({**event, "specversion": "9"}, "invalid specversion 9"), ({"id": "1"}, "Failed to find source"),
                         (event, "data is not a JSON object"), ({**event, "data_base64": "!"}, "data_base64 is not JSON")):
         status, _, answer = of.ask("/v1/models/m:predict", wrong, kind)
-        assert status == 400 and told in answer["error"], answer
+        assert status == 400 and reported in answer["error"], answer
     del headers["ce-id"]
     assert of.ask("/v1/models/m:predict", {"instances": [1]}, headers)[0] == 400
 

@@ -170,7 +170,7 @@ def test_a_request_must_say_which_of_many_models_is_meant(server):
     status, answer = post(server, "/invocations", {"inputs": [[1]]})
     assert status == 400
     assert answer["error_code"] == "BAD_REQUEST" and "/invocations?model=NAME" in answer["message"]
-    assert post(server, "/models/nobody/invocations", {"inputs": [[1]]})[0] == 404
+    assert post(server, "/models/absent/invocations", {"inputs": [[1]]})[0] == 404
 
 
 def test_a_missing_column_is_named(server):

@@ -43,7 +43,7 @@ def test_sigterm_lets_requests_finish_and_says_not_ready_first(slow):
     worker.join(20)
     assert answers and answers[0][0] == 200, answers
     server.process.wait(20)
-    assert not_ready, "an open connection was not told that the server is not ready"
+    assert not_ready, "an open connection did not get the answer that the server is not ready"
     assert any("stopped" in line for line in server.lines)
 
 

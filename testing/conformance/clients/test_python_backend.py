@@ -199,9 +199,9 @@ def test_models_that_wait_for_others_do_not_keep_them_from_running(server):
 
 
 def test_bls_of_a_model_that_is_not_there(client):
-    inputs = [tensor("MODEL_NAME", np.array(["nobody"], np.object_))] + pair()
+    inputs = [tensor("MODEL_NAME", np.array(["absent"], np.object_))] + pair()
     for model in ("bls_sync", "bls_async"):
-        with pytest.raises(InferenceServerException, match="nobody"):
+        with pytest.raises(InferenceServerException, match="absent"):
             client.infer(model, inputs)
 
 
@@ -352,7 +352,7 @@ def test_large_tensors(client):
 
 
 def test_is_model_ready_and_bls_to_itself_by_another_name(client):
-    for model, ready in (("add_sub", 1), ("nobody", 0)):
+    for model, ready in (("add_sub", 1), ("absent", 0)):
         result = client.infer("echo", [tensor("IN", A)], parameters={"how": "ready", "model": model})
         assert result.as_numpy("OUT")[0] == ready
 

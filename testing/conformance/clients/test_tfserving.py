@@ -223,7 +223,7 @@ def test_versions_and_labels_choose(stubs):
 def test_what_cannot_be_answered_says_why(stubs):
     x = {"x": np.float32([1])}
     not_found, invalid = grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT
-    refused(lambda: stubs.predict("nobody", x), not_found, "Servable not found for request: Latest(nobody)")
+    refused(lambda: stubs.predict("absent", x), not_found, "Servable not found for request: Latest(absent)")
     refused(lambda: stubs.predict("half_plus_two", x, version=9), not_found, "Servable not found for request: Specific(half_plus_two, 9)")
     refused(lambda: stubs.predict("half_plus_two", x, label="z"), invalid, "Unrecognized servable version label: z")
     refused(
@@ -303,7 +303,7 @@ def test_status_and_metadata_over_grpc(stubs):
     answer = stubs.status("labelled")
     assert [(v.version, v.state, v.status.error_code) for v in answer.model_version_status] == [(2, 30, 0), (1, 30, 0)]
     assert [v.version for v in stubs.status("labelled", 1).model_version_status] == [1]
-    refused(lambda: stubs.status("nobody"), grpc.StatusCode.NOT_FOUND, "Could not find any versions of model nobody")
+    refused(lambda: stubs.status("absent"), grpc.StatusCode.NOT_FOUND, "Could not find any versions of model absent")
     refused(lambda: stubs.status("labelled", 7), grpc.StatusCode.NOT_FOUND, "Could not find version 7 of model labelled")
     request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     request.model_spec.name = "half_plus_two"
@@ -364,7 +364,7 @@ def test_rest_classifies_and_regresses(server):
 @pytest.mark.parametrize(
     "path, body, code, text",
     [
-        ("nobody:predict", '{"instances":[1]}', 404, "nobody"),
+        ("absent:predict", '{"instances":[1]}', 404, "absent"),
         ("half_plus_two/versions/9:predict", '{"instances":[1]}', 404, "half_plus_two"),
         ("half_plus_two/labels/z:predict", '{"instances":[1]}', 400, "Unrecognized servable version label: z"),
         ("half_plus_two:predict", "", 400, "JSON Parse error: The document is empty"),
@@ -714,9 +714,9 @@ def test_the_ssl_file_encrypts_and_is_read_again(own, tmp_path):
 
     until(lambda: predict(cert) == [2.5], "the encrypted port answers")
     (tmp_path / "unverified.config").write_text(file.read_text().replace("client_verify: false", "client_verify: true"))
-    with pytest.raises(RuntimeError) as nobody:
+    with pytest.raises(RuntimeError) as absent:
         Server("--model_name=m", f"--model_base_path={base}", f"--ssl_config_file={tmp_path / 'unverified.config'}")
-    assert "custom_ca" in str(nobody.value)
+    assert "custom_ca" in str(absent.value)
     other, second = certificate(tmp_path, "second")
     write(other, second)
     until(lambda: predict(second) == [2.5], "the new certificate is shown", timeout=30)
