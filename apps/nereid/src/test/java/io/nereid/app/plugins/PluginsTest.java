@@ -25,6 +25,7 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.jar.JarEntry;
 import java.util.jar.JarOutputStream;
@@ -243,7 +244,7 @@ class PluginsTest {
 
     private Path mine(PluginJarBuilder builder, String constructor, String load) throws Exception {
         Path own = Files.createDirectories(plugins.resolve("mine"));
-        builder.source("p.Mine", BACKEND.formatted(constructor, load))
+        builder.source("p.Mine", String.format(Locale.ROOT, BACKEND, constructor, load))
                 .service(Backend.class.getName(), "p.Mine")
                 .build(own.resolve("mine.jar"));
         return own;
