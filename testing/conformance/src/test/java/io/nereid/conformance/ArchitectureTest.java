@@ -97,12 +97,12 @@ class ArchitectureTest {
         protocols/v1 | io.nereid.protocols.v1 | . common | base tensor json observe protobuf-lite spi \
             transport-api tfdata
         protocols/mlflow | io.nereid.protocols.mlflow | . | base tensor json observe spi transport-api
-        control/api | io.nereid.control.api | . admission store yaml | base
+        control/api | io.nereid.control.api | . admission config store yaml | base
         control/core | io.nereid.control.core | . plan runtime | base control/api
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
         control/store | io.nereid.control.store | . | base control/api control/core
         control/apiserver | io.nereid.control.apiserver | . | base tensor transport-api control/api control/core
-        control/gateway | io.nereid.control.gateway | . upstream | base tensor json observe spi transport-api \
+        control/gateway | io.nereid.control.gateway | . activator upstream | base tensor json observe spi transport-api \
             control/api control/core control/autoscaling
         control/graph | io.nereid.control.graph | . | base tensor transport-api control/api control/core
         serving/storage | io.nereid.storage | . request | base
