@@ -459,8 +459,9 @@ spec: {inferenceService: raw, model: {framework: sklearn, storageUri: "gs://a/b"
     assert "InferenceService" in cli(plane, "apply", "-f", str(file), status=1)
 
 
-@pytest.mark.parametrize("format, file", [("pmml", "model.pmml"), ("tensorflow", "saved_model.pb")])
-def test_formats_of_plugins_say_how_to_get_them(plane, tmp_path, format, file):
+@pytest.mark.parametrize("format, file, plugin", [
+    ("pmml", "model.pmml", "pmml"), ("tensorflow", "saved_model.pb", "tensorflow"), ("paddle", "model.pdmodel", "onnx-import")])
+def test_formats_of_plugins_say_how_to_get_them(plane, tmp_path, format, file, plugin):
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / file).write_text("nothing yet")
     name = f"needs-{format}"
@@ -468,7 +469,7 @@ def test_formats_of_plugins_say_how_to_get_them(plane, tmp_path, format, file):
         f"file://{plane.values['models']}/onnx", tmp_path.as_uri()))
     message = until(
         lambda: (plane.get(name).get("status", {}).get("modelStatus", {}).get("lastFailureInfo") or {}).get("message"), "it is reported")
-    assert f"nereid plugins install {format}" in message, message
+    assert f"nereid plugins install {plugin}" in message, message
     plane.delete(name)
 
 

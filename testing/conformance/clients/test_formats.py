@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models straight from Python, without configuration, through V2 gRPC, V2 REST and V1: the answers of their own packages."""
 import json
+import os
 import shutil
 import struct
+import subprocess
 
 import numpy as np
 import pytest
 
 triton = pytest.importorskip("tritonclient.grpc")
 
-from server import ROOT, Server
+from server import ROOT, Server, program
 
 TREES = ROOT / "backends" / "trees" / "src" / "test" / "resources" / "models"
 SKLEARN = ROOT / "backends" / "sklearn" / "src" / "test" / "resources" / "models"
@@ -40,7 +42,7 @@ def read_margins(file):
 MODELS = [*trees("xgboost"), *trees("lightgbm")]
 PLAIN = ["bagging", "elasticnet", "boost", "calibrated", "ada", "rest_trees", "forest_many", "sgd_sparse"]
 CATBOOST = ROOT / "backends" / "catboost" / "src" / "test" / "resources" / "models"
-PADDLE = ROOT / "backends" / "caffe2" / "src" / "test" / "resources" / "nets"
+PADDLE = ROOT / "backends" / "onnx-import" / "src" / "test" / "resources" / "nets"
 CATBOOST_EXPECTED = json.loads((CATBOOST / "expected.json").read_text())
 
 
@@ -69,7 +71,10 @@ def server(tmp_path_factory):
         file = SKLEARN / newest / json.loads((SKLEARN / newest / "expected.json").read_text())[name]["file"]
         (repository / name / "1").mkdir(parents=True)
         shutil.copy(file, repository / name / "1" / ("model" + file.suffix))
-    server = Server(repository)
+    # Its libraries are the distribution's: nothing is fetched.
+    plugins = {"NEREID_PLUGIN_DIR": str(tmp_path_factory.mktemp("plugins"))}
+    subprocess.run([program(), "plugins", "install", "onnx-import"], env={**os.environ, **plugins}, check=True, timeout=60)
+    server = Server(repository, environment=plugins)
     yield server
     assert server.stop() in (0, 143, -15)
 

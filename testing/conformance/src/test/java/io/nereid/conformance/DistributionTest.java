@@ -11,7 +11,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -42,21 +41,8 @@ class DistributionTest {
 
     @BeforeEach
     void find() throws IOException {
-        Path here = Path.of("").toAbsolutePath();
-        Path top = Files.isDirectory(here.resolve("apps"))
-                ? here
-                : here.resolve("../..").normalize();
-        target = top.resolve("apps/nereid/target");
-        Path built = target.resolve("dist");
-        List<Path> found = new ArrayList<>();
-        if (Files.isDirectory(built)) {
-            try (Stream<Path> list = Files.list(built)) {
-                list.filter(d -> Files.isDirectory(d.resolve("lib"))).forEach(found::add);
-            }
-        }
-        assumeTrue(!found.isEmpty(), "NOT TESTED: licences and size of the distribution; it is not built: " + built);
-        assertThat(found).hasSize(1);
-        distribution = found.get(0);
+        target = BuiltDistribution.target();
+        distribution = BuiltDistribution.directory("licences and size of the distribution");
     }
 
     /**

@@ -42,7 +42,14 @@ final class ServerProcess implements AutoCloseable {
 
     /** As {@link #serve(Path, String...)}, with variables of the environment. */
     static ServerProcess serve(Map<String, String> environment, Path repository, String... options) throws Exception {
-        List<String> command = program();
+        return serve(program(), environment, repository, options);
+    }
+
+    /** As {@link #serve(Map, Path, String...)}, with another command line up to the main class. */
+    static ServerProcess serve(
+            List<String> program, Map<String, String> environment, Path repository, String... options)
+            throws Exception {
+        List<String> command = new ArrayList<>(program);
         command.addAll(List.of("serve", repository.toString(), "--port", "0"));
         command.addAll(List.of(options));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);

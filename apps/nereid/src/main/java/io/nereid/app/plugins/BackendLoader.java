@@ -53,8 +53,10 @@ public final class BackendLoader {
         Set<String> names = new HashSet<>();
         found.forEach(b -> names.add(b.name()));
         for (PluginManifest plugin : PluginManifest.all()) {
-            if (names.add(plugin.name())) {
-                found.add(new MissingPluginBackend(plugin, broken.get(plugin.name())));
+            for (PluginManifest.KnownBackend backend : plugin.backends()) {
+                if (names.add(backend.name())) {
+                    found.add(new MissingPluginBackend(plugin.name(), backend, broken.get(plugin.name())));
+                }
             }
         }
         found.sort(Comparator.comparing(Backend::name));

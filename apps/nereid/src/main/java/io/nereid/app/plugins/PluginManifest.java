@@ -8,28 +8,70 @@ import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A plugin that this program knows: its libraries are fetched by {@code nereid plugins install}. Immutable.
  *
- * @param name the name of the plugin and of its backend
+ * @param name the name of the plugin
  * @param description a description of one line
  * @param licence the licence of its libraries
- * @param platforms the platform names of its backend in model configurations
- * @param files the files by which its models are recognised
+ * @param backends its backends
  * @param unpackedBytes size of the files that its first use unpacks into the user's cache directory
- * @param artifacts its libraries
+ * @param artifacts its libraries; none when everything that it needs comes with the distribution
  */
 record PluginManifest(
         String name,
         String description,
         String licence,
-        List<String> platforms,
-        List<String> files,
+        List<KnownBackend> backends,
         long unpackedBytes,
         List<Artifact> artifacts) {
+    /**
+     * What this program knows of a backend without its plugin.
+     *
+     * @param name the name of the backend
+     * @param platforms its platform names in model configurations
+     * @param files the files by which its models are recognised
+     * @param recognised which of the files of these names and extensions are its models; all of them when empty
+     */
+    record KnownBackend(String name, List<String> platforms, List<String> files, List<FilePattern> recognised) {
+        boolean recognises(Path file) {
+            return recognised.isEmpty() || recognised.stream().anyMatch(p -> p.matches(file));
+        }
+    }
+
+    /**
+     * A description of model files.
+     *
+     * @param name matches the whole file name
+     * @param head is found in the first bytes of the file; null when the name decides
+     */
+    record FilePattern(Pattern name, @Nullable Pattern head) {
+        private static final int HEAD_BYTES = 4096;
+
+        boolean matches(Path file) {
+            if (!name.matcher(String.valueOf(file.getFileName())).matches()) {
+                return false;
+            }
+            if (head == null) {
+                return true;
+            }
+            try (InputStream in = Files.newInputStream(file)) {
+                return head.matcher(new String(in.readNBytes(HEAD_BYTES), StandardCharsets.ISO_8859_1))
+                        .find();
+            } catch (IOException e) {
+                return false;
+            }
+        }
+    }
+
     /**
      * A library by its Maven coordinates.
      *
@@ -75,12 +117,25 @@ record PluginManifest(
                     a.path("bytes").asLong(),
                     a.path("sha256").asText()));
         }
+        List<KnownBackend> backends = new ArrayList<>();
+        for (JsonNode b : plugin.path("backends")) {
+            List<FilePattern> recognised = new ArrayList<>();
+            for (JsonNode r : b.path("recognised")) {
+                recognised.add(new FilePattern(
+                        Pattern.compile(r.path("name").asText()),
+                        r.has("head") ? Pattern.compile(r.path("head").asText(), Pattern.DOTALL) : null));
+            }
+            backends.add(new KnownBackend(
+                    b.path("name").asText(),
+                    texts(b.path("platforms")),
+                    texts(b.path("files")),
+                    List.copyOf(recognised)));
+        }
         return new PluginManifest(
                 plugin.path("name").asText(),
                 plugin.path("description").asText(),
                 plugin.path("licence").asText(),
-                texts(plugin.path("platforms")),
-                texts(plugin.path("files")),
+                List.copyOf(backends),
                 plugin.path("unpackedBytes").asLong(),
                 List.copyOf(artifacts));
     }
@@ -103,6 +158,11 @@ record PluginManifest(
                 return plugin;
             }
             names.add(plugin.name);
+            if (plugin.backends.stream().anyMatch(b -> b.name().equals(name))) {
+                throw ServingException.invalidArgument(
+                        "there is no plugin called '" + name + "'",
+                        "the backend '" + name + "' is in the plugin '" + plugin.name + "'");
+            }
         }
         throw ServingException.invalidArgument(
                 "there is no plugin called '" + name + "'",

@@ -29,7 +29,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "plugins",
         mixinStandardHelpOptions = true,
-        description = "List, install or remove backends that are not part of the distribution.",
+        description = "List, install or remove optional backends.",
         footer = {
             "",
             "A plugin is a directory of its name with jars in it. A user's plugins are in"
@@ -76,7 +76,7 @@ public final class PluginsCommand implements Runnable {
                     directory == null
                             ? "not installed"
                             : damage == null ? state(places, plugin.name(), directory) : damage,
-                    PluginInstaller.size(plugin.bytes()),
+                    plugin.artifacts().isEmpty() ? "included" : PluginInstaller.size(plugin.bytes()),
                     directory == null ? "-" : directory.toString(),
                     plugin.description());
         }
@@ -136,7 +136,10 @@ public final class PluginsCommand implements Runnable {
             return;
         }
         PrintWriter err = spec.commandLine().getErr();
-        err.println(name + ": " + plugin.artifacts().size() + " libraries, " + PluginInstaller.size(plugin.bytes())
+        err.println(name + ": "
+                + (plugin.artifacts().isEmpty()
+                        ? "included in the distribution, nothing to fetch"
+                        : plugin.artifacts().size() + " libraries, " + PluginInstaller.size(plugin.bytes()))
                 + (plugin.unpackedBytes() > 0
                         ? ", and " + PluginInstaller.size(plugin.unpackedBytes())
                                 + " in the cache directory at its first use"

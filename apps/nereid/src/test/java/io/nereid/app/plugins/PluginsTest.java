@@ -7,12 +7,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.app.Main;
 import io.nereid.app.plugins.PluginManifest.Artifact;
+import io.nereid.app.plugins.PluginManifest.KnownBackend;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ApiVersion;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.repository.layout.BackendSelector;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.testkit.PluginJarBuilder;
@@ -32,6 +34,9 @@ import java.util.jar.JarOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PluginsTest {
     private final StringWriter out = new StringWriter();
@@ -52,8 +57,7 @@ class PluginsTest {
                 "sample",
                 "A sample",
                 "Apache-2.0",
-                List.of("sample_model"),
-                List.of("model.sample"),
+                List.of(new KnownBackend("sample", List.of("sample_model"), List.of("model.sample"), List.of())),
                 0,
                 List.of(artifact("one", "", "the first"), artifact("two", "linux-x86_64", "the second")));
     }
@@ -144,7 +148,12 @@ class PluginsTest {
     @Test
     void theManifestIsWhatTheBuildUses() {
         for (PluginManifest each : PluginManifest.all()) {
-            assertThat(each.artifacts()).isNotEmpty().allSatisfy(a -> {
+            assertThat(each.backends()).isNotEmpty();
+            // Its jars are all of the distribution's.
+            assertThat(each.artifacts().isEmpty())
+                    .as(each.name())
+                    .isEqualTo(each.name().equals("onnx-import"));
+            assertThat(each.artifacts()).allSatisfy(a -> {
                 assertThat(a.version()).matches("[0-9][0-9A-Za-z.-]*");
                 assertThat(a.sha256()).matches("[0-9a-f]{64}");
                 assertThat(a.bytes()).isPositive();
@@ -153,13 +162,21 @@ class PluginsTest {
         assertThatThrownBy(() -> PluginManifest.named("tensorfow"))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.describe()).contains("tensorflow"));
+        assertThatThrownBy(() -> PluginManifest.named("paddle"))
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe()).contains("'paddle' is in the plugin 'onnx-import'"));
+    }
+
+    private Backend backend(PluginDirectories places, String name) {
+        return BackendLoader.find(places).stream()
+                .filter(b -> b.name().equals(name))
+                .findFirst()
+                .orElseThrow();
     }
 
     private Backend tensorflow(PluginDirectories places) {
-        return BackendLoader.find(places).stream()
-                .filter(b -> b.name().equals("tensorflow"))
-                .findFirst()
-                .orElseThrow();
+        return backend(places, "tensorflow");
     }
 
     @Test
@@ -174,6 +191,60 @@ class PluginsTest {
                     assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.describe()).contains("model 'm'").contains("nereid plugins install tensorflow");
                 });
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"caffe2", "mxnet", "paddle"})
+    void everyBackendOfAnAbsentPluginNamesThePlugin(String name) {
+        Backend backend = backend(new PluginDirectories(plugins, null), name);
+        assertThatThrownBy(() -> backend.load(
+                        new ModelLocation(new ServableId("m", 1), directory, directory),
+                        ModelConfig.unspecified("m"),
+                        new BackendContext(1, directory, Map.of())))
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe())
+                                .contains("needs the backend '" + name + "', whose plugin is not installed")
+                                .contains("nereid plugins install onnx-import"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            quoteCharacter = '`',
+            value = {
+                "predict_net.pb, x, caffe2",
+                "squeeze_predict_net.pb, x, caffe2",
+                "model.netdef, x, caffe2",
+                "resnet-symbol.json, `{\n  \"nodes\": [`, mxnet",
+                "model-symbol.json, `{\"nodes\": [`, mxnet",
+                "m.pdmodel, x, paddle",
+                "__model__, x, paddle",
+                "inference.json, `{\"base_code\":{\"magic\":\"pir\"}}`, paddle",
+                "graph.json, `{\"base_code\":{\"magic\":\"pir\"}}`, paddle",
+                // Files of other backends, and of none.
+                "model.json, `{\"learner\":{\"attributes\":{}}}`, xgboost",
+                "inference.json, `{\"learner\":{\"attributes\":{}}}`, xgboost",
+                "resnet-symbol.json, `{\"learner\":{\"attributes\":{}}}`, xgboost",
+                "settings.json, `{\"nodes\": []}`, -",
+                "cluster-symbol.json, `{\"names\": []}`, -",
+                "init_model.netdef, x, -",
+            })
+    void filesOfAnAbsentPluginAreRecognisedByTheirContent(String file, String content, String expected)
+            throws Exception {
+        Path written = Files.writeString(directory.resolve(file), content);
+        Backend backend = new BackendSelector(BackendLoader.find(new PluginDirectories(plugins, null))).byFile(written);
+        assertThat(backend == null ? "-" : backend.name()).isEqualTo(expected);
+    }
+
+    @Test
+    void aPluginWhoseJarsTheDistributionHasIsInstalledWithoutAnyFetch() throws Exception {
+        Path home = directory.resolve("home");
+        jar(Files.createDirectories(home.resolve("lib/plugins/onnx-import")).resolve("sample.jar"), Sample.class);
+        PluginDirectories places = new PluginDirectories(plugins, home);
+        assertThat(BackendLoader.find(places)).extracting(Backend::name).doesNotContain("sample");
+        installer(true).install(PluginManifest.named("onnx-import"), plugins);
+        assertThat(plugins()).isEmpty();
+        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("sample");
     }
 
     @Test

@@ -169,7 +169,7 @@ public final class BackendSelector {
         return null;
     }
 
-    /** The backend whose default file exists; if several backends share the file name, the one that recognises it. */
+    /** The backend whose default file exists; of several for the name or its extension, the one that recognises it. */
     private @Nullable Backend byDefaultFile(Map<String, Path> files) {
         Backend found = null;
         for (Backend backend : backends) {
@@ -178,7 +178,7 @@ public final class BackendSelector {
                 if (path != null && backend.recognises(path)) {
                     return backend;
                 }
-                found = path != null && found == null ? backend : found;
+                found = path != null && found == null ? byFile(path) : found;
             }
         }
         return found;

@@ -180,6 +180,18 @@ class BackendSelectorTest {
         assertThat(of(chooser, foreign, damaged).backend()).isSameAs(second);
     }
 
+    @Test
+    void aDefaultFileWithTheContentOfAnotherBackendIsAModelOfThatOne(@TempDir Path directory) throws IOException {
+        Reading first = new Reading("first", List.of("inference.json"));
+        Reading second = new Reading("second", List.of("model.json"));
+        BackendSelector chooser = new BackendSelector(List.of(first, second));
+        Path file = Files.writeString(directory.resolve("inference.json"), "second one");
+        assertThat(of(chooser, file).backend()).isSameAs(second);
+        assertThat(of(chooser, file).modelFile()).isEqualTo("inference.json");
+        Files.writeString(file, "???");
+        assertThat(of(chooser, file).backend()).isSameAs(first);
+    }
+
     private static Choice of(BackendSelector chooser, Path... files) {
         ProblemCollector problems = new ProblemCollector();
         Choice choice = chooser.choose(
