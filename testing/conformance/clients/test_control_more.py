@@ -93,7 +93,8 @@ def test_no_call_fails_while_a_revision_follows_another(plane):
         stop.set()
         for thread in threads:
             thread.join()
-    assert not failures and answers == {1.0, 5.0}
+    assert not failures, failures
+    assert answers == {1.0, 5.0}
 
 
 def revisions(plane, name):
