@@ -208,7 +208,7 @@ final class ConfigCompletion {
 
     private List<Slot> slots(List<TensorSpec> feeds, boolean batched) {
         List<Argument> arguments = script.arguments();
-        TensorSpec[] fed = assigned(feeds);
+        @Nullable TensorSpec[] fed = assigned(feeds);
         List<Slot> slots = new ArrayList<>();
         for (int i = 0; i < fed.length; i++) {
             Argument argument = arguments.get(i);

@@ -142,7 +142,7 @@ final class PtModelInstance implements ModelInstance {
 
     private IValue[] positional(Request request, List<Slot> slots) {
         int count = 0;
-        Tensor[] given = new Tensor[slots.size()];
+        @Nullable Tensor[] given = new Tensor[slots.size()];
         for (int i = 0; i < given.length; i++) {
             given[i] = request.input(slots.get(i).feed());
             if (given[i] != null) {

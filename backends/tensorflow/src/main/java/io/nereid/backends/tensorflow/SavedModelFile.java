@@ -211,7 +211,7 @@ final class SavedModelFile {
     private TensorFacts tensor(String name) {
         String tensor = "";
         int type = 0;
-        Shape[] shape = {Shape.SCALAR};
+        @Nullable Shape[] shape = {Shape.SCALAR};
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {

@@ -19,6 +19,7 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tensor.TensorScope;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.tensorflowlite.TfLiteTensor;
 import org.jspecify.annotations.Nullable;
@@ -189,7 +190,7 @@ final class LiteModelInstance implements ModelInstance {
     private void allocate(Tensor[] inputs) {
         boolean same = allocated;
         for (int i = 0; same && i < inputs.length; i++) {
-            same = inputs[i].shape().equals(allocatedShapes[i]);
+            same = Objects.equals(inputs[i].shape(), allocatedShapes[i]);
         }
         if (same) {
             return;

@@ -67,7 +67,7 @@ public final class ClassLabels {
     /** The labels of class indexes, as one column. */
     DataTable pick(int[] classes) {
         double[] picked = new double[classes.length];
-        String[] pickedTexts = texts == null ? null : new String[classes.length];
+        @Nullable String @Nullable [] pickedTexts = texts == null ? null : new String[classes.length];
         for (int i = 0; i < classes.length; i++) {
             picked[i] = numbers[classes[i]];
             if (texts != null && pickedTexts != null) {

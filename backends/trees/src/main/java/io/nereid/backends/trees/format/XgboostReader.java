@@ -380,7 +380,7 @@ final class XgboostReader {
         if (group < 0 || group >= outputs) {
             throw ParsedTree.bad(number, "adds to output " + group + " of " + outputs);
         }
-        int[][] sets = sets(number, t);
+        int @Nullable [] @Nullable [] sets = sets(number, t);
         // The file numbers nodes and leaves together; here each kind has its own numbers, leaves as complements.
         int[] place = new int[nodes];
         int inner = 0;
@@ -465,7 +465,7 @@ final class XgboostReader {
         if (t.categorySegments.length != count || t.categorySizes.length != count) {
             throw ParsedTree.bad(number, "has category arrays of different lengths");
         }
-        int[][] sets = new int[t.left.length][];
+        int[] @Nullable [] sets = new int[t.left.length][];
         for (int i = 0; i < count; i++) {
             long from = t.categorySegments[i];
             long to = from + t.categorySizes[i];

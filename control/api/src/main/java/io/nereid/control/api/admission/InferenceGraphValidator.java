@@ -147,11 +147,11 @@ final class InferenceGraphValidator {
     }
 
     private void target(InferenceGraph graph, String path, Step step) {
-        List<String> targets = Stream.of(step.nodeName(), step.serviceName(), step.serviceUrl())
+        long targets = Stream.of(step.nodeName(), step.serviceName(), step.serviceUrl())
                 .filter(target -> target != null && !target.isEmpty())
-                .toList();
-        if (targets.size() != 1) {
-            problems.add(path, "expected exactly one of nodeName, serviceName and serviceUrl, found " + targets.size());
+                .count();
+        if (targets != 1) {
+            problems.add(path, "expected exactly one of nodeName, serviceName and serviceUrl, found " + targets);
         }
         String node = step.nodeName();
         if (node != null && !node.isEmpty() && !graph.nodes().containsKey(node)) {
