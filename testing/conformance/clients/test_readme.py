@@ -88,6 +88,8 @@ class Reader:
         self.environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("NEREID", "XDG"))},
             "HOME": str(folder / "home"),
+            # Java takes the home directory from the account, not from HOME.
+            "XDG_DATA_HOME": str(folder / "home/.local/share"),
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
             "NEREID_URL": f"http://127.0.0.1:{self.ports[8080]}",
             "NEREID_CONTROL": f"http://127.0.0.1:{self.ports[8090]}",
