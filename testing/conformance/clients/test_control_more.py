@@ -93,7 +93,7 @@ def test_no_call_fails_while_a_revision_follows_another(plane):
         stop.set()
         for thread in threads:
             thread.join()
-    assert not failures, failures
+    assert not failures, [str(failure) for failure in failures]
     assert answers == {1.0, 5.0}
 
 
