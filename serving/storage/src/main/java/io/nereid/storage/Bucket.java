@@ -4,11 +4,13 @@ package io.nereid.storage;
 
 import io.nereid.base.ServingException;
 import io.nereid.storage.http.HttpCall;
-import io.nereid.storage.object.UploadTarget;
-import io.nereid.storage.provider.SourceFactory;
-import io.nereid.storage.request.CancellationToken;
-import io.nereid.storage.request.StorageSettings;
+import io.nereid.storage.provider.StorageProviders;
 import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.StorageContext;
+import io.nereid.storage.spi.StorageProvider;
+import io.nereid.storage.spi.StorageUri;
+import io.nereid.storage.spi.UploadTarget;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -31,8 +33,7 @@ public final class Bucket {
 
     private final String uri;
     private final Supplier<Map<String, String>> credentials;
-    private final Map<String, String> environment;
-    private final SourceFactory sources;
+    private final StorageProviders providers;
     private final CancellationToken cancel;
     private volatile @Nullable Resolved last;
 
@@ -41,13 +42,11 @@ public final class Bucket {
     Bucket(
             String uri,
             Supplier<Map<String, String>> credentials,
-            Map<String, String> environment,
-            SourceFactory sources,
+            StorageProviders providers,
             CancellationToken cancel) {
-        this.uri = readable(uri);
+        this.uri = providers.isPlugin(uri) ? uri : readable(uri);
         this.credentials = credentials;
-        this.environment = environment;
-        this.sources = sources;
+        this.providers = providers;
         this.cancel = cancel;
     }
 
@@ -64,14 +63,13 @@ public final class Bucket {
                     + HttpCall.encode(path, true);
         } else if (uri.startsWith("abfs")) {
             throw ServingException.invalidArgument(
-                    "'" + StorageUris.shown(uri)
-                            + "' cannot be written to: it does not name a container and an account",
+                    "'" + StorageUri.shown(uri) + "' cannot be written to: it does not name a container and an account",
                     "write it as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/path");
         }
         StorageUris.Kind kind = StorageUris.kind(known);
         if (kind != StorageUris.Kind.S3 && kind != StorageUris.Kind.GCS && kind != StorageUris.Kind.AZURE) {
             throw ServingException.invalidArgument(
-                    "'" + StorageUris.shown(uri) + "' cannot be written to",
+                    "'" + StorageUri.shown(uri) + "' cannot be written to",
                     "supported are s3://bucket/path, gs://bucket/path and "
                             + "abfss://container@account.dfs.core.windows.net/path");
         }
@@ -91,7 +89,9 @@ public final class Bucket {
         Map<String, String> now = credentials.get();
         Resolved known = last;
         if (known == null || !known.credentials().equals(now)) {
-            known = new Resolved(Map.copyOf(now), sources.target(uri, StorageSettings.of(now, environment), cancel));
+            StorageProvider provider = providers.of(uri);
+            StorageContext context = providers.context(provider, uri, providers.settings(now), cancel);
+            known = new Resolved(Map.copyOf(now), provider.upload(context));
             last = known;
         }
         known.target().put(key, type(key), bytes);
@@ -110,6 +110,6 @@ public final class Bucket {
     /** The URI, without secrets. */
     @Override
     public String toString() {
-        return "Bucket[" + StorageUris.shown(uri) + "]";
+        return "Bucket[" + StorageUri.shown(uri) + "]";
     }
 }

@@ -12,16 +12,19 @@ import io.nereid.storage.archive.ExtractionDirectory;
 import io.nereid.storage.cache.CacheFileSystem;
 import io.nereid.storage.cache.CacheReservation;
 import io.nereid.storage.cache.ContentCache;
-import io.nereid.storage.http.HttpSession;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.GlobFilter;
-import io.nereid.storage.object.ObjectEntry;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.object.ObjectSource;
-import io.nereid.storage.request.CancellationToken;
 import io.nereid.storage.request.ProgressListener;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageOptions;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.Checksum;
+import io.nereid.storage.spi.ChecksumAlgorithm;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.RangesIgnoredException;
+import io.nereid.storage.spi.StorageContext;
 import io.nereid.storage.transfer.DownloadJournal;
 import io.nereid.storage.transfer.RangeDownload;
 import java.io.IOException;
@@ -63,7 +66,7 @@ final class Download {
             ContentCache cache, CacheFileSystem disk, Executor threads, StorageOptions options, Clock clock) {}
 
     private final DownloadContext context;
-    private final HttpSession session;
+    private final StorageContext request;
     private final ObjectSource.Listing listing;
     private final GlobFilter patterns;
     private final String key;
@@ -79,15 +82,19 @@ final class Download {
     private final AtomicLong lastReport = new AtomicLong();
     private final CountDownLatch done = new CountDownLatch(1);
 
-    @GuardedBy("this") private final Deque<Part> todo = new ArrayDeque<>();
+    @GuardedBy("this")
+    private final Deque<Part> todo = new ArrayDeque<>();
 
-    @GuardedBy("this") private int running;
+    @GuardedBy("this")
+    private int running;
 
-    @GuardedBy("this") private @Nullable Throwable failure;
+    @GuardedBy("this")
+    private @Nullable Throwable failure;
 
     private @Nullable DownloadJournal journal;
 
-    @GuardedBy("this") private @Nullable CacheReservation reservation;
+    @GuardedBy("this")
+    private @Nullable CacheReservation reservation;
 
     private record Part(ObjectDownload object, int number, long from, long to) {}
 
@@ -97,9 +104,10 @@ final class Download {
         final Path file;
         final ObjectEntry item;
         int left;
-        boolean keyed;
+        boolean opaqueTag;
 
-        @Nullable FileChannel channel;
+        @Nullable
+        FileChannel channel;
         /** SHA-256 of the first download if its checksum did not match, else empty. */
         String mismatch = "";
         /** SHA-256 of the complete file, else empty. */
@@ -117,13 +125,14 @@ final class Download {
     /**
      * Creates a download.
      *
+     * @param request what the source was opened with
      * @param uri without secrets, for messages
      * @param maxParts maximum number of parts that run at once
      * @param fetchCancel the cancellation of the fetch
      */
     Download(
             DownloadContext context,
-            HttpSession session,
+            StorageContext request,
             ObjectSource.Listing listing,
             GlobFilter patterns,
             String key,
@@ -132,7 +141,7 @@ final class Download {
             CancellationToken fetchCancel,
             ProgressListener progress) {
         this.context = context;
-        this.session = session;
+        this.request = request;
         this.listing = listing;
         this.patterns = patterns;
         this.key = key;
@@ -149,7 +158,6 @@ final class Download {
     StorageLease run() {
         boolean keep = false;
         Runnable ending = cancel::cancel;
-        session.follow(cancel);
         fetchCancel.add(ending);
         try (CacheReservation space = context.cache().space(uri)) {
             try {
@@ -247,7 +255,8 @@ final class Download {
         return text.toString();
     }
 
-    @GuardedBy("this") private void plan(List<ObjectDownload> objects) throws IOException {
+    @GuardedBy("this")
+    private void plan(List<ObjectDownload> objects) throws IOException {
         DownloadJournal known = journal();
         for (ObjectDownload object : objects) {
             boolean there = Files.exists(object.file);
@@ -264,7 +273,7 @@ final class Download {
 
     private List<Part> parts(ObjectDownload object) {
         ObjectEntry item = object.item;
-        if (item.size() < 0 || item.ranges() == ObjectEntry.Ranges.NONE || item.size() <= PART) {
+        if (item.size() < 0 || !item.ranges() || item.size() <= PART) {
             return List.of(new Part(object, 0, 0, item.size()));
         }
         List<Part> parts = new ArrayList<>();
@@ -340,8 +349,8 @@ final class Download {
             if (transfer(part)) {
                 complete(part.object());
             }
-        } catch (RangeDownload.RangesIgnoredException e) {
-            fail(new RangesIgnoredException());
+        } catch (RangesIgnoredException e) {
+            fail(new WholeObjectsOnlyException());
         } catch (Throwable t) {
             fail(t);
         } finally {
@@ -366,7 +375,8 @@ final class Download {
         if (!journal().has(object.index, part.number()) || part.to() < 0) {
             if (part.to() != 0) {
                 RangeDownload transfer = new RangeDownload(
-                        session,
+                        request,
+                        cancel,
                         context.disk(),
                         uri + " (" + item.path() + ")",
                         item,
@@ -378,7 +388,7 @@ final class Download {
                     channel.truncate(end);
                 }
                 synchronized (this) {
-                    object.keyed |= transfer.keyed();
+                    object.opaqueTag |= transfer.opaqueTag();
                 }
             }
             // The bytes must be on disk before the journal says so, or a crash would leave a hole.
@@ -404,10 +414,10 @@ final class Download {
     }
 
     /** The store ignores range requests, so the download must restart with one request per object. */
-    static final class RangesIgnoredException extends RuntimeException {
+    static final class WholeObjectsOnlyException extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
-        RangesIgnoredException() {
+        WholeObjectsOnlyException() {
             super("the store ignores ranges", null, false, false);
         }
     }
@@ -419,11 +429,11 @@ final class Download {
      */
     private void complete(ObjectDownload object) throws IOException {
         close(object);
-        ContentDigests.Checksum wanted = object.item.checksum();
+        Checksum wanted = object.item.checksum();
         ContentDigests.Read read = ContentDigests.read(object.file, wanted, cancel);
         boolean agrees = wanted == null || wanted.hex().equals(read.found());
-        boolean guess = wanted != null && wanted.algorithm() == ContentDigests.Algorithm.TAG_MD5;
-        if (!agrees && guess && (object.keyed || read.sha256().equals(object.mismatch))) {
+        boolean guess = wanted != null && wanted.algorithm() == ChecksumAlgorithm.TAG_MD5;
+        if (!agrees && guess && (object.opaqueTag || read.sha256().equals(object.mismatch))) {
             LOG.debug("{}: the entity tag of {} is not an MD5", uri, object.item.path());
             agrees = true;
         }

@@ -13,10 +13,11 @@ import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.GlobFilter;
 import io.nereid.storage.object.ListingUtil;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.request.CancellationToken;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageOptions;
 import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.StorageUri;
 import java.io.IOException;
 import java.nio.file.FileVisitOption;
 import java.nio.file.FileVisitResult;
@@ -53,11 +54,11 @@ final class LocalSource {
                 return Path.of(uri.startsWith("/") ? uri : uri.substring("file://".length()))
                         .normalize();
             }
-            String rest = ObjectPaths.safe(uri.substring("pvc://".length()), StorageUris.shown(uri));
+            String rest = ObjectPaths.safe(uri.substring("pvc://".length()), StorageUri.shown(uri));
             if (pvcRoot == null) {
                 throw ServingException.of(
                         ErrorCode.FAILED_PRECONDITION,
-                        StorageUris.shown(uri)
+                        StorageUri.shown(uri)
                                 + " needs a directory of persistent volume claims, which is not configured",
                         "configure the directory whose sub-directories are the claims");
             }
@@ -66,24 +67,24 @@ final class LocalSource {
             if (!Files.isDirectory(claim)) {
                 throw ServingException.of(
                         ErrorCode.NOT_FOUND,
-                        StorageUris.shown(uri) + ": there is no directory " + claim,
+                        StorageUri.shown(uri) + ": there is no directory " + claim,
                         "create the claim's directory");
             }
             Path path = slash < 0 ? claim : claim.resolve(rest.substring(slash + 1));
             if (Files.exists(path) && !path.toRealPath().startsWith(claim.toRealPath())) {
                 throw ServingException.of(
-                        ErrorCode.PERMISSION_DENIED, StorageUris.shown(uri) + " leads out of the claim through a link");
+                        ErrorCode.PERMISSION_DENIED, StorageUri.shown(uri) + " leads out of the claim through a link");
             }
             return path;
         } catch (InvalidPathException e) {
             throw StorageUris.invalid(uri, "the path cannot be used");
         } catch (IOException e) {
-            throw CacheFileSystem.failed(StorageUris.shown(uri) + " cannot be read", e);
+            throw CacheFileSystem.failed(StorageUri.shown(uri) + " cannot be read", e);
         }
     }
 
     StorageLease open(String uri, Path path, GlobFilter patterns, CancellationToken cancel) {
-        String shown = StorageUris.shown(uri);
+        String shown = StorageUri.shown(uri);
         if (!Files.exists(path)) {
             throw ServingException.of(
                     ErrorCode.NOT_FOUND,

@@ -14,18 +14,22 @@ import io.nereid.storage.http.HttpClients;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.GlobFilter;
 import io.nereid.storage.object.ListingUtil;
-import io.nereid.storage.object.ObjectEntry;
-import io.nereid.storage.object.ObjectSource;
-import io.nereid.storage.provider.SourceFactory;
-import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.provider.StorageProviders;
 import io.nereid.storage.request.ProgressListener;
 import io.nereid.storage.request.StorageCredentials;
+import io.nereid.storage.request.StorageJson;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageOptions;
 import io.nereid.storage.request.StorageRequest;
-import io.nereid.storage.request.StorageSettings;
 import io.nereid.storage.request.StorageUris;
-import io.nereid.storage.transfer.ObjectChangedException;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.ObjectChangedException;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageContext;
+import io.nereid.storage.spi.StorageProvider;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -58,7 +62,7 @@ public final class Storage implements AutoCloseable {
 
     private final StorageOptions options;
     private final HttpClients http;
-    private final SourceFactory sources;
+    private final StorageProviders providers;
     private final Download.DownloadContext context;
     private final LocalSource local;
     private final ExecutorService listers;
@@ -67,11 +71,13 @@ public final class Storage implements AutoCloseable {
 
     private final Object lock = new Object();
 
-    @GuardedBy("lock") private final Map<String, Job> jobs = new HashMap<>();
+    @GuardedBy("lock")
+    private final Map<String, Job> jobs = new HashMap<>();
 
     private final CancellationToken writes = new CancellationToken();
 
-    @GuardedBy("lock") private boolean closed;
+    @GuardedBy("lock")
+    private boolean closed;
 
     /**
      * Opens the cache and removes temporary files that an earlier process left behind.
@@ -79,14 +85,25 @@ public final class Storage implements AutoCloseable {
      * @throws ServingException FAILED_PRECONDITION if another process uses the cache, INTERNAL if it cannot be created
      */
     public Storage(StorageOptions options, Clock clock) {
-        this(options, clock, new CacheFileSystem());
+        this(options, clock, List.of());
     }
 
-    public Storage(StorageOptions options, Clock clock, CacheFileSystem disk) {
+    /**
+     * As {@link #Storage(StorageOptions, Clock)}, with providers of plugins.
+     *
+     * @param plugins each replaces the built-in provider of its schemes
+     * @throws ServingException also FAILED_PRECONDITION when two plugins have a scheme in common
+     */
+    public Storage(StorageOptions options, Clock clock, List<StorageProvider> plugins) {
+        this(options, clock, plugins, new CacheFileSystem());
+    }
+
+    public Storage(StorageOptions options, Clock clock, List<StorageProvider> plugins, CacheFileSystem disk) {
         this.options = options;
+        Map<String, StorageProvider> byScheme = StorageProviders.byScheme(plugins);
         ContentCache cache = new ContentCache(options, clock, disk);
         this.http = new HttpClients(options, clock);
-        this.sources = new SourceFactory(http, new TokenCache(clock));
+        this.providers = new StorageProviders(http, new TokenCache(clock), byScheme);
         this.listers = Threads.pool("storage-list", LISTERS);
         this.downloaders = Threads.pool("storage-fetch", options.downloads());
         this.parts = Threads.pool("storage-part", options.connections());
@@ -94,7 +111,7 @@ public final class Storage implements AutoCloseable {
         this.local = new LocalSource(context);
     }
 
-    /** Whether a URI is valid and its kind of store is supported. */
+    /** Whether a URI is valid and its kind of store is supported without plugins. */
     public static boolean supports(String uri) {
         try {
             check(uri);
@@ -105,7 +122,7 @@ public final class Storage implements AutoCloseable {
     }
 
     /**
-     * Rejects an invalid URI, and one whose kind of store is not supported.
+     * Rejects an invalid URI, and one whose kind of store is not supported without plugins.
      *
      * @throws ServingException INVALID_ARGUMENT with the supported forms
      */
@@ -147,7 +164,7 @@ public final class Storage implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT for a URI that cannot be written to
      */
     public Bucket bucket(String uri, Supplier<Map<String, String>> credentials) {
-        return new Bucket(uri, credentials, options.environment(), sources, writes);
+        return new Bucket(uri, credentials, providers, writes);
     }
 
     private void begin(Waiter waiter) {
@@ -167,8 +184,8 @@ public final class Storage implements AutoCloseable {
     private void find(Waiter waiter) {
         StorageRequest request = waiter.request;
         String uri = request.uri();
-        StorageUris.Kind kind = StorageUris.kind(uri);
-        StorageSettings settings = StorageSettings.of(request.credentials(), options.environment());
+        StorageUris.Kind kind = providers.isPlugin(uri) ? null : StorageUris.kind(uri);
+        StorageSettings settings = providers.settings(request.credentials());
         GlobFilter patterns = patterns(request, settings);
         if (kind == StorageUris.Kind.FILE || kind == StorageUris.Kind.PVC) {
             StorageLease stored =
@@ -181,10 +198,7 @@ public final class Storage implements AutoCloseable {
         waiter.progress.on(new ProgressListener.Step(ProgressListener.Phase.LISTING, 0, -1, 0, -1));
         String last = "last-" + ContentDigests.sha256(uri + "\n" + patterns + "\n" + settings.identity());
         try {
-            SourceFactory.Opened opened = sources.open(uri, kind, settings, waiter.cancel);
-            ObjectSource.Listing listing = ListingUtil.settle(
-                    opened.source().list(), patterns, uri, options.limits().entries());
-            join(waiter, opened, listing, patterns, last, settings);
+            list(waiter, patterns, last, settings);
         } catch (ServingException e) {
             if (e.code() != ErrorCode.UNAVAILABLE || !options.useStale()) {
                 throw e;
@@ -195,15 +209,39 @@ public final class Storage implements AutoCloseable {
         }
     }
 
+    private void list(Waiter waiter, GlobFilter patterns, String last, StorageSettings settings) {
+        String uri = waiter.request.uri();
+        StorageProvider provider = providers.of(uri);
+        StorageContext opening = providers.context(provider, uri, settings, waiter.cancel);
+        ObjectSource source = provider.open(opening);
+        boolean joined = false;
+        try {
+            int reads = Math.min(options.connections(), source.maxReads());
+            ObjectSource.Listing listing = ListingUtil.settle(
+                    source.list(), patterns, uri, options.limits().entries());
+            joined = join(waiter, new Opened(source, opening, reads), listing, patterns, last, settings);
+        } finally {
+            if (!joined) {
+                source.close();
+            }
+        }
+    }
+
+    /** A source, what it was opened with, and how many ranges of it may be read at once. Immutable. */
+    private record Opened(ObjectSource source, StorageContext context, int reads) {}
+
     private static GlobFilter patterns(StorageRequest request, StorageSettings settings) {
-        List<String> allow = request.allow().isEmpty() ? settings.list("STORAGE_ALLOW_PATTERNS") : request.allow();
-        List<String> ignore = request.ignore().isEmpty() ? settings.list("STORAGE_IGNORE_PATTERNS") : request.ignore();
+        List<String> allow =
+                request.allow().isEmpty() ? StorageJson.list(settings, "STORAGE_ALLOW_PATTERNS") : request.allow();
+        List<String> ignore =
+                request.ignore().isEmpty() ? StorageJson.list(settings, "STORAGE_IGNORE_PATTERNS") : request.ignore();
         return new GlobFilter(allow, ignore);
     }
 
-    private void join(
+    /** Returns whether a new job took the source. */
+    private boolean join(
             Waiter waiter,
-            SourceFactory.Opened opened,
+            Opened opened,
             ObjectSource.Listing listing,
             GlobFilter patterns,
             String last,
@@ -229,12 +267,12 @@ public final class Storage implements AutoCloseable {
                 throw ServingException.of(ErrorCode.CANCELLED, "the storage is closed");
             }
             if (waiter.cancel.cancelled()) {
-                return;
+                return false;
             }
             Job job = jobs.get(key);
             if (job != null) {
                 job.join(waiter, last);
-                return;
+                return false;
             }
             if (listing.versioned()) {
                 StorageLease known = context.cache().find(key, true).orElse(null);
@@ -247,10 +285,10 @@ public final class Storage implements AutoCloseable {
                             listing.items().size(),
                             listing.items().size()));
                     waiter.complete(known);
-                    return;
+                    return false;
                 }
             }
-            Job fresh = new Job(key, opened, listing, patterns, StorageUris.shown(waiter.request.uri()));
+            Job fresh = new Job(key, opened, listing, patterns, StorageUri.shown(waiter.request.uri()));
             fresh.join(waiter, last);
             jobs.put(key, fresh);
             try {
@@ -259,6 +297,7 @@ public final class Storage implements AutoCloseable {
                 jobs.remove(key);
                 throw ServingException.of(ErrorCode.CANCELLED, "the storage is closed");
             }
+            return true;
         }
     }
 
@@ -330,12 +369,12 @@ public final class Storage implements AutoCloseable {
             if (t instanceof ObjectChangedException) {
                 result.completeExceptionally(ServingException.of(
                         ErrorCode.ABORTED,
-                        StorageUris.shown(request.uri()) + " keeps changing while it is downloaded",
+                        StorageUri.shown(request.uri()) + " keeps changing while it is downloaded",
                         "try again when the upload is complete"));
                 return;
             }
             if (!(t instanceof ServingException)) {
-                LOG.error("fetching {}", StorageUris.shown(request.uri()), t);
+                LOG.error("fetching {}", StorageUri.shown(request.uri()), t);
             }
             result.completeExceptionally(ServingException.from(t));
         }
@@ -344,17 +383,19 @@ public final class Storage implements AutoCloseable {
     /** A download shared by all fetches of the same content. Thread-safe: guarded by the storage's lock. */
     private final class Job implements Runnable {
         private final String key;
-        private final SourceFactory.Opened opened;
+        private final Opened opened;
         private final ObjectSource.Listing listing;
         private final GlobFilter patterns;
         private final String uri;
         final CancellationToken cancel = new CancellationToken();
 
-        @GuardedBy("Storage.this.lock") private final Map<Waiter, String> waiters = new HashMap<>();
+        @GuardedBy("Storage.this.lock")
+        private final Map<Waiter, String> waiters = new HashMap<>();
 
-        @GuardedBy("Storage.this.lock") private final List<Waiter> late = new ArrayList<>();
+        @GuardedBy("Storage.this.lock")
+        private final List<Waiter> late = new ArrayList<>();
 
-        Job(String key, SourceFactory.Opened opened, ObjectSource.Listing listing, GlobFilter patterns, String uri) {
+        Job(String key, Opened opened, ObjectSource.Listing listing, GlobFilter patterns, String uri) {
             this.key = key;
             this.opened = opened;
             this.listing = listing;
@@ -385,6 +426,14 @@ public final class Storage implements AutoCloseable {
 
         @Override
         public void run() {
+            try {
+                transfer();
+            } finally {
+                opened.source().close();
+            }
+        }
+
+        private void transfer() {
             StorageLease stored;
             try {
                 stored = downloadOrRestart();
@@ -406,10 +455,10 @@ public final class Storage implements AutoCloseable {
         private StorageLease downloadOrRestart() {
             try {
                 return download(listing, key);
-            } catch (Download.RangesIgnoredException e) {
+            } catch (Download.WholeObjectsOnlyException e) {
                 LOG.info("{}: the store ignores range requests; every object is downloaded with one request", uri);
                 List<ObjectEntry> whole = new ArrayList<>();
-                listing.items().forEach(item -> whole.add(item.without(ObjectEntry.Ranges.NONE)));
+                listing.items().forEach(item -> whole.add(item.withoutRanges()));
                 return download(new ObjectSource.Listing(listing.place(), whole, listing.shape()), key);
             }
         }
@@ -417,12 +466,12 @@ public final class Storage implements AutoCloseable {
         private StorageLease download(ObjectSource.Listing what, String directory) {
             return new Download(
                             context,
-                            opened.session(),
+                            opened.context(),
                             what,
                             patterns,
                             directory,
                             uri,
-                            opened.wide(),
+                            opened.reads(),
                             cancel,
                             this::report)
                     .run();

@@ -67,6 +67,7 @@ class ArchitectureTest {
         foundation/spi | io.nereid.spi | . config management | base tensor observe
         foundation/backend | io.nereid.backend | . | base tensor observe spi
         foundation/transport-api | io.nereid.transport.api | . | base tensor
+        foundation/storage-spi | io.nereid.storage.spi | . | base
         foundation/tfdata | io.nereid.tfdata | . | base tensor observe protobuf-lite spi
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
@@ -105,7 +106,7 @@ class ArchitectureTest {
         control/gateway | io.nereid.control.gateway | . activator upstream | base tensor json observe spi transport-api \
             control/api control/core control/autoscaling
         control/graph | io.nereid.control.graph | . | base tensor transport-api control/api control/core
-        serving/storage | io.nereid.storage | . request | base
+        serving/storage | io.nereid.storage | . request | base storage-spi
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/autoscaling control/gateway storage
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
@@ -116,7 +117,7 @@ class ArchitectureTest {
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
             protocols/mlflow control/api control/core control/store control/apiserver control/gateway \
-            control/graph storage control/local explain transform payload transport
+            control/graph storage storage-spi control/local explain transform payload transport
         """);
 
     private static final int TYPES_PER_PACKAGE = 20;

@@ -7,7 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.storage.http.HttpCall;
 import io.nereid.storage.http.HttpSession;
 import io.nereid.storage.http.XmlParser;
-import io.nereid.storage.request.StorageSettings;
+import io.nereid.storage.spi.StorageSettings;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;

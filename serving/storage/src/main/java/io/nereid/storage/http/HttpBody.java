@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.http;
 
-import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.ObjectStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.http.HttpHeaders;
+import java.util.Locale;
 
 /**
  * A streamed response body. Thread-safe: one thread reads, any thread may close, which makes the read fail.
  */
-public final class HttpBody implements AutoCloseable {
+public final class HttpBody implements ObjectStream {
     private final HttpClients http;
     private final CancellationToken cancel;
     private final Runnable ending = this::close;
@@ -64,7 +66,7 @@ public final class HttpBody implements AutoCloseable {
         return headers.firstValueAsLong("Content-Length").orElse(-1);
     }
 
-    /** As {@link InputStream#read(byte[])}. */
+    @Override
     public int read(byte[] buffer, int limit) throws IOException {
         try {
             int n = in.read(buffer, 0, limit);
@@ -76,6 +78,11 @@ public final class HttpBody implements AutoCloseable {
             }
             throw e;
         }
+    }
+
+    @Override
+    public boolean opaqueTag() {
+        return header("x-amz-server-side-encryption").toLowerCase(Locale.ROOT).contains("kms");
     }
 
     /** Reads the whole body; fails if it has more than {@code most} bytes. */

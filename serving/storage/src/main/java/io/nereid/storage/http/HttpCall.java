@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.http;
 
-import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.StorageUri;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
@@ -99,6 +99,6 @@ public record HttpCall(String method, URI uri, Map<String, String> headers, byte
     /** The method, the URI without secrets, and the names of the headers. */
     @Override
     public String toString() {
-        return method + " " + StorageUris.shown(uri.toString()) + " " + new TreeSet<>(headers.keySet());
+        return method + " " + StorageUri.shown(uri.toString()) + " " + new TreeSet<>(headers.keySet());
     }
 }

@@ -4,10 +4,12 @@ package io.nereid.storage.http;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.storage.request.CancellationToken;
 import io.nereid.storage.request.StorageJson;
-import io.nereid.storage.request.StorageSettings;
-import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.RetryPolicy;
+import io.nereid.storage.spi.StorageFailures;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -19,7 +21,6 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -40,15 +41,6 @@ public final class HttpSession {
     private final Duration readTimeout;
     private final int attempts;
     private volatile CancellationToken cancel;
-
-    /**
-     * Timeouts and retries of a session. Immutable.
-     *
-     * @param connect timeout for establishing a connection
-     * @param read timeout until a response begins, and between two arrivals of bytes
-     * @param attempts how often a request is sent at most
-     */
-    public record RetryPolicy(Duration connect, Duration read, int attempts) {}
 
     public HttpSession(
             HttpClients http,
@@ -107,19 +99,19 @@ public final class HttpSession {
             long wait;
             try (HttpBody body = open(call.get())) {
                 Answer answer = new Answer(body.status(), body.headers(), body.all(ANSWER));
-                if (!isRetryable(answer.status())) {
+                if (!StorageFailures.isRetryable(answer.status())) {
                     return answer;
                 }
                 if (attempt >= attempts) {
                     throw failed(what, answer.status(), reason(answer), null);
                 }
-                wait = Math.max(pauseMillis(attempt), retryAfterMillis(answer.header("Retry-After")));
+                wait = Math.max(RetryPolicy.pauseMillis(attempt), retryAfterMillis(answer.header("Retry-After")));
             } catch (IOException e) {
                 cancel.check();
                 if (attempt >= attempts) {
                     throw unreachable(what, e);
                 }
-                wait = pauseMillis(attempt);
+                wait = RetryPolicy.pauseMillis(attempt);
             }
             cancel.pause(wait);
         }
@@ -170,7 +162,7 @@ public final class HttpSession {
             String scheme = target.getScheme() == null ? "" : target.getScheme().toLowerCase(Locale.ROOT);
             boolean weaker = from.getScheme().equalsIgnoreCase("https") && scheme.equals("http");
             if (target.getHost() == null || weaker || !(scheme.equals("http") || scheme.equals("https"))) {
-                throw new IOException("a redirect leads to " + StorageUris.shown(target.toString()));
+                throw new IOException("a redirect leads to " + StorageUri.shown(target.toString()));
             }
             return target;
         } catch (java.net.URISyntaxException e) {
@@ -213,16 +205,6 @@ public final class HttpSession {
         }
     }
 
-    /** Whether a status permits a retry. */
-    public static boolean isRetryable(int status) {
-        return status == 408 || status == 425 || status == 429 || status >= 500 && status != 501 && status != 505;
-    }
-
-    public static long pauseMillis(int attempt) {
-        long most = Math.min(5_000, 100L << Math.min(attempt - 1, 10));
-        return most / 2 + ThreadLocalRandom.current().nextLong(most / 2 + 1);
-    }
-
     public static long retryAfterMillis(String header) {
         try {
             return header.isEmpty() ? 0 : Math.max(0, Math.min(30, Long.parseLong(header.trim()))) * 1000;
@@ -237,32 +219,20 @@ public final class HttpSession {
     }
 
     public ServingException failed(String what, int status, String reason, @Nullable String remedy) {
-        ErrorCode code = switch (status) {
-            case 401 -> ErrorCode.UNAUTHENTICATED;
-            case 403 -> ErrorCode.PERMISSION_DENIED;
-            case 404, 410 -> ErrorCode.NOT_FOUND;
-            case 412, 416 -> ErrorCode.ABORTED;
-            case 408, 425, 429 -> ErrorCode.UNAVAILABLE;
-            default -> status >= 500 ? ErrorCode.UNAVAILABLE : ErrorCode.FAILED_PRECONDITION;
-        };
-        String next = remedy;
-        if (next == null && (status == 401 || status == 403)) {
-            next = "check the credentials of the service, and what they may read";
-        }
-        String because = reason.isEmpty() ? "" : " " + reason;
-        return ServingException.of(code, settings.redact(what + ": the store answered " + status + because), next);
+        return failures().ofStatus(what, status, reason, remedy);
+    }
+
+    /** The exception for an object that the store rejected. */
+    public ServingException rejected(String what, Answer answer) {
+        return failures().ofWriting(what, answer.status(), reason(answer));
     }
 
     public ServingException unreachable(String what, IOException e) {
-        String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
-        String kind = e.getClass().getSimpleName();
-        boolean plain = e.getClass() == IOException.class || why.equals(kind);
-        return ServingException.wrap(
-                ErrorCode.UNAVAILABLE,
-                settings.redact(what + ": the store cannot be reached"
-                        + (attempts == 1 ? "" : " after " + attempts + " attempts") + ": "
-                        + (plain ? why : kind + " " + why)),
-                e);
+        return failures().unreachable(what, e);
+    }
+
+    private StorageFailures failures() {
+        return new StorageFailures(settings, attempts);
     }
 
     /** The error code or message in a store's response, or an empty text. Shows nothing else of the body. */

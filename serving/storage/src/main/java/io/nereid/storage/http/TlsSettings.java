@@ -3,7 +3,7 @@
 package io.nereid.storage.http;
 
 import io.nereid.base.ServingException;
-import io.nereid.storage.request.StorageSettings;
+import io.nereid.storage.spi.StorageSettings;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.net.Socket;
@@ -58,8 +58,8 @@ public record TlsSettings(
         if (settings.get("CA_BUNDLE_CONFIGMAP_NAME") == null || mount == null) {
             return MACHINE;
         }
-        StorageSettings file =
-                StorageSettings.of(java.util.Map.of("CA_BUNDLE", mount + "/cabundle.crt"), java.util.Map.of());
+        StorageSettings file = StorageSettings.of(
+                java.util.Map.of("CA_BUNDLE", mount + "/cabundle.crt"), java.util.Map.of(), List.of());
         return new TlsSettings(file.text("CA_BUNDLE", PEM), true, null, null);
     }
 
@@ -85,7 +85,8 @@ public record TlsSettings(
     }
 
     /** The SSL context, or null for the default one. */
-    @Nullable SSLContext context() {
+    @Nullable
+    SSLContext context() {
         if (equals(MACHINE)) {
             return null;
         }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.object;
 
-import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.Checksum;
+import io.nereid.storage.spi.ChecksumAlgorithm;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -21,25 +23,6 @@ import org.jspecify.annotations.Nullable;
 /** Computes digests and checksums of texts and files. Stateless. */
 public final class ContentDigests {
     private static final int CHUNK = 1 << 16;
-
-    /** The checksum algorithms of stores. */
-    public enum Algorithm {
-        MD5,
-        /** An entity tag that looks like an MD5. It usually is one, but not for objects encrypted with KMS. */
-        TAG_MD5,
-        CRC32C,
-        SHA256,
-        /** Git's blob id: the SHA-1 of a header and the content. */
-        GIT_BLOB
-    }
-
-    /**
-     * The expected checksum of an object. Immutable.
-     *
-     * @param algorithm of the digest
-     * @param hex the digest in lower-case hexadecimal
-     */
-    public record Checksum(Algorithm algorithm, String hex) {}
 
     private ContentDigests() {}
 
@@ -90,16 +73,16 @@ public final class ContentDigests {
     /** Reads a file once and computes both digests. */
     public static Read read(Path file, @Nullable Checksum wanted, CancellationToken cancel) throws IOException {
         MessageDigest sha256 = of("SHA-256");
-        Algorithm algorithm = wanted == null ? Algorithm.SHA256 : wanted.algorithm();
+        ChecksumAlgorithm algorithm = wanted == null ? ChecksumAlgorithm.SHA256 : wanted.algorithm();
         MessageDigest other = switch (algorithm) {
             case MD5, TAG_MD5 -> of("MD5");
             case GIT_BLOB -> of("SHA-1");
             case SHA256, CRC32C -> null;
         };
-        if (algorithm == Algorithm.GIT_BLOB && other != null) {
+        if (algorithm == ChecksumAlgorithm.GIT_BLOB && other != null) {
             other.update(("blob " + Files.size(file) + "\0").getBytes(StandardCharsets.US_ASCII));
         }
-        CRC32C crc = algorithm == Algorithm.CRC32C ? new CRC32C() : null;
+        CRC32C crc = algorithm == ChecksumAlgorithm.CRC32C ? new CRC32C() : null;
         byte[] chunk = new byte[CHUNK];
         try (InputStream in = Files.newInputStream(file)) {
             for (int n = in.read(chunk); n >= 0; n = in.read(chunk)) {

@@ -4,7 +4,9 @@ package io.nereid.storage.object;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageUri;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -40,16 +42,14 @@ public final class ListingUtil {
                 && ObjectPaths.archive(listing.items().get(0).path());
         TreeMap<String, ObjectEntry> items = new TreeMap<>();
         for (ObjectEntry item : listing.items()) {
-            String path = ObjectPaths.safe(item.path(), StorageUris.shown(uri));
+            String path = ObjectPaths.safe(item.path(), StorageUri.shown(uri));
             boolean marker = path.isEmpty() || item.path().endsWith("/");
             if (marker || !archive && !patterns.wants(path)) {
                 continue;
             }
-            ObjectEntry settled = new ObjectEntry(
-                    path, item.size(), item.version(), item.tag(), item.checksum(), item.ranges(), item.fetch());
-            if (items.put(path, settled) != null) {
+            if (items.put(path, item.withPath(path)) != null) {
                 throw ServingException.invalidArgument(
-                        StorageUris.shown(uri) + " holds two objects that would both be the file '" + path + "'");
+                        StorageUri.shown(uri) + " holds two objects that would both be the file '" + path + "'");
             }
         }
         Set<String> directories = new HashSet<>();
@@ -61,7 +61,7 @@ public final class ListingUtil {
         for (String directory : directories) {
             ObjectEntry item = items.get(directory);
             if (item != null && item.size() != 0) {
-                throw ServingException.invalidArgument(StorageUris.shown(uri) + " holds '" + directory
+                throw ServingException.invalidArgument(StorageUri.shown(uri) + " holds '" + directory
                         + "' both as an object and as a directory of others");
             }
             items.remove(directory);
@@ -71,7 +71,7 @@ public final class ListingUtil {
         }
         if (items.size() > most) {
             throw ServingException.invalidArgument(
-                    StorageUris.shown(uri) + " holds " + items.size() + " objects; at most " + most + " are downloaded",
+                    StorageUri.shown(uri) + " holds " + items.size() + " objects; at most " + most + " are downloaded",
                     "name a smaller part of the store");
         }
         List<ObjectEntry> settled = new ArrayList<>(items.values());
@@ -81,7 +81,7 @@ public final class ListingUtil {
     public static ServingException empty(String uri) {
         return ServingException.of(
                 ErrorCode.NOT_FOUND,
-                "Failed to fetch model. No model found in " + StorageUris.shown(uri) + ".",
+                "Failed to fetch model. No model found in " + StorageUri.shown(uri) + ".",
                 "check the path, and the allow and ignore patterns");
     }
 }

@@ -7,16 +7,19 @@ import io.nereid.base.ServingException;
 import io.nereid.storage.credentials.InstanceMetadataCredentials;
 import io.nereid.storage.credentials.TokenCache;
 import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
 import io.nereid.storage.http.XmlParser;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.ListingUtil;
-import io.nereid.storage.object.ObjectEntry;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.object.ObjectSource;
-import io.nereid.storage.object.UploadTarget;
-import io.nereid.storage.request.StorageSettings;
 import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.ChecksumAlgorithm;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
+import io.nereid.storage.spi.UploadTarget;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLDecoder;
@@ -147,8 +150,7 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
         }
         return tokens.of(
                         "azure " + endpoint + form,
-                        () -> GcsSource.bearer(
-                                session, tokens, "a token for " + StorageUris.shown(uri), endpoint, form))
+                        () -> GcsSource.bearer(session, tokens, "a token for " + StorageUri.shown(uri), endpoint, form))
                 .value();
     }
 
@@ -203,8 +205,15 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
         HttpSession.Answer answer =
                 session.send(what, () -> call("PUT", container + "/" + name, Map.of(), headers, bytes));
         if (!answer.ok()) {
-            throw UploadTarget.rejected(session, what, answer);
+            throw session.rejected(what, answer);
         }
+    }
+
+    @Override
+    public int maxReads() {
+        int files = settings.count("AZURE_MAX_FILE_CONCURRENCY", Integer.MAX_VALUE);
+        int chunks = settings.count("AZURE_MAX_CHUNK_CONCURRENCY", Integer.MAX_VALUE);
+        return (int) Math.min(Integer.MAX_VALUE, (long) files * chunks);
     }
 
     @Override
@@ -221,7 +230,7 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
                 query.put("marker", marker);
             }
             HttpSession.Answer answer =
-                    session.expect(StorageUris.shown(uri), () -> call("GET", container, query, Map.of()));
+                    session.expect(StorageUri.shown(uri), () -> call("GET", container, query, Map.of()));
             try {
                 Element page = XmlParser.root(answer.body());
                 Element blobs = XmlParser.child(page, "Blobs");
@@ -230,14 +239,14 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
                 }
                 marker = XmlParser.text(page, "NextMarker");
             } catch (IOException e) {
-                throw session.unreachable(StorageUris.shown(uri), e);
+                throw session.unreachable(StorageUri.shown(uri), e);
             }
         } while (!marker.isEmpty());
         boolean files = items.stream()
                 .anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
         if (!files && !prefix.isEmpty() && !prefix.endsWith("/")) {
             HttpSession.Answer answer = session.send(
-                    StorageUris.shown(uri), () -> call("HEAD", container + "/" + prefix, Map.of(), Map.of()));
+                    StorageUri.shown(uri), () -> call("HEAD", container + "/" + prefix, Map.of(), Map.of()));
             if (answer.ok()) {
                 items.clear();
                 items.add(item(
@@ -247,7 +256,7 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
                         answer.header("ETag"),
                         answer.header("Content-MD5")));
             } else if (answer.status() != 404) {
-                throw session.failed(StorageUris.shown(uri), answer);
+                throw session.failed(StorageUri.shown(uri), answer);
             }
         }
         return new Listing("azure " + root + "/" + container + "/" + prefix, items, Shape.FILES);
@@ -277,19 +286,20 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
     private ObjectEntry item(String name, String path, long size, String tag, String md5) {
         String bare = tag.replace("\"", "");
         Map<String, String> match = bare.isEmpty() ? Map.of() : Map.of("If-Match", "\"" + bare + "\"");
-        return new ObjectEntry(
-                path,
-                size,
-                bare,
-                null,
-                md5.isEmpty() ? null : HttpSource.base64(ContentDigests.Algorithm.MD5, md5),
-                ObjectEntry.Ranges.HEADER,
-                (from, to) -> {
-                    Map<String, String> more = new LinkedHashMap<>(match);
-                    if (from > 0 || to >= 0) {
-                        more.put("Range", "bytes=" + from + "-" + (to < 0 ? "" : String.valueOf(to - 1)));
-                    }
-                    return call("GET", container + "/" + name, Map.of(), more);
-                });
+        return new HttpObject(
+                        path,
+                        size,
+                        bare,
+                        null,
+                        md5.isEmpty() ? null : HttpSource.base64(ChecksumAlgorithm.MD5, md5),
+                        HttpObject.Ranges.HEADER,
+                        (from, to) -> {
+                            Map<String, String> more = new LinkedHashMap<>(match);
+                            if (from > 0 || to >= 0) {
+                                more.put("Range", "bytes=" + from + "-" + (to < 0 ? "" : String.valueOf(to - 1)));
+                            }
+                            return call("GET", container + "/" + name, Map.of(), more);
+                        })
+                .entry(session, StorageUri.shown(uri));
     }
 }

@@ -8,16 +8,19 @@ import io.nereid.base.ServingException;
 import io.nereid.storage.credentials.InstanceMetadataCredentials;
 import io.nereid.storage.credentials.TokenCache;
 import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
-import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.ListingUtil;
-import io.nereid.storage.object.ObjectEntry;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.object.ObjectSource;
-import io.nereid.storage.object.UploadTarget;
 import io.nereid.storage.request.StorageJson;
-import io.nereid.storage.request.StorageSettings;
 import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.Checksum;
+import io.nereid.storage.spi.ChecksumAlgorithm;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
+import io.nereid.storage.spi.UploadTarget;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -154,7 +157,7 @@ public final class GcsSource implements ObjectSource, UploadTarget {
     }
 
     private TokenCache.Token token(String endpoint, Map<String, String> form) {
-        return bearer(session, tokens, "a token for " + StorageUris.shown(uri), StorageUris.parse(endpoint), form);
+        return bearer(session, tokens, "a token for " + StorageUri.shown(uri), StorageUris.parse(endpoint), form);
     }
 
     /** Requests a token from an OAuth endpoint. */
@@ -183,7 +186,7 @@ public final class GcsSource implements ObjectSource, UploadTarget {
         HttpSession.Answer answer =
                 session.send(what, () -> new HttpCall("POST", target, headers(), bytes).with("Content-Type", type));
         if (!answer.ok()) {
-            throw UploadTarget.rejected(session, what, answer);
+            throw session.rejected(what, answer);
         }
     }
 
@@ -198,7 +201,7 @@ public final class GcsSource implements ObjectSource, UploadTarget {
                     + HttpCall.encode(directory, false)
                     + (token.isEmpty() ? "" : "&pageToken=" + HttpCall.encode(token, false)));
             JsonNode answer = StorageJson.read(
-                    session.expect(StorageUris.shown(uri), () -> HttpCall.get(target, headers()))
+                    session.expect(StorageUri.shown(uri), () -> HttpCall.get(target, headers()))
                             .text(),
                     "the answer of Google's storage");
             answer.path("items").forEach(object -> {
@@ -214,13 +217,13 @@ public final class GcsSource implements ObjectSource, UploadTarget {
         if (!files && !prefix.isEmpty() && !prefix.endsWith("/")) {
             URI target = URI.create(
                     root + "/storage/v1/b/" + HttpCall.encode(bucket, false) + "/o/" + HttpCall.encode(prefix, false));
-            HttpSession.Answer answer = session.send(StorageUris.shown(uri), () -> HttpCall.get(target, headers()));
+            HttpSession.Answer answer = session.send(StorageUri.shown(uri), () -> HttpCall.get(target, headers()));
             if (answer.ok()) {
                 items.clear();
                 items.add(item(
                         StorageJson.read(answer.text(), "the answer of Google's storage"), ObjectPaths.last(prefix)));
             } else if (answer.status() != 404) {
-                throw session.failed(StorageUris.shown(uri), answer);
+                throw session.failed(StorageUri.shown(uri), answer);
             }
         }
         return new Listing("gs " + root + "/" + bucket + "/" + prefix, items, Shape.FILES);
@@ -232,26 +235,26 @@ public final class GcsSource implements ObjectSource, UploadTarget {
         // Google decompresses objects that were uploaded with gzip, so their size and checksum do not match the
         // response.
         boolean packed = object.path("contentEncoding").asText().equals("gzip");
-        ContentDigests.Checksum checksum = null;
+        Checksum checksum = null;
         if (!packed) {
             checksum = object.has("md5Hash")
                     ? HttpSource.base64(
-                            ContentDigests.Algorithm.MD5, object.path("md5Hash").asText())
+                            ChecksumAlgorithm.MD5, object.path("md5Hash").asText())
                     : HttpSource.base64(
-                            ContentDigests.Algorithm.CRC32C,
-                            object.path("crc32c").asText());
+                            ChecksumAlgorithm.CRC32C, object.path("crc32c").asText());
         }
         URI target = URI.create(root + "/download/storage/v1/b/" + HttpCall.encode(bucket, false) + "/o/"
                 + HttpCall.encode(name, false) + "?alt=media"
                 + (generation.isEmpty() ? "" : "&generation=" + HttpCall.encode(generation, false)));
         String version = generation.isEmpty() ? object.path("etag").asText() : generation;
-        return new ObjectEntry(
-                path,
-                packed ? -1 : object.path("size").asLong(-1),
-                version,
-                null,
-                checksum,
-                packed ? ObjectEntry.Ranges.NONE : ObjectEntry.Ranges.HEADER,
-                (from, to) -> HttpCall.get(target, headers()).range(from, to));
+        return new HttpObject(
+                        path,
+                        packed ? -1 : object.path("size").asLong(-1),
+                        version,
+                        null,
+                        checksum,
+                        packed ? HttpObject.Ranges.NONE : HttpObject.Ranges.HEADER,
+                        (from, to) -> HttpCall.get(target, headers()).range(from, to))
+                .entry(session, StorageUri.shown(uri));
     }
 }

@@ -5,14 +5,18 @@ package io.nereid.storage.provider;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
 import io.nereid.storage.object.ContentDigests;
-import io.nereid.storage.object.ObjectEntry;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.object.ObjectSource;
 import io.nereid.storage.request.StorageJson;
-import io.nereid.storage.request.StorageSettings;
 import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.Checksum;
+import io.nereid.storage.spi.ChecksumAlgorithm;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
 import java.net.URI;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
@@ -21,7 +25,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /** {@code http://} and {@code https://}: a file of a web server. Thread-safe. */
 final class HttpSource implements ObjectSource {
@@ -84,7 +87,7 @@ final class HttpSource implements ObjectSource {
     @Override
     public Listing list() {
         URI place = place();
-        String what = StorageUris.shown(uri);
+        String what = StorageUri.shown(uri);
         HttpSession.Answer answer = session.send(what, () -> HttpCall.head(place, headers));
         long size = answer.headers().firstValueAsLong("Content-Length").orElse(-1);
         if (answer.status() == 403 || answer.status() == 405 || answer.status() == 501 || answer.status() == 400) {
@@ -124,19 +127,20 @@ final class HttpSource implements ObjectSource {
                         || answer.header("Accept-Ranges")
                                 .toLowerCase(Locale.ROOT)
                                 .contains("bytes"));
-        ObjectEntry item = new ObjectEntry(
-                name,
-                encoded ? -1 : size,
-                version,
-                strong ? tag : null,
-                checksum(answer),
-                ranges ? ObjectEntry.Ranges.HEADER : ObjectEntry.Ranges.NONE,
-                (from, to) -> {
-                    HttpCall call = HttpCall.get(place, headers).range(from, to);
-                    return call.headers().containsKey("Range") && !condition.isEmpty()
-                            ? call.with("If-Range", condition)
-                            : call;
-                });
+        ObjectEntry item = new HttpObject(
+                        name,
+                        encoded ? -1 : size,
+                        version,
+                        strong ? tag : null,
+                        checksum(answer),
+                        ranges ? HttpObject.Ranges.HEADER : HttpObject.Ranges.NONE,
+                        (from, to) -> {
+                            HttpCall call = HttpCall.get(place, headers).range(from, to);
+                            return call.headers().containsKey("Range") && !condition.isEmpty()
+                                    ? call.with("If-Range", condition)
+                                    : call;
+                        })
+                .entry(session, StorageUri.shown(uri));
         return new Listing("http " + place, List.of(item), Shape.FILES);
     }
 
@@ -148,27 +152,27 @@ final class HttpSource implements ObjectSource {
         }
     }
 
-    private static ContentDigests.@Nullable Checksum checksum(HttpSession.Answer answer) {
+    private static Checksum checksum(HttpSession.Answer answer) {
         for (String hashes : answer.headers().allValues("x-goog-hash")) {
             for (String hash : hashes.split(",")) {
                 if (hash.trim().startsWith("md5=")) {
-                    return base64(ContentDigests.Algorithm.MD5, hash.trim().substring(4));
+                    return base64(ChecksumAlgorithm.MD5, hash.trim().substring(4));
                 }
                 if (hash.trim().startsWith("crc32c=")) {
-                    return base64(ContentDigests.Algorithm.CRC32C, hash.trim().substring(7));
+                    return base64(ChecksumAlgorithm.CRC32C, hash.trim().substring(7));
                 }
             }
         }
         String md5 = answer.header("Content-MD5");
-        return md5.isEmpty() ? null : base64(ContentDigests.Algorithm.MD5, md5);
+        return md5.isEmpty() ? null : base64(ChecksumAlgorithm.MD5, md5);
     }
 
     /** A checksum in base64, as most stores write it, or null if the text is invalid. */
-    static ContentDigests.@Nullable Checksum base64(ContentDigests.Algorithm algorithm, String text) {
+    static Checksum base64(ChecksumAlgorithm algorithm, String text) {
         try {
             byte[] bytes = Base64.getDecoder().decode(text);
-            int length = algorithm == ContentDigests.Algorithm.CRC32C ? 4 : 16;
-            return bytes.length == length ? new ContentDigests.Checksum(algorithm, ContentDigests.hex(bytes)) : null;
+            int length = algorithm == ChecksumAlgorithm.CRC32C ? 4 : 16;
+            return bytes.length == length ? new Checksum(algorithm, ContentDigests.hex(bytes)) : null;
         } catch (IllegalArgumentException e) {
             return null;
         }

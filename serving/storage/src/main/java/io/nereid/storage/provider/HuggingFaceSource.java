@@ -6,13 +6,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
-import io.nereid.storage.object.ContentDigests;
-import io.nereid.storage.object.ObjectEntry;
-import io.nereid.storage.object.ObjectSource;
 import io.nereid.storage.request.StorageJson;
-import io.nereid.storage.request.StorageSettings;
-import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.Checksum;
+import io.nereid.storage.spi.ChecksumAlgorithm;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,10 +46,10 @@ final class HuggingFaceSource implements ObjectSource {
     public Listing list() {
         URI target = URI.create(endpoint + "/api/models/" + HttpCall.encode(model, true) + "/revision/"
                 + HttpCall.encode(revision, false) + "?blobs=true");
-        HttpSession.Answer answer = session.send(StorageUris.shown(uri), () -> HttpCall.get(target, headers));
+        HttpSession.Answer answer = session.send(StorageUri.shown(uri), () -> HttpCall.get(target, headers));
         if (answer.status() == 401 || answer.status() == 403 || answer.status() == 404) {
             throw session.failed(
-                    StorageUris.shown(uri),
+                    StorageUri.shown(uri),
                     answer.status(),
                     answer.header("X-Error-Code"),
                     headers.isEmpty()
@@ -55,13 +57,13 @@ final class HuggingFaceSource implements ObjectSource {
                             : "check the name, and that the owner of HF_TOKEN may read the model");
         }
         if (!answer.ok()) {
-            throw session.failed(StorageUris.shown(uri), answer);
+            throw session.failed(StorageUri.shown(uri), answer);
         }
         JsonNode revisionInfo = StorageJson.read(answer.text(), "the answer of the Hub");
         String commit = revisionInfo.path("sha").asText();
         if (commit.isEmpty()) {
             throw ServingException.of(
-                    ErrorCode.UNAVAILABLE, StorageUris.shown(uri) + ": the answer of the Hub has no commit");
+                    ErrorCode.UNAVAILABLE, StorageUri.shown(uri) + ": the answer of the Hub has no commit");
         }
         List<ObjectEntry> items = new ArrayList<>();
         for (JsonNode file : revisionInfo.path("siblings")) {
@@ -76,24 +78,25 @@ final class HuggingFaceSource implements ObjectSource {
                 .path("sha256")
                 .asText(file.path("lfs").path("oid").asText());
         String blob = file.path("blobId").asText();
-        ContentDigests.Checksum checksum = null;
+        Checksum checksum = null;
         if (!sha256.isEmpty()) {
-            checksum = new ContentDigests.Checksum(ContentDigests.Algorithm.SHA256, sha256.replace("sha256:", ""));
+            checksum = new Checksum(ChecksumAlgorithm.SHA256, sha256.replace("sha256:", ""));
         } else if (blob.length() == 40) {
-            checksum = new ContentDigests.Checksum(ContentDigests.Algorithm.GIT_BLOB, blob);
+            checksum = new Checksum(ChecksumAlgorithm.GIT_BLOB, blob);
         }
         URI target = URI.create(endpoint + "/" + HttpCall.encode(model, true) + "/resolve/" + commit + "/"
                 + HttpCall.encode(name, true));
         // Two commits may have equal content, so the commit is part of the version only if there is no content digest.
         String version = checksum == null ? commit : checksum.hex();
         long size = file.path("lfs").path("size").asLong(file.path("size").asLong(-1));
-        return new ObjectEntry(
-                name,
-                size,
-                version,
-                null,
-                checksum,
-                ObjectEntry.Ranges.HEADER,
-                (from, to) -> HttpCall.get(target, headers).range(from, to));
+        return new HttpObject(
+                        name,
+                        size,
+                        version,
+                        null,
+                        checksum,
+                        HttpObject.Ranges.HEADER,
+                        (from, to) -> HttpCall.get(target, headers).range(from, to))
+                .entry(session, StorageUri.shown(uri));
     }
 }

@@ -7,13 +7,17 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.storage.credentials.TokenCache;
 import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
 import io.nereid.storage.object.ContentDigests;
-import io.nereid.storage.object.ObjectEntry;
-import io.nereid.storage.object.ObjectSource;
 import io.nereid.storage.request.StorageJson;
-import io.nereid.storage.request.StorageSettings;
 import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.Checksum;
+import io.nereid.storage.spi.ChecksumAlgorithm;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -87,7 +91,7 @@ final class OciSource implements ObjectSource {
     }
 
     private HttpSession.Answer ask(String path) {
-        String what = StorageUris.shown(uri);
+        String what = StorageUri.shown(uri);
         HttpSession.Answer answer = session.send(what, () -> get(path, ACCEPT));
         if (answer.status() == 401 && challenge == null) {
             challenge = answer.header("WWW-Authenticate");
@@ -105,7 +109,7 @@ final class OciSource implements ObjectSource {
             if (login == null) {
                 throw ServingException.of(
                         ErrorCode.UNAUTHENTICATED,
-                        StorageUris.shown(uri) + ": the registry " + registry + " requires a user and a password",
+                        StorageUri.shown(uri) + ": the registry " + registry + " requires a user and a password",
                         "give a secret with .dockerconfigjson");
             }
             return "Basic " + login;
@@ -119,7 +123,7 @@ final class OciSource implements ObjectSource {
         if (!asked.regionMatches(true, 0, "Bearer", 0, 6) || realm.isEmpty()) {
             throw ServingException.of(
                     ErrorCode.UNAUTHENTICATED,
-                    StorageUris.shown(uri) + ": the registry requires an unknown authentication scheme");
+                    StorageUri.shown(uri) + ": the registry requires an unknown authentication scheme");
         }
         String target = realm + (realm.contains("?") ? "&" : "?") + "service="
                 + HttpCall.encode(parameters.getOrDefault("service", ""), false) + "&scope="
@@ -130,7 +134,7 @@ final class OciSource implements ObjectSource {
     }
 
     private TokenCache.Token token(URI target, @Nullable String login) {
-        String what = "a token for " + StorageUris.shown(uri);
+        String what = "a token for " + StorageUri.shown(uri);
         if (login != null && root.startsWith("https://") && !"https".equals(target.getScheme())) {
             throw ServingException.of(
                     ErrorCode.UNAUTHENTICATED, what + ": the registry requests the password without TLS");
@@ -185,9 +189,9 @@ final class OciSource implements ObjectSource {
         HttpSession.Answer answer = ask("/manifests/" + wanted);
         if (DIGEST.matcher(wanted).matches() && !wanted.equals("sha256:" + ContentDigests.sha256(answer.body()))) {
             throw ServingException.of(
-                    ErrorCode.DATA_LOSS, StorageUris.shown(uri) + ": the manifest does not have the digest " + wanted);
+                    ErrorCode.DATA_LOSS, StorageUri.shown(uri) + ": the manifest does not have the digest " + wanted);
         }
-        return StorageJson.read(answer.text(), "the manifest of " + StorageUris.shown(uri));
+        return StorageJson.read(answer.text(), "the manifest of " + StorageUri.shown(uri));
     }
 
     @Override
@@ -202,7 +206,7 @@ final class OciSource implements ObjectSource {
             items.add(layer(layer, next++));
         }
         if (items.isEmpty()) {
-            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, StorageUris.shown(uri) + " has no layers");
+            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, StorageUri.shown(uri) + " has no layers");
         }
         return new Listing("oci " + root, items, Shape.LAYERS);
     }
@@ -233,7 +237,7 @@ final class OciSource implements ObjectSource {
         }
         throw ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
-                StorageUris.shown(uri) + " has no image for linux/" + arch + "; it has " + seen,
+                StorageUri.shown(uri) + " has no image for linux/" + arch + "; it has " + seen,
                 "name the digest of the image to take");
     }
 
@@ -247,21 +251,22 @@ final class OciSource implements ObjectSource {
             ending = ".tar";
         } else {
             throw ServingException.invalidArgument(
-                    StorageUris.shown(uri) + " has a layer of the type '" + type + "', which is not supported",
+                    StorageUri.shown(uri) + " has a layer of the type '" + type + "', which is not supported",
                     "only tar and tar+gzip are; build the image with gzip compression"
                             + (type.endsWith("zstd") ? " instead of zstd" : ""));
         }
         if (!DIGEST.matcher(digest).matches()) {
             throw ServingException.invalidArgument(
-                    StorageUris.shown(uri) + " has a layer with the digest '" + digest + "'; only sha256 is supported");
+                    StorageUri.shown(uri) + " has a layer with the digest '" + digest + "'; only sha256 is supported");
         }
-        return new ObjectEntry(
-                "layer" + index + ending,
-                layer.path("size").asLong(-1),
-                digest,
-                null,
-                new ContentDigests.Checksum(ContentDigests.Algorithm.SHA256, digest.substring("sha256:".length())),
-                ObjectEntry.Ranges.HEADER,
-                (from, to) -> get("/blobs/" + digest, "*/*").range(from, to));
+        return new HttpObject(
+                        "layer" + index + ending,
+                        layer.path("size").asLong(-1),
+                        digest,
+                        null,
+                        new Checksum(ChecksumAlgorithm.SHA256, digest.substring("sha256:".length())),
+                        HttpObject.Ranges.HEADER,
+                        (from, to) -> get("/blobs/" + digest, "*/*").range(from, to))
+                .entry(session, StorageUri.shown(uri));
     }
 }

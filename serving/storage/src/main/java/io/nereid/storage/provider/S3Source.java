@@ -8,16 +8,19 @@ import io.nereid.storage.credentials.AwsCredentialsProvider;
 import io.nereid.storage.credentials.SigV4Signer;
 import io.nereid.storage.credentials.TokenCache;
 import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
 import io.nereid.storage.http.XmlParser;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.ListingUtil;
-import io.nereid.storage.object.ObjectEntry;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.object.ObjectSource;
-import io.nereid.storage.object.UploadTarget;
-import io.nereid.storage.request.StorageSettings;
-import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.Checksum;
+import io.nereid.storage.spi.ChecksumAlgorithm;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
+import io.nereid.storage.spi.UploadTarget;
 import java.io.IOException;
 import java.net.URI;
 import java.time.Instant;
@@ -154,12 +157,17 @@ public final class S3Source implements ObjectSource, UploadTarget {
             if (answer.status() == 400 && XmlParser.code(answer.body()).equals("RequestTimeout")) {
                 throw session.failed(shown(name), 408, "RequestTimeout", null);
             }
-            throw UploadTarget.rejected(session, shown(name), answer);
+            throw session.rejected(shown(name), answer);
         }
     }
 
     private HttpSession.Answer send(String name, String type, byte[] bytes) {
         return session.send(shown(name), () -> call("PUT", name, Map.of(), Map.of("Content-Type", type), bytes));
+    }
+
+    @Override
+    public int maxReads() {
+        return settings.count("S3_MAX_FILE_CONCURRENCY", Integer.MAX_VALUE);
     }
 
     @Override
@@ -234,7 +242,7 @@ public final class S3Source implements ObjectSource, UploadTarget {
     }
 
     private Element page(Map<String, String> query) {
-        String what = StorageUris.shown(uri);
+        String what = StorageUri.shown(uri);
         HttpSession.Answer answer = session.send(what, () -> call("GET", "", query, Map.of()));
         String other = answer.header("x-amz-bucket-region");
         if (!answer.ok() && custom == null && !other.isEmpty() && !other.equals(region)) {
@@ -270,17 +278,16 @@ public final class S3Source implements ObjectSource, UploadTarget {
     private ObjectEntry item(String key, String path, long size, String tag, String modified) {
         String bare = tag.replace("\"", "").toLowerCase(Locale.ROOT);
         String quoted = tag.isEmpty() || tag.startsWith("\"") ? tag : "\"" + tag + "\"";
-        ContentDigests.Checksum checksum = MD5.matcher(bare).matches()
-                ? new ContentDigests.Checksum(ContentDigests.Algorithm.TAG_MD5, bare)
-                : null;
+        Checksum checksum = MD5.matcher(bare).matches() ? new Checksum(ChecksumAlgorithm.TAG_MD5, bare) : null;
         Map<String, String> match = quoted.isEmpty() ? Map.of() : Map.of("If-Match", quoted);
-        return new ObjectEntry(
-                path,
-                size,
-                tag.isEmpty() ? modified : bare,
-                null,
-                checksum,
-                ObjectEntry.Ranges.HEADER,
-                (from, to) -> call("GET", key, Map.of(), match).range(from, to));
+        return new HttpObject(
+                        path,
+                        size,
+                        tag.isEmpty() ? modified : bare,
+                        null,
+                        checksum,
+                        HttpObject.Ranges.HEADER,
+                        (from, to) -> call("GET", key, Map.of(), match).range(from, to))
+                .entry(session, StorageUri.shown(uri));
     }
 }

@@ -6,13 +6,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
-import io.nereid.storage.object.ObjectEntry;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.object.ObjectSource;
 import io.nereid.storage.request.StorageJson;
-import io.nereid.storage.request.StorageSettings;
-import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectSource;
+import io.nereid.storage.spi.StorageSettings;
+import io.nereid.storage.spi.StorageUri;
 import java.net.URI;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -51,7 +52,7 @@ final class WebHdfsSource implements ObjectSource {
             String host = slash < 0 ? rest : rest.substring(0, slash);
             if (!uri.startsWith("webhdfs://") || !host.contains(":")) {
                 throw ServingException.invalidArgument(
-                        StorageUris.shown(uri) + " needs the storage setting HDFS_NAMENODE",
+                        StorageUri.shown(uri) + " needs the storage setting HDFS_NAMENODE",
                         "give a secret with HDFS_NAMENODE, as in http://namenode:9870");
             }
             configured = "http://" + host;
@@ -70,7 +71,7 @@ final class WebHdfsSource implements ObjectSource {
         this.namenodes = List.copyOf(nodes);
         String base = settings.get("HDFS_ROOTPATH", "");
         String joined = "/" + ObjectPaths.safe(strip(base), "HDFS_ROOTPATH") + "/"
-                + ObjectPaths.safe(strip(rest), StorageUris.shown(uri));
+                + ObjectPaths.safe(strip(rest), StorageUri.shown(uri));
         this.path = joined.replaceAll("/+", "/").replaceAll("(?<=.)/$", "");
     }
 
@@ -98,7 +99,7 @@ final class WebHdfsSource implements ObjectSource {
     }
 
     private JsonNode ask(String file, String operation) {
-        String what = StorageUris.shown(uri);
+        String what = StorageUri.shown(uri);
         ServingException failed = null;
         for (int i = 0; i < namenodes.size(); i++) {
             int node = (active + i) % namenodes.size();
@@ -126,6 +127,11 @@ final class WebHdfsSource implements ObjectSource {
     }
 
     @Override
+    public int maxReads() {
+        return settings.count("N_THREADS", Integer.MAX_VALUE);
+    }
+
+    @Override
     public Listing list() {
         List<ObjectEntry> items = new ArrayList<>();
         JsonNode status = ask(path, "GETFILESTATUS").path("FileStatus");
@@ -137,7 +143,7 @@ final class WebHdfsSource implements ObjectSource {
                 String directory = directories.remove();
                 if (directory.chars().filter(c -> c == '/').count() > DEPTH) {
                     throw ServingException.invalidArgument(
-                            StorageUris.shown(uri) + " is deeper than " + DEPTH + " directories");
+                            StorageUri.shown(uri) + " is deeper than " + DEPTH + " directories");
                 }
                 String full = directory.isEmpty() ? path : join(path, directory);
                 for (JsonNode child :
@@ -160,21 +166,22 @@ final class WebHdfsSource implements ObjectSource {
     }
 
     private ObjectEntry item(String file, String below, JsonNode status) {
-        return new ObjectEntry(
-                below,
-                status.path("length").asLong(),
-                status.path("modificationTime").asText() + "-"
-                        + status.path("fileId").asText(),
-                null,
-                null,
-                ObjectEntry.Ranges.QUERY,
-                (from, to) -> {
-                    Map<String, String> query = new LinkedHashMap<>();
-                    query.put("offset", String.valueOf(from));
-                    if (to >= 0) {
-                        query.put("length", String.valueOf(to - from));
-                    }
-                    return HttpCall.get(target(active, file, "OPEN", query), headers);
-                });
+        return new HttpObject(
+                        below,
+                        status.path("length").asLong(),
+                        status.path("modificationTime").asText() + "-"
+                                + status.path("fileId").asText(),
+                        null,
+                        null,
+                        HttpObject.Ranges.QUERY,
+                        (from, to) -> {
+                            Map<String, String> query = new LinkedHashMap<>();
+                            query.put("offset", String.valueOf(from));
+                            if (to >= 0) {
+                                query.put("length", String.valueOf(to - from));
+                            }
+                            return HttpCall.get(target(active, file, "OPEN", query), headers);
+                        })
+                .entry(session, StorageUri.shown(uri));
     }
 }

@@ -4,6 +4,7 @@ package io.nereid.storage.request;
 
 import io.nereid.base.ServingException;
 import io.nereid.storage.Storage;
+import io.nereid.storage.spi.StorageUri;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HashMap;
@@ -107,7 +108,7 @@ public final class StorageCredentials {
         /** The URI and the keys. */
         @Override
         public String toString() {
-            return "Location[" + StorageUris.shown(uri) + ", credentials=" + new TreeSet<>(credentials.keySet()) + "]";
+            return "Location[" + StorageUri.shown(uri) + ", credentials=" + new TreeSet<>(credentials.keySet()) + "]";
         }
     }
 
@@ -307,7 +308,7 @@ public final class StorageCredentials {
         unused.removeAll(Set.of("type", "bucket"));
         unused.removeAll(type.equals("s3") ? S3_ENTRY.keySet() : HDFS_KEYS);
         if (!unused.isEmpty()) {
-            LOG.warn("{} of the storage entry {} have no effect on {}", unused, entry, StorageUris.shown(uri));
+            LOG.warn("{} of the storage entry {} have no effect on {}", unused, entry, StorageUri.shown(uri));
         }
         return new Location(uri, entrySettings(type, fields));
     }
@@ -377,11 +378,11 @@ public final class StorageCredentials {
         parameters.forEach((name, value) -> {
             if (!known.contains(name)) {
                 throw ServingException.invalidArgument(
-                        "the parameter '" + name + "' is unknown for " + StorageUris.shown(uri), "known are " + known);
+                        "the parameter '" + name + "' is unknown for " + StorageUri.shown(uri), "known are " + known);
             }
             if (name.equals("type") && !types.contains(value)) {
                 throw ServingException.invalidArgument(
-                        "the parameter type is '" + value + "', but the store is " + StorageUris.shown(uri),
+                        "the parameter type is '" + value + "', but the store is " + StorageUri.shown(uri),
                         "leave it out: the URL determines the store");
             }
             int start = uri.indexOf("://") + 3;
@@ -390,7 +391,7 @@ public final class StorageCredentials {
             int at = place.indexOf('@');
             if (name.equals("bucket") && !value.equals(at < 0 ? place : place.substring(0, at))) {
                 throw ServingException.invalidArgument(
-                        "the parameter bucket is '" + value + "', but the store is " + StorageUris.shown(uri),
+                        "the parameter bucket is '" + value + "', but the store is " + StorageUri.shown(uri),
                         "leave it out: the URL names the bucket");
             }
         });

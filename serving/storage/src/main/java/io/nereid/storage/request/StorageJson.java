@@ -7,7 +7,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.storage.spi.StorageSettings;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,7 +33,7 @@ public final class StorageJson {
         throw ServingException.invalidArgument(what + " is not valid JSON");
     }
 
-    static List<String> strings(String text, String what) {
+    public static List<String> strings(String text, String what) {
         JsonNode node = read(text, what);
         if (!node.isArray()) {
             throw ServingException.invalidArgument(what + " is not a JSON array of strings");
@@ -39,6 +41,21 @@ public final class StorageJson {
         List<String> strings = new ArrayList<>();
         node.forEach(item -> strings.add(item.asText()));
         return strings;
+    }
+
+    /** A setting that is a list: a JSON array of strings, or separated by commas. Empty when it is not set. */
+    public static List<String> list(StorageSettings settings, String name) {
+        String value = settings.get(name);
+        if (value == null) {
+            return List.of();
+        }
+        if (value.trim().startsWith("[")) {
+            return strings(value, "storage setting " + name);
+        }
+        return Arrays.stream(value.split(","))
+                .map(String::trim)
+                .filter(s -> !s.isEmpty())
+                .toList();
     }
 
     /** The fields of an object, each as text. */

@@ -3,6 +3,7 @@
 package io.nereid.storage.request;
 
 import io.nereid.storage.Storage;
+import io.nereid.storage.spi.StorageUri;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -59,7 +60,7 @@ public record StorageRequest(String uri, Map<String, String> credentials, List<S
     /** The URI without its secrets, and the names of the credentials without their values. */
     @Override
     public String toString() {
-        return "StorageRequest[" + StorageUris.shown(uri) + ", credentials="
+        return "StorageRequest[" + StorageUri.shown(uri) + ", credentials="
                 + new java.util.TreeSet<>(credentials.keySet()) + ", allow=" + allow + ", ignore=" + ignore + "]";
     }
 }

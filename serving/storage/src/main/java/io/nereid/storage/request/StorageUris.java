@@ -3,11 +3,11 @@
 package io.nereid.storage.request;
 
 import io.nereid.base.ServingException;
+import io.nereid.storage.spi.StorageUri;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.Locale;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 
 /** Validates storage URIs and determines their kind of store. Stateless. */
 public final class StorageUris {
@@ -111,7 +111,7 @@ public final class StorageUris {
 
     public static ServingException invalid(String uri, String why) {
         return ServingException.invalidArgument(
-                "storage URI '" + shown(uri) + "' cannot be used: " + why, "supported are " + SUPPORTED);
+                "storage URI '" + StorageUri.shown(uri) + "' cannot be used: " + why, "supported are " + SUPPORTED);
     }
 
     /** Parses an http or https URI strictly. */
@@ -121,27 +121,5 @@ public final class StorageUris {
         } catch (URISyntaxException e) {
             throw invalid(uri, "it is not a valid URI: " + e.getReason());
         }
-    }
-
-    /** A URI for messages and logs: without user, password and query. */
-    public static String shown(@Nullable String uri) {
-        if (uri == null) {
-            return "";
-        }
-        String shown = uri;
-        int query = shown.indexOf('?');
-        if (query >= 0) {
-            shown = shown.substring(0, query) + "?...";
-        }
-        int authority = shown.indexOf("://");
-        if (authority > 0) {
-            int end = shown.indexOf('/', authority + 3);
-            int at = shown.lastIndexOf('@', end < 0 ? shown.length() - 1 : end);
-            String scheme = shown.substring(0, authority);
-            if (at > authority && !scheme.startsWith("oci")) {
-                shown = scheme + "://" + shown.substring(at + 1);
-            }
-        }
-        return shown;
     }
 }

@@ -3,13 +3,16 @@
 package io.nereid.storage.transfer;
 
 import io.nereid.storage.cache.CacheFileSystem;
-import io.nereid.storage.http.HttpBody;
-import io.nereid.storage.http.HttpSession;
-import io.nereid.storage.object.ObjectEntry;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.ObjectEntry;
+import io.nereid.storage.spi.ObjectStream;
+import io.nereid.storage.spi.RangesIgnoredException;
+import io.nereid.storage.spi.RetryPolicy;
+import io.nereid.storage.spi.StorageContext;
+import io.nereid.storage.spi.StoreBusyException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.util.Locale;
 import java.util.function.LongConsumer;
 
 /**
@@ -21,7 +24,8 @@ public final class RangeDownload {
     /** An attempt that received bytes resets the count of failures; this bounds the total number of attempts. */
     private static final int ENOUGH = 100;
 
-    private final HttpSession session;
+    private final StorageContext context;
+    private final CancellationToken cancel;
     private final CacheFileSystem disk;
     private final String what;
     private final ObjectEntry item;
@@ -30,16 +34,7 @@ public final class RangeDownload {
     private final LongConsumer grows;
     private final byte[] buffer = new byte[CHUNK];
     private long at;
-    private boolean keyed;
-
-    /** The store answers a range request with the whole object. */
-    public static final class RangesIgnoredException extends IOException {
-        private static final long serialVersionUID = 1L;
-
-        RangesIgnoredException() {
-            super("the store ignores ranges");
-        }
-    }
+    private boolean opaqueTag;
 
     /** The disk failed, not the store. */
     public static final class DiskFailureException extends IOException {
@@ -50,33 +45,25 @@ public final class RangeDownload {
         }
     }
 
-    /** A response with a status that permits a retry, such as 429 or 503. */
-    private static final class Busy extends IOException {
-        private static final long serialVersionUID = 1L;
-
-        final int status;
-
-        Busy(int status) {
-            super("the store answered " + status);
-            this.status = status;
-        }
-    }
-
     /**
      * Creates a range download.
      *
+     * @param context of the fetch, for its retries and failures
+     * @param cancel ends the download
      * @param arrived receives the number of written bytes; a negative number when a restart discards them
      * @param grows receives the new length of an object of unknown size, before the file grows
      */
     public RangeDownload(
-            HttpSession session,
+            StorageContext context,
+            CancellationToken cancel,
             CacheFileSystem disk,
             String what,
             ObjectEntry item,
             FileChannel file,
             LongConsumer arrived,
             LongConsumer grows) {
-        this.session = session;
+        this.context = context;
+        this.cancel = cancel;
         this.disk = disk;
         this.what = what;
         this.item = item;
@@ -85,9 +72,9 @@ public final class RangeDownload {
         this.grows = grows;
     }
 
-    /** Whether the store encrypted the object with KMS, so that its entity tag is not a digest of the content. */
-    public boolean keyed() {
-        return keyed;
+    /** Whether the store says that the object's entity tag is not a digest of the content. */
+    public boolean opaqueTag() {
+        return opaqueTag;
     }
 
     /** Downloads the bytes from {@code from} to {@code to} (exclusive; -1 for the end) and returns the end position. */
@@ -95,45 +82,58 @@ public final class RangeDownload {
         at = from;
         int failures = 0;
         for (int attempt = 1; ; attempt++) {
-            session.cancel().check();
+            cancel.check();
             long before = at;
             long wait = 0;
             IOException trouble;
             boolean whole = at == 0 && (to < 0 || to == item.size());
-            try (HttpBody body = session.open(item.fetch().call(at, whole ? -1 : to))) {
-                wait = HttpSession.retryAfterMillis(body.header("Retry-After"));
-                check(body, to, whole);
-                while (copy(body, to)) {
-                    session.cancel().check();
-                }
-                if (to < 0 || at == to) {
+            try (ObjectStream body = item.reader().open(at, whole ? -1 : to, cancel)) {
+                opaqueTag |= body.opaqueTag();
+                if (copyAll(body, to)) {
                     return at;
                 }
                 trouble =
                         new IOException("the answer ended after " + (at - before) + " of " + (to - before) + " bytes");
             } catch (RangesIgnoredException | DiskFailureException e) {
                 throw e;
+            } catch (StoreBusyException e) {
+                wait = e.retryAfterMillis();
+                trouble = e;
             } catch (IOException e) {
                 trouble = e;
             }
-            session.cancel().check();
+            cancel.check();
             // An attempt with progress counts as a first failure: a slow or flaky connection still completes the range.
             failures = at > before ? 1 : failures + 1;
-            if (failures >= session.attempts() || attempt >= ENOUGH) {
-                throw trouble instanceof Busy busy
-                        ? session.failed(what, busy.status, "", null)
-                        : session.unreachable(what, trouble);
+            if (failures >= context.retries().attempts() || attempt >= ENOUGH) {
+                throw trouble instanceof StoreBusyException busy
+                        ? busy.failure()
+                        : context.failures().unreachable(what, trouble);
             }
             // Without range requests the next attempt starts at the beginning, so the bytes of this one do not count.
-            if (item.ranges() == ObjectEntry.Ranges.NONE) {
+            if (!item.ranges()) {
                 arrived.accept(from - at);
                 at = from;
             }
-            session.cancel().pause(Math.max(wait, HttpSession.pauseMillis(failures)));
+            cancel.pause(Math.max(wait, RetryPolicy.pauseMillis(failures)));
         }
     }
 
-    private boolean copy(HttpBody body, long to) throws IOException {
+    /** Copies until the end; false when the stream ends before it. A cancellation closes the stream. */
+    private boolean copyAll(ObjectStream body, long to) throws IOException {
+        Runnable ending = body::close;
+        cancel.add(ending);
+        try {
+            while (copy(body, to)) {
+                cancel.check();
+            }
+        } finally {
+            cancel.remove(ending);
+        }
+        return to < 0 || at == to;
+    }
+
+    private boolean copy(ObjectStream body, long to) throws IOException {
         int limit = to < 0 ? CHUNK : (int) Math.min(CHUNK, to - at);
         if (limit == 0) {
             return false;
@@ -153,51 +153,5 @@ public final class RangeDownload {
         at += n;
         arrived.accept(n);
         return true;
-    }
-
-    private void check(HttpBody body, long to, boolean whole) throws IOException {
-        int status = body.status();
-        if (HttpSession.isRetryable(status)) {
-            throw new Busy(status);
-        }
-        // The precondition failed, the range is beyond the end, or a listed version is gone: the object has changed.
-        if (status == 412 || status == 416 || status == 404 && !item.version().isEmpty()) {
-            throw new ObjectChangedException(what);
-        }
-        if (status / 100 != 2) {
-            throw session.failed(what, new HttpSession.Answer(status, body.headers(), body.all(1 << 20)));
-        }
-        String tag = body.header("ETag");
-        if (item.tag() != null && !tag.isEmpty() && !tag.equals(item.tag())) {
-            throw new ObjectChangedException(what);
-        }
-        keyed |= body.header("x-amz-server-side-encryption")
-                .toLowerCase(Locale.ROOT)
-                .contains("kms");
-        if (item.ranges() == ObjectEntry.Ranges.HEADER && !whole) {
-            if (status == 200) {
-                throw new RangesIgnoredException();
-            }
-            checkRange(body.header("Content-Range"));
-        }
-        long length = body.length();
-        if (to >= 0 && length >= 0 && length != to - at) {
-            if (whole) {
-                // The object's length differs from the listing.
-                throw new ObjectChangedException(what);
-            }
-            throw new IOException("the answer has " + length + " bytes instead of " + (to - at));
-        }
-    }
-
-    private void checkRange(String range) throws IOException {
-        if (!range.startsWith("bytes " + at + "-")) {
-            throw new IOException("asked for bytes from " + at + ", the answer has '" + range + "'");
-        }
-        int slash = range.indexOf('/');
-        String total = slash < 0 ? "*" : range.substring(slash + 1);
-        if (item.size() >= 0 && !total.equals("*") && !total.equals(String.valueOf(item.size()))) {
-            throw new ObjectChangedException(what);
-        }
     }
 }

@@ -17,6 +17,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -163,7 +164,7 @@ class ContentCacheTest {
                 return 999;
             }
         };
-        try (Storage storage = new Storage(Given.options(directory), clock, full)) {
+        try (Storage storage = new Storage(Given.options(directory), clock, List.of(), full)) {
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/a"))
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))
@@ -186,7 +187,7 @@ class ContentCacheTest {
                 super.write(file, bytes, position);
             }
         };
-        try (Storage storage = new Storage(Given.options(directory), clock, filling)) {
+        try (Storage storage = new Storage(Given.options(directory), clock, List.of(), filling)) {
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/big"))
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))

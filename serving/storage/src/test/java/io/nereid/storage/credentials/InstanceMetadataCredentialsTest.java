@@ -14,11 +14,11 @@ import io.nereid.storage.http.TlsSettings;
 import io.nereid.storage.object.TestServer;
 import io.nereid.storage.provider.AzureBlobSource;
 import io.nereid.storage.provider.GcsSource;
-import io.nereid.storage.provider.SourceFactory;
-import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.provider.StorageProviders;
 import io.nereid.storage.request.StorageOptions;
-import io.nereid.storage.request.StorageSettings;
-import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.RetryPolicy;
+import io.nereid.storage.spi.StorageSettings;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -54,7 +54,7 @@ class InstanceMetadataCredentialsTest {
     private final TokenCache tokens = new TokenCache(Clock.system());
 
     private AwsCredentialsProvider aws(Map<String, String> request, Map<String, String> environment) {
-        StorageSettings settings = StorageSettings.of(request, environment);
+        StorageSettings settings = StorageSettings.of(request, environment, StorageProviders.IDENTITIES);
         return new AwsCredentialsProvider(settings, session(settings), tokens);
     }
 
@@ -64,7 +64,7 @@ class InstanceMetadataCredentialsTest {
                 http,
                 TlsSettings.MACHINE,
                 settings,
-                new HttpSession.RetryPolicy(options.connectTimeout(), options.readTimeout(), 3),
+                new RetryPolicy(options.connectTimeout(), options.readTimeout(), 3),
                 new CancellationToken());
     }
 
@@ -194,8 +194,8 @@ class InstanceMetadataCredentialsTest {
                         exchange,
                         200,
                         "<EnumerationResults><Blobs><Blob><Name>m/a</Name><Properties><Content-Length>1</Content-Length>"
-                                + "</Properties></Blob></Blobs><NextMarker/></EnumerationResults>"));
-        StorageSettings settings = StorageSettings.of(request, environment);
+                            + "</Properties></Blob></Blobs><NextMarker/></EnumerationResults>"));
+        StorageSettings settings = StorageSettings.of(request, environment, StorageProviders.IDENTITIES);
         new AzureBlobSource("https://acct.blob.core.windows.net/cont/m", settings, session(settings), tokens).list();
         return server.seen.get(server.seen.size() - 1).header("Authorization");
     }
@@ -243,24 +243,30 @@ class InstanceMetadataCredentialsTest {
         server.handlers.put("/storage/v1/b/b/o", exchange -> TestServer.json(exchange, 200, "{\"items\":[]}"));
         Map<String, String> environment =
                 Map.of("GCE_METADATA_HOST", "127.0.0.1:" + server.port(), "STORAGE_EMULATOR_HOST", server.url());
-        StorageSettings settings = StorageSettings.of(Map.of(), environment);
+        StorageSettings settings = StorageSettings.of(Map.of(), environment, StorageProviders.IDENTITIES);
         new GcsSource("gs://b/", settings, session(settings), tokens, GcsSource.READS).list();
         assertThat(server.seen.get(1).header("Authorization")).isEqualTo("Bearer gce");
     }
 
     @Test
     void theTimesAndAttemptsOfS3AreSettings() {
-        SourceFactory sources = new SourceFactory(http, tokens);
-        Map<String, String> named = Map.of("S3_CONNECT_TIMEOUT", "7", "S3_READ_TIMEOUT", "9", "AWS_MAX_ATTEMPTS", "4");
-        HttpSession.RetryPolicy patience =
-                sources.retryPolicy(StorageUris.Kind.S3, StorageSettings.of(Map.of(), named));
+        StorageProviders providers = new StorageProviders(http, tokens, Map.of());
+        StorageSettings settings = StorageSettings.of(
+                Map.of(),
+                Map.of("S3_CONNECT_TIMEOUT", "7", "S3_READ_TIMEOUT", "9", "AWS_MAX_ATTEMPTS", "4"),
+                StorageProviders.IDENTITIES);
+        RetryPolicy patience = retries(providers, "s3://b/k", settings);
         assertThat(patience.connect()).hasSeconds(7);
         assertThat(patience.read()).hasSeconds(9);
         assertThat(patience.attempts()).isEqualTo(4);
-        assertThat(sources.retryPolicy(StorageUris.Kind.GCS, StorageSettings.of(Map.of(), named))
-                        .connect())
-                .isEqualTo(http.options.connectTimeout());
+        assertThat(retries(providers, "gs://b/k", settings).connect()).isEqualTo(http.options.connectTimeout());
         assertThat(http.client(TlsSettings.MACHINE, patience.connect()).connectTimeout())
                 .contains(patience.connect());
+    }
+
+    private static RetryPolicy retries(StorageProviders providers, String uri, StorageSettings settings) {
+        return providers
+                .context(providers.of(uri), uri, settings, new CancellationToken())
+                .retries();
     }
 }

@@ -1,14 +1,15 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.storage.object;
+package io.nereid.storage.spi;
 
+import io.nereid.base.ServingException;
 import java.util.List;
 
 /**
  * Lists the objects below a URI of a store. Implementations are made for one fetch. {@link #list} runs on one thread;
- * the requests of the listed objects may be made on any thread.
+ * the listed objects may be read on any thread until the source is closed.
  */
-public interface ObjectSource {
+public interface ObjectSource extends AutoCloseable {
     /** How the objects of a listing are stored. */
     enum Shape {
         /** Files; a single archive is unpacked. */
@@ -27,6 +28,7 @@ public interface ObjectSource {
      * @param shape how they are stored
      */
     record Listing(String place, List<ObjectEntry> items, Shape shape) {
+        /** Copies the list. */
         public Listing {
             items = List.copyOf(items);
         }
@@ -49,6 +51,20 @@ public interface ObjectSource {
         }
     }
 
-    /** Requests the listing from the store. */
+    /**
+     * Requests the listing from the store, with retries. It is empty when there is nothing below the URI.
+     *
+     * @throws ServingException NOT_FOUND, UNAUTHENTICATED, PERMISSION_DENIED and others as the store answers
+     *     ({@link StorageFailures#ofStatus}); UNAVAILABLE when it cannot be reached; CANCELLED
+     */
     Listing list();
+
+    /** How many ranges may be read at once; the server has a limit of its own. */
+    default int maxReads() {
+        return Integer.MAX_VALUE;
+    }
+
+    /** Releases connections. No object is being read. */
+    @Override
+    default void close() {}
 }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.storage.request;
+package io.nereid.storage.spi;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
@@ -16,18 +16,29 @@ import java.util.concurrent.TimeUnit;
 public final class CancellationToken {
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    @GuardedBy("endings") private final Set<Runnable> endings = new HashSet<>();
+    @GuardedBy("endings")
+    private final Set<Runnable> endings = new HashSet<>();
 
+    /** Creates a token that is not cancelled. */
+    public CancellationToken() {}
+
+    /** Whether the token is cancelled. */
     public boolean cancelled() {
         return ended.getCount() == 0;
     }
 
+    /**
+     * Throws when the token is cancelled.
+     *
+     * @throws ServingException CANCELLED
+     */
     public void check() {
         if (cancelled()) {
             throw ServingException.of(ErrorCode.CANCELLED, "the fetch was cancelled");
         }
     }
 
+    /** Cancels the token and runs the callbacks on the calling thread. */
     public void cancel() {
         List<Runnable> now;
         synchronized (endings) {
@@ -49,6 +60,7 @@ public final class CancellationToken {
         ending.run();
     }
 
+    /** Removes a callback. */
     public void remove(Runnable ending) {
         synchronized (endings) {
             endings.remove(ending);

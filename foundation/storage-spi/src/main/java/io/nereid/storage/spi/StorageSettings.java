@@ -1,15 +1,15 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.storage.request;
+package io.nereid.storage.spi;
 
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -22,55 +22,6 @@ import org.jspecify.annotations.Nullable;
  * credentials are never sent to an endpoint that a request names. Immutable.
  */
 public final class StorageSettings {
-    /**
-     * For one kind of store, the settings that hold an identity, and those of endpoints, which hide the environment's
-     * identity.
-     */
-    private record Family(Set<String> identity, Set<String> places) {}
-
-    private static final List<Family> FAMILIES = List.of(
-            new Family(
-                    Set.of(
-                            "AWS_ACCESS_KEY_ID",
-                            "AWS_SECRET_ACCESS_KEY",
-                            "AWS_SESSION_TOKEN",
-                            "AWS_ROLE_ARN",
-                            "AWS_WEB_IDENTITY_TOKEN_FILE",
-                            "AWS_PROFILE",
-                            "AWS_SHARED_CREDENTIALS_FILE",
-                            "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-                            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-                            "AWS_CONTAINER_AUTHORIZATION_TOKEN",
-                            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-                            "AWS_EC2_METADATA_SERVICE_ENDPOINT",
-                            "awsAnonymousCredential"),
-                    Set.of(
-                            "AWS_ENDPOINT_URL",
-                            "AWS_ENDPOINT_URL_S3",
-                            "AWS_ENDPOINT_URL_STS",
-                            "S3_ENDPOINT",
-                            "S3_VERIFY_SSL",
-                            "AWS_CA_BUNDLE")),
-            new Family(Set.of("GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"), Set.of("STORAGE_EMULATOR_HOST")),
-            new Family(
-                    Set.of(
-                            "AZ_CLIENT_ID",
-                            "AZ_CLIENT_SECRET",
-                            "AZ_TENANT_ID",
-                            "AZURE_CLIENT_ID",
-                            "AZURE_CLIENT_SECRET",
-                            "AZURE_TENANT_ID",
-                            "AZURE_FEDERATED_TOKEN_FILE",
-                            "AZURE_STORAGE_ACCESS_KEY",
-                            "AZURE_ACCESS_TOKEN",
-                            "AZURE_STORAGE_SAS_TOKEN"),
-                    Set.of("AZURE_STORAGE_BLOB_ENDPOINT", "AZURE_AUTHORITY_HOST")),
-            new Family(Set.of("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"), Set.of("HF_ENDPOINT")),
-            new Family(
-                    Set.of("HADOOP_USER_NAME", "USER_PROXY", "HEADERS", "TLS_CERT", "TLS_KEY"),
-                    Set.of("HDFS_NAMENODE", "TLS_CA", "TLS_SKIP_VERIFY")),
-            new Family(Set.of(".dockerconfigjson", "DOCKER_CONFIG"), Set.of()));
-
     private final Map<String, String> values;
     private final boolean ownIdentity;
     private final Set<String> hidden;
@@ -81,14 +32,20 @@ public final class StorageSettings {
         this.hidden = hidden;
     }
 
-    public static StorageSettings of(Map<String, String> request, Map<String, String> environment) {
+    /**
+     * Combines the settings of a request and of the server's environment.
+     *
+     * @param identities of the kinds of stores
+     */
+    public static StorageSettings of(
+            Map<String, String> request, Map<String, String> environment, Collection<IdentitySettings> identities) {
         Map<String, String> values = new HashMap<>(environment);
         boolean own = false;
         Set<String> hidden = new HashSet<>();
-        for (Family family : FAMILIES) {
+        for (IdentitySettings family : identities) {
             boolean named = request.keySet().stream()
-                    .anyMatch(key ->
-                            family.identity().contains(key) || family.places().contains(key));
+                    .anyMatch(key -> family.identity().contains(key)
+                            || family.endpoints().contains(key));
             if (named) {
                 own = true;
                 values.keySet().removeAll(family.identity());
@@ -122,6 +79,7 @@ public final class StorageSettings {
         return first(name);
     }
 
+    /** The value of a setting, or another one if it is absent or empty. */
     public String get(String name, String otherwise) {
         String value = first(name);
         return value == null ? otherwise : value;
@@ -161,21 +119,6 @@ public final class StorageSettings {
         }
         throw ServingException.invalidArgument(
                 "storage setting " + name + " is '" + value + "'; expected a whole number of at least 1");
-    }
-
-    /** A list, as a JSON array of strings or separated by commas. */
-    public List<String> list(String name) {
-        String value = first(name);
-        if (value == null) {
-            return List.of();
-        }
-        if (value.trim().startsWith("[")) {
-            return StorageJson.strings(value, "storage setting " + name);
-        }
-        return java.util.Arrays.stream(value.split(","))
-                .map(String::trim)
-                .filter(s -> !s.isEmpty())
-                .toList();
     }
 
     /**
