@@ -107,6 +107,7 @@ class ArchitectureTest {
             control/api control/core control/autoscaling
         control/graph | io.nereid.control.graph | . | base tensor transport-api control/api control/core
         serving/storage | io.nereid.storage | . request | base storage-spi
+        storage/s3 | io.nereid.storage.s3 | . | base storage-spi
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/autoscaling control/gateway storage
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
@@ -307,6 +308,7 @@ class ArchitectureTest {
                 "serving",
                 "backends",
                 "caches",
+                "storage",
                 "protocols",
                 "transport",
                 "control",
