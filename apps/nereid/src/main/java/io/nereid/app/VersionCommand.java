@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.app.plugins.BackendLoader;
+import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.plugins.MissingPluginBackend;
 import io.nereid.app.process.ProgramVersion;
 import java.io.PrintWriter;
@@ -22,7 +22,8 @@ final class VersionCommand implements Runnable {
         PrintWriter out = spec.commandLine().getOut();
         out.println("nereid " + ProgramVersion.number());
         out.println("java " + Runtime.version() + " (" + System.getProperty("java.vm.vendor") + ")");
-        BackendLoader.find()
+        InstalledPlugins.load()
+                .backends()
                 .forEach(b -> out.println("backend " + b.name()
                         + (b instanceof MissingPluginBackend absent ? " (" + absent.reason() + ")" : "")));
         out.flush();

@@ -4,10 +4,12 @@ package io.nereid.engine;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
+import io.nereid.backend.CacheStoreProvider;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.Experimental;
 import io.nereid.base.ServingException;
+import io.nereid.engine.cache.ResponseCache;
 import io.nereid.engine.ensemble.ComposingModels;
 import io.nereid.engine.ensemble.EnsembleLoader;
 import io.nereid.engine.loading.ModelLoader;
@@ -107,7 +109,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private volatile boolean draining;
 
     /**
-     * Creates the components; nothing runs before {@link #start}.
+     * Creates the components; nothing runs before {@link #start}. External response caches are those on the class path.
      *
      * @param options the settings
      * @param backends the available backends, each with a unique name
@@ -116,6 +118,15 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
      *     a host policy that this machine does not support
      */
     public Engine(EngineOptions options, List<Backend> backends, Clock clock) {
+        this(options, backends, ResponseCache.onClassPath(), clock);
+    }
+
+    /**
+     * As {@link #Engine(EngineOptions, List, Clock)}, with other external response caches.
+     *
+     * @param caches the available external response caches, each with a unique name
+     */
+    public Engine(EngineOptions options, List<Backend> backends, List<CacheStoreProvider> caches, Clock clock) {
         this.backends = List.copyOf(backends);
         this.options = options;
         this.strictReadiness = options.strictReadiness();
@@ -124,7 +135,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                 ? options.deviceThreads()
                 : batching.numBatchThreads();
         this.pool = new DeviceExecutor("device", threads, clock);
-        this.servables = new ServableFactory(pool, options, clock);
+        this.servables = new ServableFactory(pool, options, caches, clock);
         this.manager = new ServableManager(
                 ManagerOptions.DEFAULT
                         .withLoadThreads(options.loadThreads())

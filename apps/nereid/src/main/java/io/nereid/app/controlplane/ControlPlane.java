@@ -24,6 +24,7 @@ import io.nereid.payload.PayloadLogs;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.storage.Storage;
+import io.nereid.storage.spi.StorageProvider;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.api.VirtualHosts;
 import io.nereid.transport.proxy.PooledUpstreamClient;
@@ -65,6 +66,7 @@ public final class ControlPlane implements AutoCloseable {
     private VirtualHosts.@Nullable Listener listener;
 
     /**
+     * @param stores storage providers of plugins
      * @param models the engine's model source for the models of services
      * @param inference the engine's inference API, behind the request recorder
      * @param pool runs work that would block event loops
@@ -72,6 +74,7 @@ public final class ControlPlane implements AutoCloseable {
     public ControlPlane(
             ControlFlags flags,
             Clock clock,
+            List<StorageProvider> stores,
             ManagedModels models,
             InferenceEngine inference,
             Engine engine,
@@ -82,7 +85,7 @@ public final class ControlPlane implements AutoCloseable {
         Path directory = flags.directory().toAbsolutePath();
         this.store = FileResourceStore.open(directory.resolve("resources"), clock);
         this.settings = new ControlPlaneSettings(store, () -> base);
-        this.storage = new Storage(flags.storage(), clock);
+        this.storage = new Storage(flags.storage(), clock, stores);
         PooledUpstreamClient.Options upstreamOptions = PooledUpstreamClient.Options.DEFAULT.withLoops(loops);
         this.upstream = new PooledUpstreamClient(upstreamOptions);
         this.loggerConnections = new LoggerConnections(upstream, upstreamOptions, store, settings::config);

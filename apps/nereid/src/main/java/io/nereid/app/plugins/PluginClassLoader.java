@@ -7,7 +7,7 @@ import java.net.URLClassLoader;
 import java.util.List;
 
 /**
- * The class loader of one plugin. It exposes only the backend SPI's packages of the server and the API of Java models,
+ * The class loader of one plugin. It exposes only the packages of the server that plugins are written against and the API of Java models,
  * so that the plugin's libraries cannot conflict with the server's. Thread-safe.
  */
 final class PluginClassLoader extends URLClassLoader {
@@ -20,6 +20,7 @@ final class PluginClassLoader extends URLClassLoader {
             "io.nereid.spi.config",
             "io.nereid.spi.management",
             "io.nereid.backend",
+            "io.nereid.storage.spi",
             "io.nereid.backends.java",
             "org.slf4j.",
             "org.jspecify.");

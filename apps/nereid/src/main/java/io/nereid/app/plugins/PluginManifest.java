@@ -12,7 +12,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -23,6 +25,8 @@ import org.jspecify.annotations.Nullable;
  * @param description a description of one line
  * @param licence the licence of its libraries
  * @param backends its backends
+ * @param storage the schemes of its storage providers
+ * @param caches the names of its response caches
  * @param unpackedBytes size of the files that its first use unpacks into the user's cache directory
  * @param artifacts its libraries; none when everything that it needs comes with the distribution
  */
@@ -31,6 +35,8 @@ record PluginManifest(
         String description,
         String licence,
         List<KnownBackend> backends,
+        List<String> storage,
+        List<String> caches,
         long unpackedBytes,
         List<Artifact> artifacts) {
     /**
@@ -89,6 +95,21 @@ record PluginManifest(
         }
     }
 
+    /** The kinds of its providers. */
+    Set<PluginKind> kinds() {
+        Set<PluginKind> kinds = EnumSet.noneOf(PluginKind.class);
+        if (!backends.isEmpty()) {
+            kinds.add(PluginKind.BACKEND);
+        }
+        if (!storage.isEmpty()) {
+            kinds.add(PluginKind.STORAGE);
+        }
+        if (!caches.isEmpty()) {
+            kinds.add(PluginKind.CACHE);
+        }
+        return kinds;
+    }
+
     long bytes() {
         return artifacts.stream().mapToLong(Artifact::bytes).sum();
     }
@@ -136,6 +157,8 @@ record PluginManifest(
                 plugin.path("description").asText(),
                 plugin.path("licence").asText(),
                 List.copyOf(backends),
+                texts(plugin.path("storage")),
+                texts(plugin.path("caches")),
                 plugin.path("unpackedBytes").asLong(),
                 List.copyOf(artifacts));
     }

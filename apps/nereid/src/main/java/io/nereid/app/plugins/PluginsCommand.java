@@ -17,7 +17,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceConfigurationError;
+import java.util.Set;
 import java.util.logging.Level;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -25,11 +27,11 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code nereid plugins}: lists, installs and removes backends that are too large for the distribution. */
+/** {@code nereid plugins}: lists, installs and removes backends, storage providers and response caches that are not part of the distribution. */
 @Command(
         name = "plugins",
         mixinStandardHelpOptions = true,
-        description = "List, install or remove optional backends.",
+        description = "List, install or remove optional backends, storage providers and response caches.",
         footer = {
             "",
             "A plugin is a directory of its name with jars in it. A user's plugins are in"
@@ -67,31 +69,49 @@ public final class PluginsCommand implements Runnable {
         Logging.configure(Logging.Format.TEXT, Level.OFF);
         PluginDirectories places = places();
         Map<String, Path> installed = places.installed();
-        TextTable table = new TextTable("PLUGIN", "STATE", "SIZE", "WHERE", "DESCRIPTION");
+        TextTable table = new TextTable("PLUGIN", "KIND", "STATE", "SIZE", "WHERE", "DESCRIPTION");
         for (PluginManifest plugin : PluginManifest.all()) {
             Path directory = installed.remove(plugin.name());
             String damage = directory == null ? null : PluginInstaller.damage(plugin, directory);
             table.row(
                     plugin.name(),
+                    kinds(plugin.kinds()),
                     directory == null
                             ? "not installed"
-                            : damage == null ? state(places, plugin.name(), directory) : damage,
+                            : damage == null
+                                    ? State.of(places, plugin.name(), directory).text()
+                                    : damage,
                     plugin.artifacts().isEmpty() ? "included" : PluginInstaller.size(plugin.bytes()),
                     directory == null ? "-" : directory.toString(),
                     plugin.description());
         }
-        installed.forEach((name, directory) ->
-                table.row(name, state(places, name, directory), size(directory), directory.toString(), ""));
+        installed.forEach((name, directory) -> {
+            State state = State.of(places, name, directory);
+            table.row(name, kinds(state.kinds()), state.text(), size(directory), directory.toString(), "");
+        });
         table.print(out());
         out().flush();
     }
 
-    private static String state(PluginDirectories places, String name, Path directory) {
-        try {
-            BackendLoader.load(places, name, directory);
-            return "installed";
-        } catch (IOException | ServingException | LinkageError | ServiceConfigurationError e) {
-            return "broken: " + e.getMessage();
+    private static String kinds(Set<PluginKind> kinds) {
+        return kinds.isEmpty() ? "-" : kinds.stream().map(PluginKind::toString).collect(Collectors.joining(", "));
+    }
+
+    /**
+     * The state of an installed plugin.
+     *
+     * @param text installed or broken, with the reason
+     * @param kinds the kinds of its providers; empty when it is broken
+     */
+    private record State(String text, Set<PluginKind> kinds) {
+        static State of(PluginDirectories places, String name, Path directory) {
+            try {
+                return new State(
+                        "installed",
+                        PluginLoader.load(places, name, directory).providers().keySet());
+            } catch (IOException | ServingException | LinkageError | ServiceConfigurationError e) {
+                return new State("broken: " + e.getMessage(), Set.of());
+            }
         }
     }
 
@@ -124,7 +144,8 @@ public final class PluginsCommand implements Runnable {
                             names = "--from",
                             paramLabel = "DIR",
                             description = "Take the libraries from this directory; do not download.")
-                    @Nullable Path from,
+                    @Nullable
+                    Path from,
             @Option(names = "--force", description = "Reinstall an installed plugin.") boolean force) {
         Logging.configure(Logging.Format.TEXT, Level.WARNING);
         PluginManifest plugin = PluginManifest.named(name);
@@ -174,7 +195,7 @@ public final class PluginsCommand implements Runnable {
     /** Loads the plugin once, so that an unusable one is reported now rather than when the server starts. */
     private static void probe(PluginDirectories places, String name, Path directory, PrintWriter err) {
         try {
-            for (Backend backend : BackendLoader.load(places, name, directory)) {
+            for (Backend backend : PluginLoader.load(places, name, directory).of(PluginKind.BACKEND, Backend.class)) {
                 String reason = ProgressPrinter.during(
                         "unpacking and testing " + name, err, () -> String.valueOf(backend.unavailableReason()));
                 if (!reason.equals("null")) {

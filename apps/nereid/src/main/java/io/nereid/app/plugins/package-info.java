@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** Backends, built in or installed as plugins: discovery, class loading and installation. */
+/** Backends, storage providers and response caches, built in or installed as plugins: discovery, class loading and installation. */
 @NullMarked
 package io.nereid.app.plugins;
 

@@ -4,7 +4,7 @@ package io.nereid.app.serve;
 
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
-import io.nereid.app.plugins.BackendLoader;
+import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.backend.Backend;
@@ -78,14 +78,16 @@ public final class NereidServer {
             Logging logging,
             @Nullable ControlFlags controlled) {
         this.clock = Clock.system();
-        List<Backend> backends = BackendLoader.find();
+        InstalledPlugins plugins = InstalledPlugins.load();
+        List<Backend> backends = plugins.backends();
         RequestLogger.check(engineOptions.servedModels());
         ManagedModels placed = new ManagedModels(backends);
         List<Source> sources = new ArrayList<>(engineOptions.sources());
         if (controlled != null) {
             sources.add(placed);
         }
-        this.engine = new Engine(engineOptions.toBuilder().sources(sources).build(), backends, clock);
+        this.engine = new Engine(
+                engineOptions.toBuilder().sources(sources).build(), backends, plugins.cacheProviders(), clock);
         this.recorder = new RequestLogger(engine, clock);
         engine.onConfigured(recorder::configure);
         this.lists = new ModelListReloader(engine);
@@ -108,6 +110,7 @@ public final class NereidServer {
             this.control = new ControlPlane(
                     controlled,
                     clock,
+                    plugins.storageProviders(),
                     placed,
                     recorder,
                     engine,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
-import io.nereid.app.plugins.BackendLoader;
+import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
 import io.nereid.app.text.ProgressPrinter;
@@ -122,7 +122,7 @@ public final class ValidateCommand implements Callable<Integer> {
                 .reloadTimeout(LONGEST_LOAD)
                 .scratch(CacheDirectory.directory())
                 .build();
-        try (Engine engine = new Engine(options, BackendLoader.find(), Clock.system())) {
+        try (Engine engine = new Engine(options, InstalledPlugins.load().backends(), Clock.system())) {
             engine.start().toCompletableFuture().join();
             return engine.configure(models, dryRun).toCompletableFuture().join();
         } catch (CompletionException e) {
@@ -135,7 +135,7 @@ public final class ValidateCommand implements Callable<Integer> {
     }
 
     private int directory(Path models) {
-        List<Backend> backends = BackendLoader.find();
+        List<Backend> backends = InstalledPlugins.load().backends();
         List<Problem> problems = new ArrayList<>(new RepositoryValidator(backends).validate(models));
         if (!filesOnly) {
             problems.addAll(ProgressPrinter.during(LOADING, err(), () -> load(models, backends, problems)));

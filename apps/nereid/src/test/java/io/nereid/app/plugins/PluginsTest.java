@@ -10,13 +10,24 @@ import io.nereid.app.plugins.PluginManifest.Artifact;
 import io.nereid.app.plugins.PluginManifest.KnownBackend;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
+import io.nereid.backend.CacheStoreProvider;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ApiVersion;
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.engine.Engine;
+import io.nereid.engine.options.CacheOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.repository.layout.BackendSelector;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.storage.Storage;
+import io.nereid.storage.request.ProgressListener;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageOptions;
+import io.nereid.storage.request.StorageRequest;
+import io.nereid.storage.spi.StorageProvider;
 import io.nereid.testkit.PluginJarBuilder;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintWriter;
@@ -58,6 +69,8 @@ class PluginsTest {
                 "A sample",
                 "Apache-2.0",
                 List.of(new KnownBackend("sample", List.of("sample_model"), List.of("model.sample"), List.of())),
+                List.of(),
+                List.of(),
                 0,
                 List.of(artifact("one", "", "the first"), artifact("two", "linux-x86_64", "the second")));
     }
@@ -148,7 +161,7 @@ class PluginsTest {
     @Test
     void theManifestIsWhatTheBuildUses() {
         for (PluginManifest each : PluginManifest.all()) {
-            assertThat(each.backends()).isNotEmpty();
+            assertThat(each.kinds()).as(each.name()).isNotEmpty();
             // Its jars are all of the distribution's.
             assertThat(each.artifacts().isEmpty())
                     .as(each.name())
@@ -169,7 +182,7 @@ class PluginsTest {
     }
 
     private Backend backend(PluginDirectories places, String name) {
-        return BackendLoader.find(places).stream()
+        return InstalledPlugins.load(places).backends().stream()
                 .filter(b -> b.name().equals(name))
                 .findFirst()
                 .orElseThrow();
@@ -232,7 +245,9 @@ class PluginsTest {
     void filesOfAnAbsentPluginAreRecognisedByTheirContent(String file, String content, String expected)
             throws Exception {
         Path written = Files.writeString(directory.resolve(file), content);
-        Backend backend = new BackendSelector(BackendLoader.find(new PluginDirectories(plugins, null))).byFile(written);
+        Backend backend = new BackendSelector(InstalledPlugins.load(new PluginDirectories(plugins, null))
+                        .backends())
+                .byFile(written);
         assertThat(backend == null ? "-" : backend.name()).isEqualTo(expected);
     }
 
@@ -241,10 +256,14 @@ class PluginsTest {
         Path home = directory.resolve("home");
         jar(Files.createDirectories(home.resolve("lib/plugins/onnx-import")).resolve("sample.jar"), Sample.class);
         PluginDirectories places = new PluginDirectories(plugins, home);
-        assertThat(BackendLoader.find(places)).extracting(Backend::name).doesNotContain("sample");
+        assertThat(InstalledPlugins.load(places).backends())
+                .extracting(Backend::name)
+                .doesNotContain("sample");
         installer(true).install(PluginManifest.named("onnx-import"), plugins);
         assertThat(plugins()).isEmpty();
-        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("sample");
+        assertThat(InstalledPlugins.load(places).backends())
+                .extracting(Backend::name)
+                .contains("sample");
     }
 
     @Test
@@ -253,10 +272,14 @@ class PluginsTest {
         Files.createDirectories(plugins.resolve("tensorflow"));
         Files.writeString(plugins.resolve("tensorflow/broken.jar"), "no jar");
         PluginDirectories places = new PluginDirectories(plugins, null);
-        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("onnxruntime", "tensorflow");
+        assertThat(InstalledPlugins.load(places).backends())
+                .extracting(Backend::name)
+                .contains("onnxruntime", "tensorflow");
         assertThat(((MissingPluginBackend) tensorflow(places)).reason()).startsWith("broken: ");
         assertThat(run("plugins", "list", "--plugin-dir", plugins.toString())).isZero();
-        assertThat(out.toString()).contains("empty").contains("broken: it contains no backend in 0 jar(s)");
+        assertThat(out.toString())
+                .contains("empty")
+                .contains("broken: it contains no backend, storage provider or response cache in 0 jar(s)");
         assertThat(run("plugins", "remove", "empty", "--plugin-dir", plugins.toString()))
                 .isZero();
         assertThat(plugins.resolve("empty")).doesNotExist();
@@ -270,7 +293,9 @@ class PluginsTest {
         Path own = Files.createDirectories(plugins.resolve("sample"));
         jar(own.resolve("sample.jar"), Sample.class);
         PluginDirectories places = new PluginDirectories(plugins, null);
-        Backend backend = BackendLoader.load(places, "sample", own).get(0);
+        Backend backend = PluginLoader.load(places, "sample", own)
+                .of(PluginKind.BACKEND, Backend.class)
+                .get(0);
         assertThat(backend.getClass()).isNotEqualTo(Sample.class);
         assertThat(backend.name()).isEqualTo("sample");
         assertThat(backend.unavailableReason())
@@ -278,7 +303,88 @@ class PluginsTest {
                         + " io.netty.channel.Channel: no, io.nereid.tensor.Tensor: yes,"
                         + " io.nereid.backends.java.JavaModel: yes, io.netty.buffer.ByteBuf: no,"
                         + " org.slf4j.Logger: yes, java.sql.Driver: yes");
-        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("sample");
+        assertThat(InstalledPlugins.load(places).backends())
+                .extracting(Backend::name)
+                .contains("sample");
+    }
+
+    private static final String CACHE =
+            "package p; import io.nereid.backend.*; import java.util.*; import java.util.concurrent.*; public class"
+                    + " Cache implements CacheStoreProvider, CacheStore { final Map<String, byte[]> kept = new"
+                    + " ConcurrentHashMap<>(); String key(byte[] k) { return Base64.getEncoder().encodeToString(k); }"
+                    + " public String name() { return \"mine\"; } public CacheStore open(Map<String, String> s) { if"
+                    + " (!s.containsKey(\"size\")) throw io.nereid.base.ServingException.invalidArgument(\"no size\");"
+                    + " return this; } public CompletionStage<byte[]> get(byte[] k) { return"
+                    + " CompletableFuture.completedFuture(kept.get(key(k))); } public void put(byte[] k, byte[] v) {"
+                    + " kept.put(key(k), v); } public void purge(byte[] p) { kept.clear(); } public Map<String, Long>"
+                    + " statistics() { return Map.of(\"of_the_plugin\", 42L); } public void close() {} }";
+
+    @Test
+    void aResponseCacheOfAPluginIsUsedByTheEngine() throws Exception {
+        new PluginJarBuilder()
+                .source("p.Cache", CACHE)
+                .service(CacheStoreProvider.class.getName(), "p.Cache")
+                .apiVersion(ApiVersion.CURRENT.toString())
+                .build(Files.createDirectories(plugins.resolve("mycache")).resolve("mycache.jar"));
+        List<CacheStoreProvider> caches =
+                InstalledPlugins.load(new PluginDirectories(plugins, null)).cacheProviders();
+        assertThat(caches).extracting(CacheStoreProvider::name).contains("redis", "mine");
+        EngineOptions.Builder options = EngineOptions.builder(List.of(directory));
+        try (Engine engine = new Engine(
+                options.cache(new CacheOptions("mine", Map.of("size", "1"))).build(),
+                List.of(),
+                caches,
+                Clock.system())) {
+            assertThat(engine.metrics()).contains("of_the_plugin");
+        }
+        assertThatThrownBy(() -> new Engine(
+                        options.cache(new CacheOptions("mine", Map.of())).build(), List.of(), caches, Clock.system()))
+                .isInstanceOf(ServingException.class)
+                .hasMessage("no size");
+        assertThat(run("plugins", "list", "--plugin-dir", plugins.toString())).isZero();
+        assertThat(out.toString()).containsPattern("mycache +cache +installed").containsPattern("s3 +storage +not");
+    }
+
+    private static String stores(String name, String content) {
+        return "package p; import io.nereid.storage.spi.*; import java.util.*; public class " + name
+                + " implements StorageProvider { public String name() { return \"" + name + "\"; } public Set<String>"
+                + " schemes() { return"
+                + " Set.of(\"mem\"); }"
+                + " public ObjectSource"
+                + " open(StorageContext"
+                + " context) { return () ->"
+                + " new ObjectSource.Listing(\"mem\","
+                + " List.of(new"
+                + " ObjectEntry(\"model.txt\","
+                + " -1, \"1\", null, false,"
+                + " (from, to, cancel) -> {"
+                + " java.io.InputStream in ="
+                + " new java.io.ByteArrayInputStream(\"" + content
+                + "\".getBytes()); return new ObjectStream() { public int read(byte[] b, int n) throws"
+                + " java.io.IOException { return in.read(b, 0, n); } public void close() {} }; })),"
+                + " ObjectSource.Shape.FILES); } }";
+    }
+
+    @Test
+    void aStorageProviderOfAPluginIsUsedByTheStorage() throws Exception {
+        for (String name : List.of("One", "Two")) {
+            new PluginJarBuilder()
+                    .source("p." + name, stores(name, "from " + name))
+                    .service(StorageProvider.class.getName(), "p." + name)
+                    .apiVersion(ApiVersion.CURRENT.toString())
+                    .build(Files.createDirectories(plugins.resolve(name)).resolve("plugin.jar"));
+        }
+        List<StorageProvider> stores =
+                InstalledPlugins.load(new PluginDirectories(plugins, null)).storageProviders();
+        // The second plugin for a scheme is skipped.
+        assertThat(stores).extracting(StorageProvider::name).containsExactly("One");
+        try (Storage storage =
+                        new Storage(StorageOptions.defaults(directory.resolve("cache")), Clock.system(), stores);
+                StorageLease stored = storage.fetch(StorageRequest.of("mem://x"), ProgressListener.none())
+                        .toCompletableFuture()
+                        .join()) {
+            assertThat(Files.readString(stored.path().resolve("model.txt"))).isEqualTo("from One");
+        }
     }
 
     @Test
@@ -294,7 +400,7 @@ class PluginsTest {
                 .apiVersion((ApiVersion.CURRENT.major() + 1) + ".0")
                 .build(own.resolve("later.jar"));
         PluginDirectories places = new PluginDirectories(plugins, null);
-        assertThatThrownBy(() -> BackendLoader.load(places, "later", own))
+        assertThatThrownBy(() -> PluginLoader.load(places, "later", own))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.describe())
@@ -302,16 +408,18 @@ class PluginsTest {
                             .contains("compile it against version " + ApiVersion.CURRENT);
                 });
         assertThat(System.getProperty("nereid.test.later")).isNull();
-        assertThat(BackendLoader.find(places)).extracting(Backend::name).contains("onnxruntime");
+        assertThat(InstalledPlugins.load(places).backends())
+                .extracting(Backend::name)
+                .contains("onnxruntime");
         assertThat(run("plugins", "list", "--plugin-dir", plugins.toString())).isZero();
         assertThat(out.toString()).contains("broken: " + own.resolve("later.jar") + " was built for version");
     }
 
     private static final String BACKEND =
             "package p; import io.nereid.backend.*; public class Mine implements Backend { public Mine() { %s } public"
-                    + " String name() { return \"mine\"; } public java.util.List<String> platforms() { return"
-                    + " java.util.List.of(); } public BackendModel load(ModelLocation l, io.nereid.spi.config.ModelConfig"
-                    + " c, BackendContext x) { %s } }";
+                + " String name() { return \"mine\"; } public java.util.List<String> platforms() { return"
+                + " java.util.List.of(); } public BackendModel load(ModelLocation l, io.nereid.spi.config.ModelConfig"
+                + " c, BackendContext x) { %s } }";
 
     private Path mine(PluginJarBuilder builder, String constructor, String load) throws Exception {
         Path own = Files.createDirectories(plugins.resolve("mine"));
@@ -334,7 +442,7 @@ class PluginsTest {
     @Test
     void aMethodThatThisVersionOfTheApiLacksIsNamed() throws Exception {
         Path own = mine(otherApi(), "Backend.limit(\"runs\");", "return null;");
-        assertThatThrownBy(() -> BackendLoader.load(new PluginDirectories(plugins, null), "mine", own))
+        assertThatThrownBy(() -> PluginLoader.load(new PluginDirectories(plugins, null), "mine", own))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.getMessage())
@@ -346,7 +454,7 @@ class PluginsTest {
     @Test
     void aMethodThatThePluginLacksIsNamed() throws Exception {
         Path own = mine(otherApi(), "", "return null;");
-        assertThatThrownBy(() -> BackendLoader.load(new PluginDirectories(plugins, null), "mine", own))
+        assertThatThrownBy(() -> PluginLoader.load(new PluginDirectories(plugins, null), "mine", own))
                 .isInstanceOfSatisfying(
                         ServingException.class,
                         e -> assertThat(e.getMessage())

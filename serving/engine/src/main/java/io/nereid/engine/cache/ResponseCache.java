@@ -48,17 +48,26 @@ public final class ResponseCache implements AutoCloseable {
         return new ResponseCache(Hash128.seeded(0), null, store, clock);
     }
 
+    /** The external caches on the class path. */
+    public static List<CacheStoreProvider> onClassPath() {
+        List<CacheStoreProvider> found = new ArrayList<>();
+        ServiceLoader.load(CacheStoreProvider.class).forEach(found::add);
+        return found;
+    }
+
     /**
      * Creates the cache with this name.
      *
+     * @param external the available external caches
      * @throws ServingException INVALID_ARGUMENT for an unknown name, or an unknown, missing or invalid setting
      */
-    public static ResponseCache open(String name, Map<String, String> settings, Clock clock) {
+    public static ResponseCache open(
+            String name, Map<String, String> settings, List<CacheStoreProvider> external, Clock clock) {
         if (name.equals("local")) {
             return local(size(settings), Hash128.seeded(new SecureRandom().nextLong()), clock);
         }
         List<String> known = new ArrayList<>(List.of("local"));
-        for (CacheStoreProvider provider : ServiceLoader.load(CacheStoreProvider.class)) {
+        for (CacheStoreProvider provider : external) {
             if (provider.name().equals(name)) {
                 return remote(provider.open(settings), clock);
             }

@@ -3,6 +3,7 @@
 package io.nereid.engine.servable;
 
 import io.nereid.backend.BackendModel;
+import io.nereid.backend.CacheStoreProvider;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
@@ -49,7 +50,8 @@ public final class ServableFactory {
     private final @Nullable ResponseCache cache;
     private final Set<EngineServable> registered = ConcurrentHashMap.newKeySet();
 
-    public ServableFactory(DeviceExecutor pool, EngineOptions options, Clock clock) {
+    /** @param caches the external response caches that the options may name */
+    public ServableFactory(DeviceExecutor pool, EngineOptions options, List<CacheStoreProvider> caches, Clock clock) {
         this.pool = pool;
         this.waiting = new DeviceExecutor("waiting", MOST_WAITING, clock);
         this.pools = new HostPolicyExecutors(pool, options.hostPolicies(), options.deviceThreads(), clock);
@@ -57,7 +59,7 @@ public final class ServableFactory {
         this.batching = new BatchingDefaults(options.batching(), options.perModelBatching());
         this.clock = clock;
         CacheOptions named = options.cache();
-        this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
+        this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), caches, clock);
         List<RateLimiter.Total> totals = options.rateLimits();
         this.scheduling = new SchedulerOptions(options.maxQueueSize(), InlinePolicy.MEASURED)
                 .withLimiter(totals == null ? null : new RateLimiter(totals))

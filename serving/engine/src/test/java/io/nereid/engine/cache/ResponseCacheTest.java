@@ -230,18 +230,21 @@ class ResponseCacheTest {
 
     @Test
     void invalidCacheSettingsAreRejected() {
-        assertThatThrownBy(() -> ResponseCache.open("local", Map.of(), Clock.system()))
+        assertThatThrownBy(() -> ResponseCache.open("local", Map.of(), List.of(), Clock.system()))
                 .hasMessage("the local response cache needs a size");
-        assertThatThrownBy(() -> ResponseCache.open("local", Map.of("size", "-1"), Clock.system()))
+        assertThatThrownBy(() -> ResponseCache.open("local", Map.of("size", "-1"), List.of(), Clock.system()))
                 .hasMessageContaining("'-1'");
-        assertThatThrownBy(() -> ResponseCache.open("local", Map.of("size", "1", "sise", "1"), Clock.system()))
+        assertThatThrownBy(
+                        () -> ResponseCache.open("local", Map.of("size", "1", "sise", "1"), List.of(), Clock.system()))
                 .hasMessageContaining("'sise'");
-        assertThatThrownBy(() -> ResponseCache.open("local", Map.of("size", "" + (1L << 60)), Clock.system()))
+        assertThatThrownBy(
+                        () -> ResponseCache.open("local", Map.of("size", "" + (1L << 60)), List.of(), Clock.system()))
                 .hasMessageContaining("three quarters");
-        assertThatThrownBy(() -> ResponseCache.open("lokal", Map.of("size", "1"), Clock.system()))
+        assertThatThrownBy(() -> ResponseCache.open("lokal", Map.of("size", "1"), List.of(), Clock.system()))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.remedy()).startsWith("this server has local"));
-        ResponseCache.open("local", Map.of("size", "1000"), Clock.system()).close();
+        ResponseCache.open("local", Map.of("size", "1000"), List.of(), Clock.system())
+                .close();
     }
 
     @Test

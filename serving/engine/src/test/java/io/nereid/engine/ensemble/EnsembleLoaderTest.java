@@ -33,7 +33,7 @@ class EnsembleLoaderTest {
     private final List<EnsembleStep> steps = new ArrayList<>();
     private final DeviceExecutor pool = new DeviceExecutor("device", 1, Clock.system());
     private final ServableFactory servables =
-            new ServableFactory(pool, EngineOptions.of(Path.of("models")), Clock.system());
+            new ServableFactory(pool, EngineOptions.of(Path.of("models")), List.of(), Clock.system());
     private final List<TensorSpec> inputs = List.of(spec("X", DataType.FP32, 4));
     private final List<TensorSpec> outputs = List.of(spec("Y", DataType.FP32, 4));
     private int maxBatch = 8;

@@ -80,7 +80,7 @@ class ModelLoaderTest {
         Files.createDirectories(directory.resolve("1"));
         Files.writeString(directory.resolve("1/model.fake"), "weights");
         Files.writeString(directory.resolve("config.pbtxt"), "name: 'm'");
-        servables = new ServableFactory(pool, EngineOptions.of(directory), Clock.system());
+        servables = new ServableFactory(pool, EngineOptions.of(directory), List.of(), Clock.system());
     }
 
     @AfterEach

@@ -1,0 +1,35 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.plugins;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.CacheStoreProvider;
+import io.nereid.storage.spi.StorageProvider;
+
+/** What a plugin can provide. */
+enum PluginKind {
+    /** An execution technology. */
+    BACKEND("backend", Backend.class),
+    /** Stores that models are downloaded from. */
+    STORAGE("storage", StorageProvider.class),
+    /** A store of cached responses. */
+    CACHE("cache", CacheStoreProvider.class);
+
+    private final String text;
+    private final Class<?> service;
+
+    PluginKind(String text, Class<?> service) {
+        this.text = text;
+        this.service = service;
+    }
+
+    /** The interface that a plugin's providers of this kind implement, and their service files are named by. */
+    Class<?> service() {
+        return service;
+    }
+
+    @Override
+    public String toString() {
+        return text;
+    }
+}

@@ -1,0 +1,95 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.plugins;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.CacheStoreProvider;
+import io.nereid.base.ApiVersion;
+import io.nereid.base.ServingException;
+import io.nereid.base.plugin.PluginApi;
+import io.nereid.storage.spi.StorageProvider;
+import java.io.IOException;
+import java.net.URL;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Loads a plugin with its providers of all kinds. Stateless. */
+final class PluginLoader {
+    private static final Logger LOG = LoggerFactory.getLogger(PluginLoader.class);
+
+    private PluginLoader() {}
+
+    /**
+     * Loads a plugin. Its class loader stays open for the lifetime of the process.
+     *
+     * @throws IOException when the plugin does not contain a provider of any kind
+     * @throws ServingException FAILED_PRECONDITION when it was built for another version of the API
+     */
+    @SuppressWarnings("resource")
+    static LoadedPlugin load(PluginDirectories places, String name, Path directory) throws IOException {
+        List<URL> jars = new ArrayList<>();
+        boolean versioned = false;
+        for (Path jar : places.jars(name, directory)) {
+            versioned |= PluginApi.check(jar);
+            jars.add(jar.toUri().toURL());
+        }
+        ClassLoader loader = new PluginClassLoader(name, jars.toArray(URL[]::new));
+        Map<PluginKind, List<?>> providers = new EnumMap<>(PluginKind.class);
+        try {
+            for (PluginKind kind : PluginKind.values()) {
+                List<Object> found = new ArrayList<>();
+                for (Object provider : ServiceLoader.load(kind.service(), loader)) {
+                    link(provider);
+                    found.add(provider);
+                }
+                if (!found.isEmpty()) {
+                    providers.put(kind, List.copyOf(found));
+                }
+            }
+        } catch (LinkageError | ServiceConfigurationError e) {
+            ServingException mismatch = PluginApi.mismatch("plugin '" + name + "'", e);
+            if (mismatch != null) {
+                throw mismatch;
+            }
+            throw e;
+        }
+        if (providers.isEmpty()) {
+            throw new IOException("it contains no backend, storage provider or response cache in " + jars.size()
+                    + " jar(s)"
+                    + (PluginManifest.all().stream().anyMatch(p -> p.name().equals(name))
+                            ? "; was the program started from its distribution?"
+                            : ""));
+        }
+        if (!versioned) {
+            LOG.warn(
+                    "plugin '{}' in {} does not say for which version of the plugin API it was built (expected: {} in"
+                            + " the manifest of its jar)",
+                    name,
+                    directory,
+                    ApiVersion.MANIFEST_ATTRIBUTE);
+        }
+        return new LoadedPlugin(name, providers);
+    }
+
+    /** Links what every provider must have, so that a plugin for another API fails here. */
+    private static void link(Object provider) {
+        if (provider instanceof Backend backend) {
+            backend.name();
+            backend.platforms();
+            backend.defaultFiles();
+        } else if (provider instanceof StorageProvider storage) {
+            storage.name();
+            storage.schemes();
+            storage.identitySettings();
+        } else if (provider instanceof CacheStoreProvider cache) {
+            cache.name();
+        }
+    }
+}
