@@ -114,7 +114,7 @@ public final class AwsCredentialsProvider {
         String file = settings.get("AWS_SHARED_CREDENTIALS_FILE");
         String home = settings.get("HOME");
         String wanted = settings.get("AWS_PROFILE", "default");
-        if (file == null && home != null) {
+        if (file == null && home != null && settings.ambient("AWS_SHARED_CREDENTIALS_FILE")) {
             file = home + "/.aws/credentials";
         }
         boolean asked = settings.get("AWS_PROFILE") != null;

@@ -249,6 +249,18 @@ class InstanceMetadataCredentialsTest {
     }
 
     @Test
+    void theProfileOfTheServersHomeIsNotForARequestWithItsOwnEndpoint() throws Exception {
+        Files.writeString(
+                Files.createDirectories(directory.resolve(".aws")).resolve("credentials"),
+                "[default]\naws_access_key_id=OWN\naws_secret_access_key=s\n");
+        Map<String, String> environment = Map.of("HOME", directory.toString(), "AWS_EC2_METADATA_DISABLED", "true");
+        assertThat(aws(Map.of(), environment).key("us-east-1")).isNotNull();
+        assertThat(aws(Map.of("AWS_ENDPOINT_URL", "http://elsewhere"), environment)
+                        .key("us-east-1"))
+                .isNull();
+    }
+
+    @Test
     void theTimesAndAttemptsOfS3AreSettings() {
         StorageProviders providers = new StorageProviders(http, tokens, Map.of());
         StorageSettings settings = StorageSettings.of(

@@ -144,10 +144,6 @@ final class S3Session implements AutoCloseable {
     /** As {@link #call}, but the store's answers that are not a success are S3Exceptions. */
     <T> T attempt(String what, CancellationToken cancel, Function<S3Client, T> request) {
         cancel.check();
-        Thread thread = Thread.currentThread();
-        ClassLoader before = thread.getContextClassLoader();
-        // The SDK finds the parts that profiles need, such as HTTP clients, through the context class loader.
-        thread.setContextClassLoader(S3Session.class.getClassLoader());
         http.bind(cancel);
         try {
             return request.apply(client);
@@ -161,7 +157,6 @@ final class S3Session implements AutoCloseable {
             throw e;
         } finally {
             http.unbind();
-            thread.setContextClassLoader(before);
         }
     }
 

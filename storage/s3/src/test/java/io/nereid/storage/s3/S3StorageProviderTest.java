@@ -20,12 +20,16 @@ import io.nereid.storage.spi.RetryPolicy;
 import io.nereid.storage.spi.StorageContext;
 import io.nereid.storage.spi.StorageProvider;
 import io.nereid.storage.spi.StorageSettings;
+import java.io.File;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -248,6 +252,78 @@ class S3StorageProviderTest extends S3StoreTests {
             assertThatThrownBy(() -> stream.read(new byte[10], 10))
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DATA_LOSS));
+        }
+    }
+
+    /**
+     * A profile with a role needs parts of the SDK that it looks for by itself. As in the server, the provider has a class
+     * loader of its own, with the interfaces of the server alone, and the thread has another one.
+     */
+    @Test
+    void aRoleOfAProfileIsAssumedInTheClassLoaderOfAPlugin() throws Exception {
+        String endpoint = fake(
+                exchange -> answer(exchange, 200, exchange.getRequestMethod().equals("POST") ? ROLE : ONE));
+        Path config = Files.writeString(
+                directory.resolve("config"),
+                "[profile models]\nrole_arn = arn:aws:iam::123456789012:role/m\nsource_profile = base\n"
+                        + "region = us-east-1\n[profile base]\naws_access_key_id = BASE\naws_secret_access_key = s\n");
+        Map<String, String> request =
+                Map.of("AWS_ENDPOINT_URL", endpoint, "AWS_PROFILE", "models", "AWS_CONFIG_FILE", config.toString());
+        String before = System.setProperty("aws.endpointUrlSts", endpoint);
+        Thread thread = Thread.currentThread();
+        ClassLoader own = thread.getContextClassLoader();
+        try (URLClassLoader loader = new URLClassLoader("plugin s3", jars(), new Interfaces())) {
+            StorageProvider isolated = ServiceLoader.load(StorageProvider.class, loader)
+                    .findFirst()
+                    .orElseThrow();
+            assertThat(isolated.getClass()).isNotEqualTo(S3StorageProvider.class);
+            thread.setContextClassLoader(ClassLoader.getPlatformClassLoader());
+            try (ObjectSource source = isolated.open(context("s3://bucket/m", request, Map.of()))) {
+                assertThat(source.list().items()).hasSize(1);
+            }
+        } finally {
+            thread.setContextClassLoader(own);
+            if (before == null) {
+                System.clearProperty("aws.endpointUrlSts");
+            } else {
+                System.setProperty("aws.endpointUrlSts", before);
+            }
+        }
+        assertThat(seen.take().getRequestHeaders().getFirst("Authorization")).contains("Credential=BASE/");
+        assertThat(seen.take().getRequestHeaders().getFirst("Authorization")).contains("Credential=ASSUMED/");
+    }
+
+    private static final String ROLE = "<AssumeRoleResponse><AssumeRoleResult><Credentials>"
+            + "<AccessKeyId>ASSUMED</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>"
+            + "<Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
+
+    private static URL[] jars() throws Exception {
+        List<URL> jars = new ArrayList<>();
+        String path = System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+        for (String entry : path.split(File.pathSeparator)) {
+            if (entry.contains("awssdk")
+                    || entry.contains("reactivestreams")
+                    || entry.matches(".*storage/s3/target/classes")) {
+                jars.add(Path.of(entry).toUri().toURL());
+            }
+        }
+        return jars.toArray(URL[]::new);
+    }
+
+    /** Exposes the interfaces that a plugin is compiled against. */
+    private static final class Interfaces extends ClassLoader {
+        Interfaces() {
+            super("interfaces", ClassLoader.getPlatformClassLoader());
+        }
+
+        @Override
+        protected Class<?> findClass(String name) throws ClassNotFoundException {
+            if (name.startsWith("io.nereid.base.")
+                    || name.startsWith("io.nereid.storage.spi.")
+                    || name.startsWith("org.slf4j.")) {
+                return Class.forName(name);
+            }
+            throw new ClassNotFoundException(name);
         }
     }
 
