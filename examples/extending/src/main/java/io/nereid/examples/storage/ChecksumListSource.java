@@ -155,7 +155,7 @@ final class ChecksumListSource implements ObjectSource {
         try {
             return sent.get();
         } catch (ExecutionException e) {
-            throw new IOException(String.valueOf(e.getCause().getMessage()), e.getCause());
+            throw new IOException(String.valueOf(e.getCause()), e);
         } catch (CancellationException e) {
             throw ServingException.of(ErrorCode.CANCELLED, "the fetch was cancelled");
         } catch (InterruptedException e) {

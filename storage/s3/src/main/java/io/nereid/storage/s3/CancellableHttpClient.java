@@ -31,8 +31,9 @@ import software.amazon.awssdk.utils.AttributeMap;
 final class CancellableHttpClient implements SdkHttpClient {
     private static final String PEM = "-----BEGIN";
 
+    private static final ThreadLocal<@Nullable CancellationToken> CURRENT = new ThreadLocal<>();
+
     private final SdkHttpClient client;
-    private final ThreadLocal<@Nullable CancellationToken> current = new ThreadLocal<>();
 
     private CancellableHttpClient(SdkHttpClient client) {
         this.client = client;
@@ -86,18 +87,18 @@ final class CancellableHttpClient implements SdkHttpClient {
     }
 
     /** Lets a token end the requests of this thread, until {@link #unbind}. */
-    void bind(CancellationToken cancel) {
-        current.set(cancel);
+    static void bind(CancellationToken cancel) {
+        CURRENT.set(cancel);
     }
 
-    void unbind() {
-        current.remove();
+    static void unbind() {
+        CURRENT.remove();
     }
 
     @Override
     public ExecutableHttpRequest prepareRequest(HttpExecuteRequest request) {
         ExecutableHttpRequest prepared = client.prepareRequest(request);
-        CancellationToken cancel = current.get();
+        CancellationToken cancel = CURRENT.get();
         return cancel == null ? prepared : new Request(prepared, cancel);
     }
 

@@ -144,7 +144,7 @@ final class S3Session implements AutoCloseable {
     /** As {@link #call}, but the store's answers that are not a success are S3Exceptions. */
     <T> T attempt(String what, CancellationToken cancel, Function<S3Client, T> request) {
         cancel.check();
-        http.bind(cancel);
+        CancellableHttpClient.bind(cancel);
         try {
             return request.apply(client);
         } catch (S3Exception e) {
@@ -156,7 +156,7 @@ final class S3Session implements AutoCloseable {
             }
             throw e;
         } finally {
-            http.unbind();
+            CancellableHttpClient.unbind();
         }
     }
 
