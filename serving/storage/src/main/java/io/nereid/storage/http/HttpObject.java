@@ -67,6 +67,7 @@ public record HttpObject(
 
     private ObjectStream open(HttpSession session, String what, long from, long to, CancellationToken cancel)
             throws IOException {
+        cancel.check();
         session.follow(cancel);
         HttpBody body = session.open(fetch.call(from, to));
         boolean valid = false;

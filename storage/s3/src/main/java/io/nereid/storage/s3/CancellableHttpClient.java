@@ -13,6 +13,8 @@ import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
+import java.util.List;
+import java.util.Map;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
@@ -64,6 +66,11 @@ final class CancellableHttpClient implements SdkHttpClient {
                     "give its text, or the path of a file with it, as AWS_CA_BUNDLE (annotation"
                             + " serving.kserve.io/s3-cabundle)");
         }
+        String mount = settings.get("CA_BUNDLE_VOLUME_MOUNT_POINT");
+        if (pem == null && mount != null && settings.get("CA_BUNDLE_CONFIGMAP_NAME") != null) {
+            pem = StorageSettings.of(Map.of("CA_BUNDLE", mount + "/cabundle.crt"), Map.of(), List.of())
+                    .text("CA_BUNDLE", PEM);
+        }
         if (pem == null) {
             return null;
         }
@@ -80,7 +87,7 @@ final class CancellableHttpClient implements SdkHttpClient {
             return factory.getTrustManagers();
         } catch (GeneralSecurityException | IOException e) {
             throw ServingException.invalidArgument(
-                    "the certificates of AWS_CA_BUNDLE cannot be used: "
+                    "the certificates of the storage settings cannot be used: "
                             + e.getClass().getSimpleName(),
                     "give certificates as PEM");
         }

@@ -328,6 +328,23 @@ class S3StorageProviderTest extends S3StoreTests {
     }
 
     @Test
+    void theCertificatesOfTheSettingsAndOfTheClusterAreRead() throws Exception {
+        Path bundle = Files.writeString(directory.resolve("cabundle.crt"), "-----BEGIN CERTIFICATE-----\nx\n");
+        for (Map<String, String> settings : List.of(
+                Map.of("AWS_CA_BUNDLE", bundle.toString()),
+                Map.of("CA_BUNDLE_CONFIGMAP_NAME", "bundle", "CA_BUNDLE_VOLUME_MOUNT_POINT", directory.toString()))) {
+            assertThatThrownBy(() -> provider.open(context("s3://bucket/m", Map.of(), settings)))
+                    .isInstanceOfSatisfying(
+                            ServingException.class,
+                            e -> assertThat(e.describe()).contains("certificates of the storage settings"));
+        }
+        assertThatThrownBy(() ->
+                        provider.open(context("s3://bucket/m", Map.of("AWS_CA_BUNDLE_CONFIGMAP", "bundle"), Map.of())))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.describe()).contains("s3-cabundle"));
+    }
+
+    @Test
     void withoutTheProviderTheServersOwnClientReads() throws Exception {
         try (Storage plain = new Storage(Given.options(directory.resolve("plain")), Clock.system(), List.of());
                 StorageLease stored = Given.fetch(plain, "s3://bucket/single.bin", credentials())) {
