@@ -82,19 +82,15 @@ final class Download {
     private final AtomicLong lastReport = new AtomicLong();
     private final CountDownLatch done = new CountDownLatch(1);
 
-    @GuardedBy("this")
-    private final Deque<Part> todo = new ArrayDeque<>();
+    @GuardedBy("this") private final Deque<Part> todo = new ArrayDeque<>();
 
-    @GuardedBy("this")
-    private int running;
+    @GuardedBy("this") private int running;
 
-    @GuardedBy("this")
-    private @Nullable Throwable failure;
+    @GuardedBy("this") private @Nullable Throwable failure;
 
     private @Nullable DownloadJournal journal;
 
-    @GuardedBy("this")
-    private @Nullable CacheReservation reservation;
+    @GuardedBy("this") private @Nullable CacheReservation reservation;
 
     private record Part(ObjectDownload object, int number, long from, long to) {}
 
@@ -106,8 +102,7 @@ final class Download {
         int left;
         boolean opaqueTag;
 
-        @Nullable
-        FileChannel channel;
+        @Nullable FileChannel channel;
         /** SHA-256 of the first download if its checksum did not match, else empty. */
         String mismatch = "";
         /** SHA-256 of the complete file, else empty. */
@@ -255,8 +250,7 @@ final class Download {
         return text.toString();
     }
 
-    @GuardedBy("this")
-    private void plan(List<ObjectDownload> objects) throws IOException {
+    @GuardedBy("this") private void plan(List<ObjectDownload> objects) throws IOException {
         DownloadJournal known = journal();
         for (ObjectDownload object : objects) {
             boolean there = Files.exists(object.file);

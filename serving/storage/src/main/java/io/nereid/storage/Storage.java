@@ -71,13 +71,11 @@ public final class Storage implements AutoCloseable {
 
     private final Object lock = new Object();
 
-    @GuardedBy("lock")
-    private final Map<String, Job> jobs = new HashMap<>();
+    @GuardedBy("lock") private final Map<String, Job> jobs = new HashMap<>();
 
     private final CancellationToken writes = new CancellationToken();
 
-    @GuardedBy("lock")
-    private boolean closed;
+    @GuardedBy("lock") private boolean closed;
 
     /**
      * Opens the cache and removes temporary files that an earlier process left behind.
@@ -389,11 +387,9 @@ public final class Storage implements AutoCloseable {
         private final String uri;
         final CancellationToken cancel = new CancellationToken();
 
-        @GuardedBy("Storage.this.lock")
-        private final Map<Waiter, String> waiters = new HashMap<>();
+        @GuardedBy("Storage.this.lock") private final Map<Waiter, String> waiters = new HashMap<>();
 
-        @GuardedBy("Storage.this.lock")
-        private final List<Waiter> late = new ArrayList<>();
+        @GuardedBy("Storage.this.lock") private final List<Waiter> late = new ArrayList<>();
 
         Job(String key, Opened opened, ObjectSource.Listing listing, GlobFilter patterns, String uri) {
             this.key = key;

@@ -144,8 +144,7 @@ public final class PluginsCommand implements Runnable {
                             names = "--from",
                             paramLabel = "DIR",
                             description = "Take the libraries from this directory; do not download.")
-                    @Nullable
-                    Path from,
+                    @Nullable Path from,
             @Option(names = "--force", description = "Reinstall an installed plugin.") boolean force) {
         Logging.configure(Logging.Format.TEXT, Level.WARNING);
         PluginManifest plugin = PluginManifest.named(name);

@@ -417,9 +417,9 @@ class PluginsTest {
 
     private static final String BACKEND =
             "package p; import io.nereid.backend.*; public class Mine implements Backend { public Mine() { %s } public"
-                + " String name() { return \"mine\"; } public java.util.List<String> platforms() { return"
-                + " java.util.List.of(); } public BackendModel load(ModelLocation l, io.nereid.spi.config.ModelConfig"
-                + " c, BackendContext x) { %s } }";
+                    + " String name() { return \"mine\"; } public java.util.List<String> platforms() { return"
+                    + " java.util.List.of(); } public BackendModel load(ModelLocation l, io.nereid.spi.config.ModelConfig"
+                    + " c, BackendContext x) { %s } }";
 
     private Path mine(PluginJarBuilder builder, String constructor, String load) throws Exception {
         Path own = Files.createDirectories(plugins.resolve("mine"));

@@ -16,8 +16,7 @@ import java.util.concurrent.TimeUnit;
 public final class CancellationToken {
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    @GuardedBy("endings")
-    private final Set<Runnable> endings = new HashSet<>();
+    @GuardedBy("endings") private final Set<Runnable> endings = new HashSet<>();
 
     /** Creates a token that is not cancelled. */
     public CancellationToken() {}

@@ -85,8 +85,7 @@ public record TlsSettings(
     }
 
     /** The SSL context, or null for the default one. */
-    @Nullable
-    SSLContext context() {
+    @Nullable SSLContext context() {
         if (equals(MACHINE)) {
             return null;
         }

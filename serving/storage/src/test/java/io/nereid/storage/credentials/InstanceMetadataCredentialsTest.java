@@ -194,7 +194,7 @@ class InstanceMetadataCredentialsTest {
                         exchange,
                         200,
                         "<EnumerationResults><Blobs><Blob><Name>m/a</Name><Properties><Content-Length>1</Content-Length>"
-                            + "</Properties></Blob></Blobs><NextMarker/></EnumerationResults>"));
+                                + "</Properties></Blob></Blobs><NextMarker/></EnumerationResults>"));
         StorageSettings settings = StorageSettings.of(request, environment, StorageProviders.IDENTITIES);
         new AzureBlobSource("https://acct.blob.core.windows.net/cont/m", settings, session(settings), tokens).list();
         return server.seen.get(server.seen.size() - 1).header("Authorization");

@@ -122,9 +122,9 @@ class S3StorageProviderTest extends S3StoreTests {
                         exchange,
                         200,
                         "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"
-                            + "<AccessKeyId>TEMPORARY</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
-                            + "<SessionToken>session</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>"
-                            + "</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>");
+                                + "<AccessKeyId>TEMPORARY</AccessKeyId><SecretAccessKey>s</SecretAccessKey>"
+                                + "<SessionToken>session</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>"
+                                + "</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>");
             } else {
                 answer(exchange, 200, ONE);
             }
