@@ -27,6 +27,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
@@ -206,7 +207,7 @@ public abstract class StorageProviderContract {
                         .toList();
                 assertThat(files).extracting(ObjectEntry::path).containsExactlyInAnyOrderElementsOf(content.keySet());
                 for (ObjectEntry file : files) {
-                    byte[] expected = content.get(file.path());
+                    byte[] expected = Objects.requireNonNull(content.get(file.path()), file.path());
                     assertThat(file.size()).isIn((long) expected.length, -1L);
                     assertThat(read(file, 0, -1)).as(file.path()).isEqualTo(expected);
                 }
@@ -312,8 +313,9 @@ public abstract class StorageProviderContract {
 
     @Test
     void wrongCredentialsAreRejectedAndNotShown() {
-        Map<String, String> wrong = wrongSettings();
-        assumeTrue(wrong != null, "the store has no credentials");
+        Map<String, String> given = wrongSettings();
+        assumeTrue(given != null, "the store has no credentials");
+        Map<String, String> wrong = Objects.requireNonNull(given);
         put("contract/secret/secret.bin", text("content"));
         assertThatThrownBy(() -> {
                     try (ObjectSource source =
@@ -333,8 +335,9 @@ public abstract class StorageProviderContract {
 
     @Test
     void aStoreThatCannotBeReachedIsUnavailable() {
-        Map<String, String> unreachable = unreachableSettings();
-        assumeTrue(unreachable != null, "the URI has the endpoint");
+        Map<String, String> given = unreachableSettings();
+        assumeTrue(given != null, "the URI has the endpoint");
+        Map<String, String> unreachable = Objects.requireNonNull(given);
         assertThatThrownBy(() -> {
                     try (ObjectSource source =
                             open(listed("contract/one/one.bin"), unreachable, new CancellationToken())) {

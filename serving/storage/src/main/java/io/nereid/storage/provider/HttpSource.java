@@ -25,6 +25,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** {@code http://} and {@code https://}: a file of a web server. Thread-safe. */
 final class HttpSource implements ObjectSource {
@@ -152,7 +153,7 @@ final class HttpSource implements ObjectSource {
         }
     }
 
-    private static Checksum checksum(HttpSession.Answer answer) {
+    private static @Nullable Checksum checksum(HttpSession.Answer answer) {
         for (String hashes : answer.headers().allValues("x-goog-hash")) {
             for (String hash : hashes.split(",")) {
                 if (hash.trim().startsWith("md5=")) {
@@ -168,7 +169,7 @@ final class HttpSource implements ObjectSource {
     }
 
     /** A checksum in base64, as most stores write it, or null if the text is invalid. */
-    static Checksum base64(ChecksumAlgorithm algorithm, String text) {
+    static @Nullable Checksum base64(ChecksumAlgorithm algorithm, String text) {
         try {
             byte[] bytes = Base64.getDecoder().decode(text);
             int length = algorithm == ChecksumAlgorithm.CRC32C ? 4 : 16;

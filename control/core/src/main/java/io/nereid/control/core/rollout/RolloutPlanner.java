@@ -338,8 +338,8 @@ public final class RolloutPlanner {
 
     /**
      * The targets that receive traffic now: only ready revisions. When none of the desired revisions is ready, the last
-     * targets stay, so that a restarting service keeps its route. The largest target also receives the shares of
-     * revisions that are not ready, which makes the sum 100.
+     * targets stay, so that a restarting service keeps its route. The shares of revisions that are not ready go to the
+     * others in proportion.
      */
     private List<Target> targets() {
         Map<String, Integer> shares = new LinkedHashMap<>();
@@ -358,18 +358,13 @@ public final class RolloutPlanner {
                 }
             }
         }
-        int sum = shares.values().stream().mapToInt(Integer::intValue).sum();
-        if (sum != 100 && !shares.isEmpty()) {
-            String most = shares.keySet().iterator().next();
-            for (Map.Entry<String, Integer> one : shares.entrySet()) {
-                most = one.getValue() > shares.getOrDefault(most, 0) ? one.getKey() : most;
-            }
-            shares.merge(most, 100 - sum, Integer::sum);
-        }
         return withCanaries(shares);
     }
 
-    /** Scales the shares down to what the canaries leave; the last share takes the rounding error. */
+    /**
+     * Scales the shares to what the canaries leave; the last share takes the rounding error. Shares that already have that
+     * sum, such as those of the last plan, stay as they are.
+     */
     private List<Target> withCanaries(Map<String, Integer> shares) {
         if (shares.isEmpty()) {
             return List.of();
@@ -381,10 +376,11 @@ public final class RolloutPlanner {
         int rest = 100 - answering.stream().mapToInt(CanaryShare::percent).sum();
         List<Target> targets = new ArrayList<>();
         boolean tags = "true".equals(annotation("serving.kserve.io/enable-tag-routing"));
+        int sum = shares.values().stream().mapToInt(Integer::intValue).sum();
         int left = rest;
         int index = 0;
         for (Map.Entry<String, Integer> one : shares.entrySet()) {
-            int percent = ++index == shares.size() ? left : one.getValue() * rest / 100;
+            int percent = ++index == shares.size() ? left : one.getValue() * rest / Math.max(1, sum);
             left -= percent;
             String tag = null;
             if (one.getKey().equals(ready) && rolledBack == null) {
