@@ -64,6 +64,60 @@ class InferenceGraphPlannerTest {
     }
 
     @Test
+    void aStoppedGraphHasNoRouteAndStartsAgain() {
+        Map<String, InferenceService> services =
+                Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true));
+        InferenceGraph stopped = InferenceGraph.read(ManifestReader.parse(
+                        GRAPH.replace(
+                                "generation: 3", "generation: 4, annotations: {serving.kserve.io/stop: \"true\"}"),
+                        "graph")
+                .get(0));
+        Plan plan = plan(stopped, services, plan(services));
+        assertThat(plan.route()).isNull();
+        assertThat(PlanCase.tree(plan).at("/conditions/Ready").asText()).isEqualTo("False Stopped");
+        assertThat(PlanCase.tree(plan).at("/conditions/Stopped").asText()).isEqualTo("True");
+        assertThat(plan.status().path("observedGeneration").asInt()).isEqualTo(4);
+
+        Plan again = plan(graph(), services, plan);
+        assertThat(again.route()).isNotNull();
+        assertThat(PlanCase.tree(again).at("/conditions/Ready").asText()).isEqualTo("True");
+        assertThat(PlanCase.tree(again).at("/conditions/Stopped").asText()).isEqualTo("False");
+        assertThat(again.events()).extracting(Plan.Event::reason).contains("InferenceGraphReady");
+    }
+
+    @Test
+    void aGraphThatLosesAServiceIsReportedOnce() {
+        Plan ready = plan(
+                Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
+        assertThat(ready.events()).extracting(Plan.Event::reason).contains("InferenceGraphReady");
+        Map<String, InferenceService> less = Map.of("one", service("one", "sklearn", null, true));
+        Plan lost = plan(graph(), less, ready);
+        assertThat(lost.events()).extracting(Plan.Event::reason).containsExactly("InferenceGraphNotReady");
+        assertThat(lost.events().get(0).message()).contains("InferenceService two, which does not exist");
+        assertThat(plan(graph(), less, lost).events()).isEmpty();
+    }
+
+    @Test
+    void aServiceWithAContainerOfItsOwnHasTheProtocolOfItsEnvironment() {
+        for (String[] one : new String[][] {
+            {"v2", "/v2/models/two/infer"}, {"grpc-v2", "/v2/models/two/infer"}, {"", "/v1/models/two:predict"}
+        }) {
+            String text = String.format(Locale.ROOT, """
+                    metadata: {name: two, namespace: team}
+                    spec: {predictor: {containers: [{name: kserve-container, command: [serve], env: [{name: PROTOCOL, value: "%s"}]}]}}
+                    status: {address: {url: "http://two.team.svc.cluster.local"}, conditions: [{type: Ready, status: "True"}]}
+                    """, one[0]);
+            Plan plan = plan(Map.of(
+                    "one",
+                    service("one", "sklearn", null, true),
+                    "two",
+                    InferenceService.read(ManifestReader.parse(text, "two").get(0))));
+            assertThat(PlanCase.tree(plan).at("/route/graph").asText())
+                    .contains("\"serviceUrl\":\"http://two.team.svc.cluster.local" + one[1] + "\"");
+        }
+    }
+
+    @Test
     void planningAgainChangesNothing() {
         Map<String, InferenceService> services =
                 Map.of("one", service("one", "sklearn", null, true), "two", service("two", "onnx", "v2", true));
@@ -86,6 +140,15 @@ class InferenceGraphPlannerTest {
                 RuntimeCatalog.builtIn(),
                 ObservedState.nothing(com.fasterxml.jackson.databind.node.JsonNodeFactory.instance.objectNode()),
                 NOW);
+    }
+
+    private static Plan plan(InferenceGraph graph, Map<String, InferenceService> services, Plan last) {
+        return Planner.planGraph(
+                graph,
+                services::get,
+                RuntimeCatalog.builtIn(),
+                new ObservedState(Map.of(), List.of(), last.status()),
+                NOW.plusSeconds(60));
     }
 
     private static InferenceGraph graph() {
