@@ -43,7 +43,7 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>{@code
  * PayloadLog log = logs.open(settings, origin);
- * PayloadLog.Heard request = log.begin("http", "POST", exchange::header, () -> headers);
+ * PayloadLog.Recorder request = log.begin("http", "POST", exchange::header, () -> headers);
  * if (request != null) {
  *     request.request("application/json", body);
  *     request.response("application/json", responseBody);

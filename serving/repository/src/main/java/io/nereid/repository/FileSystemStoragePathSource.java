@@ -69,7 +69,7 @@ import org.slf4j.LoggerFactory;
  * </ul>
  *
  * <pre>{@code
- * List<ServedModel> models = ModelServerConfig.read(Path.of("/models/models.config"));
+ * List<ModelListEntry> models = ModelServerConfig.read(Path.of("/models/models.config"));
  * var source = new FileSystemStoragePathSource(models, backends, loaders, Options.DEFAULT, Clock.system());
  * source.start(target);                 // emits the aspired versions, and polls from now on
  * source.configure(changedModels);      // HandleReloadConfigRequest

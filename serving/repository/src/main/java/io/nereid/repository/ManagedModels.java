@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>{@code
  * ManagedModels source = new ManagedModels(backends);   // the engine sets the loaders and starts it
- * source.place(List.of(PlacedModel.of("iris", Path.of("/cache/iris"))));
+ * source.place(List.of(ManagedModel.of("iris", Path.of("/cache/iris"))));
  * }</pre>
  *
  * <p>The content of a directory is determined as KServe's runtimes do:

@@ -52,8 +52,8 @@ import org.slf4j.LoggerFactory;
  * are notified on event loops.
  *
  * <pre>{@code
- * Relay client = new Relay(Relay.Options.DEFAULT.withLoops(loops));
- * client.forward(exchange, address, "/v2/models/iris/infer", terms);
+ * PooledUpstreamClient client = new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT.withLoops(loops));
+ * client.forward(exchange, address, "/v2/models/iris/infer", options);
  * }</pre>
  */
 public final class PooledUpstreamClient implements UpstreamClient {

@@ -48,7 +48,7 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>{@code
  * Admission admission = new Admission(AdmissionContext.NONE);
- * ApiServer server = new ApiServer(store, admission, ApiServer.Options.plain(Clock.systemUTC()));
+ * ApiServer server = new ApiServer(store, admission, ApiServer.Options.plain(Clock.system()));
  * List<HttpRoute> routes = server.httpRoutes(); // to be served by the HTTP transport
  * }</pre>
  */

@@ -126,7 +126,7 @@ public final class Scaler {
 
     /**
      * Scales to zero in stages: an ACTIVE revision keeps one replica for another stable window before it becomes
-     * INACTIVE, and only an INACTIVE one loses its last replica. A revision that never became ready is given up after
+     * INACTIVE, and only an INACTIVE one loses its last replica. A revision that never became ready counts as failed after
      * the progress deadline.
      */
     private static Step toZero(ScalingSettings settings, State state, Input in) {

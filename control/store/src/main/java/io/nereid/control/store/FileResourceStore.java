@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * thread writes.
  *
  * <pre>{@code
- * try (ResourceStore store = FileResourceStore.open(directory, Clock.systemUTC())) {
+ * try (ResourceStore store = FileResourceStore.open(directory, Clock.system())) {
  *     store.create(new ResourceStore.Type("", "secrets"), secret);
  * }
  * }</pre>

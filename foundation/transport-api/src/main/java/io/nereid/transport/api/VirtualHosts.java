@@ -18,8 +18,8 @@ public interface VirtualHosts {
     VirtualHosts NONE = head -> null;
 
     /**
-     * Returns the site that serves a request, or null for the server's own routes. An exception is answered like that
-     * of a route.
+     * Returns the virtual host that serves a request, or null for the server's own routes. An exception is answered
+     * like that of a route.
      */
     @Nullable VirtualHost find(Head head);
 
@@ -37,27 +37,27 @@ public interface VirtualHosts {
                 String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body);
     }
 
-    /** Creates sites; implemented by the transport. */
+    /** Creates virtual hosts; implemented by the transport. */
     interface VirtualHostFactory {
         /**
          * Compiles routes. The gRPC path {@code /*} matches every method that no other entry matches;
          * {@link GrpcCall#path} then returns the method.
          *
-         * @param prefix path prefix of the site's requests, which its routes omit, such as
+         * @param prefix path prefix of its requests, which its routes omit, such as
          *     {@code /serving/default/iris}; empty for none. {@link HttpExchange#path} omits it as well
          */
         VirtualHost virtualHost(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix);
 
         /**
-         * Opens a port on which one site serves all requests, whatever their host.
+         * Opens a port on which one virtual host serves all requests, whatever their host.
          *
          * @param port 0 for any free port
          * @throws io.nereid.base.ServingException UNAVAILABLE when the port cannot be opened
          */
-        Listener listen(String address, int port, VirtualHost site);
+        Listener listen(String address, int port, VirtualHost host);
 
         /**
-         * As {@link #listen(String, int, Site)}, but selects the site for each request; a request without a site gets
+         * As {@link #listen(String, int, VirtualHost)}, but selects the host for each request; a request without one gets
          * 404.
          */
         default Listener listen(String address, int port, VirtualHosts hosts) {

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * AdmissionContext} are.
  *
  * <pre>{@code
- * Admission admission = new Admission(Admission.Surroundings.NONE);
+ * Admission admission = new Admission(AdmissionContext.NONE);
  * Admission.Admitted admitted = admission.admit(ResourceKinds.INFERENCE_SERVICE, resource, null);
  * admitted.warnings().forEach(System.err::println);
  * }</pre>
@@ -31,11 +31,11 @@ public final class Admission {
     /** The characters of generated names; without vowels, so that they do not form words. */
     private static final String LETTERS = "bcdfghjklmnpqrstvwxz2456789";
 
-    private final AdmissionContext surroundings;
+    private final AdmissionContext context;
 
     /** Creates an admission that validates against these configurations, runtimes and storage containers. */
-    public Admission(AdmissionContext surroundings) {
-        this.surroundings = surroundings;
+    public Admission(AdmissionContext context) {
+        this.context = context;
     }
 
     /**
@@ -73,19 +73,19 @@ public final class Admission {
             List<String> warnings) {
         if (kind.equals(ResourceKinds.INFERENCE_SERVICE)) {
             String namespace = ObjectMeta.read(admitted).namespace();
-            new InferenceServiceDefaulter(surroundings.config(namespace)).apply(admitted, old);
-            new InferenceServiceValidator(surroundings, problems).check(admitted, old);
+            new InferenceServiceDefaulter(context.config(namespace)).apply(admitted, old);
+            new InferenceServiceValidator(context, problems).check(admitted, old);
             new UnsupportedFieldWarnings(warnings).service(InferenceService.read(admitted));
         } else if (kind.equals(ResourceKinds.SERVING_RUNTIME) || kind.equals(ResourceKinds.CLUSTER_SERVING_RUNTIME)) {
-            new ServingRuntimeValidator(surroundings, problems).check(admitted, old);
+            new ServingRuntimeValidator(context, problems).check(admitted, old);
             new UnsupportedFieldWarnings(warnings).runtime(ServingRuntime.read(admitted));
         } else if (kind.equals(ResourceKinds.CLUSTER_STORAGE_CONTAINER)) {
-            new ServingRuntimeValidator(surroundings, problems).storageContainer(admitted);
+            new ServingRuntimeValidator(context, problems).storageContainer(admitted);
             warnings.add(
                     "spec.container has no effect on one machine: the server downloads files itself, and only from the"
                             + " schemes that it supports");
         } else if (kind.equals(ResourceKinds.INFERENCE_GRAPH)) {
-            new InferenceGraphValidator(surroundings, problems, warnings).check(admitted);
+            new InferenceGraphValidator(context, problems, warnings).check(admitted);
         } else {
             CoreKindAdmission.defaults(kind, admitted);
             CoreKindAdmission.check(kind, admitted, old, problems, warnings);

@@ -24,12 +24,12 @@ import java.util.stream.Stream;
  * Validates an InferenceGraph: its nodes, their steps, and that they do not form a cycle. Confined to one admission.
  */
 final class InferenceGraphValidator {
-    private final AdmissionContext surroundings;
+    private final AdmissionContext context;
     private final ValidationErrors problems;
     private final List<String> warnings;
 
-    InferenceGraphValidator(AdmissionContext surroundings, ValidationErrors problems, List<String> warnings) {
-        this.surroundings = surroundings;
+    InferenceGraphValidator(AdmissionContext context, ValidationErrors problems, List<String> warnings) {
+        this.context = context;
         this.problems = problems;
         this.warnings = warnings;
     }
@@ -140,7 +140,7 @@ final class InferenceGraphValidator {
             return;
         }
         try {
-            surroundings.condition(step.condition());
+            context.condition(step.condition());
         } catch (ServingException e) {
             problems.add(path + ".condition", e.describe());
         }

@@ -37,19 +37,19 @@ final class InferenceServiceValidator {
 
     private static final Pattern RESOURCE_ID = Pattern.compile("kbs:///[^/\\s]+/[^/\\s]+/[^/\\s]+");
 
-    private final AdmissionContext surroundings;
+    private final AdmissionContext context;
     private final ValidationErrors problems;
     private final StorageValidator storage;
 
-    InferenceServiceValidator(AdmissionContext surroundings, ValidationErrors problems) {
-        this.surroundings = surroundings;
+    InferenceServiceValidator(AdmissionContext context, ValidationErrors problems) {
+        this.context = context;
         this.problems = problems;
-        this.storage = new StorageValidator(surroundings.storageContainers(), problems);
+        this.storage = new StorageValidator(context.storageContainers(), problems);
     }
 
     void check(ObjectNode resource, @Nullable ObjectNode old) {
         InferenceService service = InferenceService.read(resource);
-        InferenceServiceConfig config = surroundings.config(service.metadata().namespace());
+        InferenceServiceConfig config = context.config(service.metadata().namespace());
         DeploymentMode mode = mode(service, old, config);
         ScalingValidator scaling = new ScalingValidator(service.metadata().annotations(), mode, problems);
         scaling.service();

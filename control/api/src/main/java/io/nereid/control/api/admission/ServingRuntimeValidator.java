@@ -23,11 +23,11 @@ import org.jspecify.annotations.Nullable;
 
 /** Validates ServingRuntimes, ClusterServingRuntimes and ClusterStorageContainers. Confined to one admission. */
 final class ServingRuntimeValidator {
-    private final AdmissionContext surroundings;
+    private final AdmissionContext context;
     private final ValidationErrors problems;
 
-    ServingRuntimeValidator(AdmissionContext surroundings, ValidationErrors problems) {
-        this.surroundings = surroundings;
+    ServingRuntimeValidator(AdmissionContext context, ValidationErrors problems) {
+        this.context = context;
         this.problems = problems;
     }
 
@@ -51,12 +51,12 @@ final class ServingRuntimeValidator {
             }
         }
         if (!runtime.disabled()) {
-            for (ServingRuntime other : surroundings.runtimes(runtime.metadata().namespace())) {
+            for (ServingRuntime other : context.runtimes(runtime.metadata().namespace())) {
                 conflict(runtime, other);
             }
         }
         containers(runtime);
-        InferenceServiceConfig config = surroundings.config(runtime.metadata().namespace());
+        InferenceServiceConfig config = context.config(runtime.metadata().namespace());
         WorkerSpecValidator workers = new WorkerSpecValidator(problems, config, runtime.metadata());
         if (runtime.workerSpec() != null) {
             workers.workers("spec.workerSpec", runtime.workerSpec());
