@@ -50,7 +50,9 @@ def main():
                 flaky.append(name)
             elif (skip := case.find("skipped")) is not None:
                 skipped += 1
-                text = (skip.get("message") or "no reason given").replace("\n", " ")
+                # An assumption has its text in the element, on the first line of a stack trace.
+                first = (skip.text or "").strip().split("\n")[0].split("Assumption failed: ")[-1]
+                text = (skip.get("message") or first or "no reason given").replace("\n", " ")
                 reasons[(case.get("classname").rsplit(".", 1)[-1], text)] += 1
     listed = known(arguments.flaky)
     unlisted = [name for name in flaky if name.split("(")[0] not in listed]

@@ -121,7 +121,7 @@ class OnnxImportPluginTest {
 
     @Test
     void itsModelsNameThePluginUntilItIsInstalledAndAnswerThen() throws Exception {
-        assertThat(run(0, "plugins", "list")).containsPattern("onnx-import +not installed +included");
+        assertThat(run(0, "plugins", "list")).containsPattern("onnx-import +backend +not installed +included");
         try (ServerProcess server = serve()) {
             Map<String, String> states = states(server);
             MODELS.forEach((model, backend) -> assertThat(states.get(model))
@@ -134,7 +134,7 @@ class OnnxImportPluginTest {
         assertThat(run(0, "plugins", "install", "onnx-import"))
                 .contains("onnx-import: included in the distribution, nothing to fetch")
                 .contains("onnx-import is installed in " + directory.resolve("plugins"));
-        assertThat(run(0, "plugins", "list")).containsPattern("onnx-import +installed +included");
+        assertThat(run(0, "plugins", "list")).containsPattern("onnx-import +backend +installed +included");
         try (ServerProcess server = serve()) {
             assertOthersAreServed(states(server));
             for (String model : MODELS.keySet()) {
@@ -142,7 +142,7 @@ class OnnxImportPluginTest {
             }
         }
         run(0, "plugins", "remove", "onnx-import");
-        assertThat(run(0, "plugins", "list")).containsPattern("onnx-import +not installed");
+        assertThat(run(0, "plugins", "list")).containsPattern("onnx-import +backend +not installed");
     }
 
     /** Sends the first rows of the inputs of {@code case.txt}, and compares the outputs with it. */
