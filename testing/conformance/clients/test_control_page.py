@@ -111,7 +111,7 @@ class Reader:
             (folder / "bin" / name).chmod(0o755)
         (folder / "nereid").write_text(f'#!/bin/sh\nexec "{program()}" "$@"\n')
         (folder / "nereid").chmod(0o755)
-        shutil.copytree(ROOT / "examples/control", folder / "examples/control")
+        shutil.copytree(ROOT / "examples/control", folder / "examples/control", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copytree(ROOT / "examples/requests", folder / "examples/requests")
         shutil.copytree(EXAMPLES / "iris", folder / "examples/models/iris")
         for file in (folder / "examples/control").iterdir():

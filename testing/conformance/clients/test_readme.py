@@ -77,7 +77,7 @@ class Reader:
             (folder / "bin" / name).chmod(0o755)
         (folder / "nereid").write_text(f'#!/bin/sh\nexec "{program()}" "$@"\n')
         (folder / "nereid").chmod(0o755)
-        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("venv", "target"))
+        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("venv", "target", "__pycache__"))
         for file in (folder / "examples/control").iterdir():
             file.write_text(self.here(file.read_text()))
         (self.models / "my_model/1").mkdir(parents=True)

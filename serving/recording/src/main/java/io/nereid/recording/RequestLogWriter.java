@@ -56,7 +56,7 @@ final class RequestLogWriter {
     private static final long IDLE_MILLIS = 500;
 
     /** A queued record or command for the writing thread. */
-    private sealed interface Item {}
+    sealed interface Item {}
 
     /** A logged request; owns its tensors. */
     record Entry(Target target, InferenceRequest request, List<Tensor> inputs, List<Tensor> outputs, long version)

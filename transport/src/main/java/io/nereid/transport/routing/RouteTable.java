@@ -50,8 +50,8 @@ public final class RouteTable {
         Node node = root;
         if (template.endsWith("/{rest...}")) {
             tails.add(route);
-            tails.sort(
-                    Comparator.comparing((HttpRoute r) -> r.template().length()).reversed());
+            tails.sort(Comparator.comparingInt((HttpRoute r) -> r.template().length())
+                    .reversed());
             return;
         }
         String[] segments = template.substring(1).split("/", -1);

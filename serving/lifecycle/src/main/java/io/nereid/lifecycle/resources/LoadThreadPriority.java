@@ -324,7 +324,7 @@ public final class LoadThreadPriority {
     /** Returns the functions of Linux, through the C library; on other systems all of them fail. */
     public static Os system() {
         return new Os() {
-            /** On Linux, setpriority applies to a single thread. */
+            // On Linux, setpriority applies to a single thread.
             private static final int PRIO_PROCESS = 0;
 
             private static final int SCHED_OTHER = 0;

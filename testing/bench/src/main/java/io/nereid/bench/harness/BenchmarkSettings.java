@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench.harness;
 
+import com.google.errorprone.annotations.FormatMethod;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.Files;
@@ -24,6 +25,7 @@ public record BenchmarkSettings(
         double soakSeconds,
         PrintStream out) {
     /** Prints a line of progress. */
+    @FormatMethod
     public void log(String text, Object... values) {
         out.println("  " + String.format(Locale.ROOT, text, values));
         out.flush();
