@@ -7,6 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.ServiceConfigurationError;
 import java.util.jar.JarFile;
 import java.util.jar.Manifest;
@@ -102,6 +103,9 @@ public final class PluginApi {
             String name = text.replace('/', '.');
             return name.startsWith(OURS) ? "it uses the class '" + name + "', which does not exist" : null;
         }
+        if (e instanceof AbstractMethodError && calledByServer(e)) {
+            return text.replace('/', '.');
+        }
         if (!(e instanceof IncompatibleClassChangeError) || !text.contains(OURS)) {
             return null;
         }
@@ -112,5 +116,15 @@ public final class PluginApi {
             return "it uses the field " + text + ", which does not exist";
         }
         return text;
+    }
+
+    /**
+     * Whether the server called the method that the jar lacks. Newer JVMs do not name the interface in the message, and
+     * report the missing method itself as the place of the error.
+     */
+    private static boolean calledByServer(Throwable e) {
+        return Arrays.stream(e.getStackTrace())
+                .limit(2)
+                .anyMatch(frame -> frame.getClassName().startsWith(OURS));
     }
 }
