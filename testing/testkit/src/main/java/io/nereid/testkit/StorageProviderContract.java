@@ -284,7 +284,7 @@ public abstract class StorageProviderContract {
                                         read,
                                         Arrays.copyOfRange(
                                                 before, (int) range[0], range[1] < 0 ? SIZE : (int) range[1])))
-                        .as("a changed object is reported, or the listed version is read, or a checksum tells")
+                        .as("a changed object is reported, or the listed version is read, or the checksum differs")
                         .isTrue();
             }
         }

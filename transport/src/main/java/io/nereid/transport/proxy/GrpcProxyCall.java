@@ -130,7 +130,7 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
         end(ErrorCode.UNAVAILABLE, reason, true);
     }
 
-    /** Called when no connection could be made. The cause tells the caller that nothing was sent: it may retry. */
+    /** Called when no connection could be made. The cause says that nothing was sent, so the caller may retry. */
     void unconnected(String reason) {
         if (!over) {
             end(ErrorCode.UNAVAILABLE, reason, false);
