@@ -37,9 +37,6 @@ import org.jspecify.annotations.Nullable;
  * are shown. Thread-safe.
  */
 public final class ServableFactory {
-    /** More than any sum of instances. A thread is started only when all existing ones wait. */
-    private static final int MOST_WAITING = 4096;
-
     private final DeviceExecutor pool;
     private final DeviceExecutor waiting;
     private final HostPolicyExecutors pools;
@@ -53,7 +50,7 @@ public final class ServableFactory {
     /** @param caches the external response caches that the options may name */
     public ServableFactory(DeviceExecutor pool, EngineOptions options, List<CacheStoreProvider> caches, Clock clock) {
         this.pool = pool;
-        this.waiting = new DeviceExecutor("waiting", MOST_WAITING, clock);
+        this.waiting = DeviceExecutor.forWaitingRuns("waiting", clock);
         this.pools = new HostPolicyExecutors(pool, options.hostPolicies(), options.deviceThreads(), clock);
         this.options = options;
         this.batching = new BatchingDefaults(options.batching(), options.perModelBatching());

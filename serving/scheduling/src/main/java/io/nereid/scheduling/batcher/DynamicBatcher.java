@@ -13,6 +13,7 @@ import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.InstanceAllocator;
+import io.nereid.scheduling.execution.ModelRuns;
 import io.nereid.scheduling.execution.QueueTimer;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.execution.RateLimiter.Member;
@@ -79,6 +80,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     private final boolean mayInline;
     private final BatchRunner runner;
     private final DeviceExecutor pool;
+    private final ModelRuns runs;
     private final Clock clock;
     private final OrderedJob.@Nullable CompletionQueue completions;
     private final @Nullable BatchStrategy strategy;
@@ -115,6 +117,12 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * {@code pool} provides threads, timer and clock and must outlive the batcher.
      */
     public DynamicBatcher(ModelConfig config, BatchRunner runner, DeviceExecutor pool, SchedulerOptions options) {
+        this(config, runner, pool, new ModelRuns(), options);
+    }
+
+    /** Creates a batcher that is one of several of a model, which share {@code runs}. */
+    public DynamicBatcher(
+            ModelConfig config, BatchRunner runner, DeviceExecutor pool, ModelRuns runs, SchedulerOptions options) {
         DynamicBatching batching = config.batching();
         RateLimiter limiter = options.limiter();
         this.model = config.name();
@@ -130,6 +138,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         this.tiny = inline == InlinePolicy.ALWAYS;
         this.runner = runner;
         this.pool = pool;
+        this.runs = runs;
         this.clock = pool.clock();
         this.timer = new QueueTimer(pool.timer(), clock, this::onTimer);
         this.strategy = options.strategy();
@@ -409,6 +418,11 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             run(instance, jobs, reason);
         }
         return released(instance, jobs.isEmpty() ? NEVER : now);
+    }
+
+    @Override
+    public ModelRuns runs() {
+        return runs;
     }
 
     @GuardedBy("lock") private int takeInstance() {

@@ -9,6 +9,7 @@ import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ModelRuns;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.execution.RateLimiter.Member;
 import io.nereid.scheduling.execution.RunTimeEstimator;
@@ -226,6 +227,11 @@ final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.
         }
         out.runAll();
         return again;
+    }
+
+    @Override
+    public ModelRuns runs() {
+        return batcher.runs;
     }
 
     /** Takes one request for each slot; null for slots without a request that can join the batch. */

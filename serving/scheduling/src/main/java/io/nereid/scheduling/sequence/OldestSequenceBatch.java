@@ -50,7 +50,7 @@ final class OldestSequenceBatch extends SequenceBatch {
                 .build();
         SchedulerOptions unlimited =
                 new SchedulerOptions(Integer.MAX_VALUE, options.inline(), null, options.limiter(), 0, 0);
-        inner = new DynamicBatcher(own, new Renumbered(runner, batcher), pool, unlimited);
+        inner = new DynamicBatcher(own, new Renumbered(runner, batcher), pool, batcher.runs, unlimited);
     }
 
     @Override

@@ -10,6 +10,7 @@ import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.scheduling.execution.DeviceExecutor;
+import io.nereid.scheduling.execution.ModelRuns;
 import io.nereid.scheduling.execution.QueueTimer;
 import io.nereid.scheduling.sequence.SequenceJob.Place;
 import io.nereid.spi.InferenceJob;
@@ -63,6 +64,9 @@ public final class SequenceBatcher implements Scheduler {
     final ImplicitStates states;
     final SequenceErrors errors;
     final DeviceExecutor pool;
+    /** Of all instances. */
+    final ModelRuns runs = new ModelRuns();
+
     final Clock clock;
     final SequenceRegistry registry;
     private final BatchRunner runner;
