@@ -46,6 +46,13 @@ final class PendingRequest {
         }
     }
 
+    /** Gives the request back to the caller of the run without an end; false when it has ended before. */
+    boolean withdraw() {
+        boolean[] withdrawn = new boolean[1];
+        end(() -> withdrawn[0] = true);
+        return withdrawn[0];
+    }
+
     void fail(ServingException e) {
         end(() -> request.fail(e));
     }

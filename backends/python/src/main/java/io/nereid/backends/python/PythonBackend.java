@@ -103,7 +103,8 @@ public final class PythonBackend implements Backend {
                 first.abandon();
                 plan = plan.decoupled(complete.decoupled());
                 first = PythonModel.connected(plan, label);
-                first.command(PythonModel.loading(plan, null), settings.loadTimeout(), "load " + file.getFileName());
+                first.command(
+                        PythonModel.loading(plan, first, null), settings.loadTimeout(), "load " + file.getFileName());
             }
             PythonModel.initialise(plan, first, complete, ModelConfigMapper.of(complete), group, label, 0);
             model = new PythonModel(plan, complete, first);
@@ -130,7 +131,7 @@ public final class PythonBackend implements Backend {
 
     private static ModelConfig completed(Plan plan, ModelConfig config, Worker worker, boolean autoComplete) {
         Map<String, Object> reply = worker.command(
-                PythonModel.loading(plan, autoComplete ? ModelConfigMapper.of(config) : null),
+                PythonModel.loading(plan, worker, autoComplete ? ModelConfigMapper.of(config) : null),
                 plan.settings().loadTimeout(),
                 "load " + plan.file().getFileName());
         return reply.containsKey("config")

@@ -70,6 +70,7 @@ final class PythonModel implements BackendModel {
     private final Map<String, Object> tree;
     private final ScheduledThreadPoolExecutor timer = Threads.timer("python-restart");
     private final ThreadPoolExecutor starters = Threads.pool("python-start", 4);
+    private final WorkerPool workers = new WorkerPool(this);
 
     @GuardedBy("this") private final Deque<Worker> ready = new ArrayDeque<>();
 
@@ -144,6 +145,10 @@ final class PythonModel implements BackendModel {
         return plan;
     }
 
+    WorkerPool workers() {
+        return workers;
+    }
+
     ScheduledThreadPoolExecutor timer() {
         return timer;
     }
@@ -175,7 +180,7 @@ final class PythonModel implements BackendModel {
         Worker worker = connected(plan, label(index));
         try {
             worker.command(
-                    loading(plan, null),
+                    loading(plan, worker, null),
                     plan.settings().loadTimeout(),
                     "load " + plan.file().getFileName());
             initialise(plan, worker, config, tree, groupOf(index), label(index), index);
@@ -203,7 +208,7 @@ final class PythonModel implements BackendModel {
      *
      * @param config the configuration to complete with {@code auto_complete_config}, or null
      */
-    static Map<String, Object> loading(Plan plan, @Nullable Map<String, Object> config) {
+    static Map<String, Object> loading(Plan plan, Worker worker, @Nullable Map<String, Object> config) {
         PythonSettings settings = plan.settings();
         Map<String, Object> order = new LinkedHashMap<>();
         order.put("t", "load");
@@ -212,6 +217,7 @@ final class PythonModel implements BackendModel {
         order.put("prefix", settings.prefix());
         order.put("initial", settings.initialBytes());
         order.put("growth", settings.growthBytes());
+        order.put("begun", worker.begunAt());
         if (config != null) {
             order.put("config", config);
         }
@@ -303,6 +309,7 @@ final class PythonModel implements BackendModel {
         }
         timer.shutdownNow();
         starters.shutdown();
+        workers.wake();
         while (true) {
             Worker worker;
             synchronized (this) {

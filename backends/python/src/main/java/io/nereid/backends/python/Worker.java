@@ -17,6 +17,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -78,6 +79,9 @@ final class Worker {
     private final ExecutorService reader = Threads.single("python-reader");
     private final ThreadPoolExecutor writer = Threads.pool("python-writer", 1);
     private final ConcurrentLinkedQueue<ByteBuffer> outgoing = new ConcurrentLinkedQueue<>();
+    /** The server's shared-memory files. The worker removes their names when it has mapped them, unless it dies first. */
+    private final ConcurrentLinkedQueue<Path> announced = new ConcurrentLinkedQueue<>();
+
     private final ReentrantLock writing = new ReentrantLock();
     private final AtomicLong keys = new AtomicLong();
     private final Map<Long, PendingRequest> open = new ConcurrentHashMap<>();
@@ -85,6 +89,18 @@ final class Worker {
     private final CompletableFuture<ServingException> death = new CompletableFuture<>();
     private volatile @Nullable CompletableFuture<Map<String, Object>> reply;
     private volatile @Nullable Run running;
+    /**
+     * Shared memory in which the worker notes the number of the exec that it has begun, so that the server can tell
+     * after its death, without another frame for each exec.
+     */
+    private final Chunk begun;
+
+    /** The last exec; used by {@link #execute} alone. */
+    private int execs;
+
+    /** The content of {@link #begun} at the worker's death. */
+    private volatile int begunAtDeath = Integer.MAX_VALUE;
+
     private volatile boolean finishing;
     /** Whether the model has {@code is_ready}, its last result, and whether a request for it is in progress. */
     private volatile boolean reportsReadiness;
@@ -117,6 +133,15 @@ final class Worker {
         this.arena = new SharedMemoryArena(settings, this::announce);
         this.peers = new WorkerSegments(arena, this::flushFreed);
         this.metrics = plan.metrics();
+        try {
+            this.begun = arena.take(Integer.BYTES);
+        } catch (ServingException e) {
+            reader.shutdown();
+            writer.shutdown();
+            process.kill();
+            throw e;
+        }
+        begun.slice(0, Integer.BYTES).putInt(0, 0);
         this.callbacks = new ModelCallbacks(this, plan.engine(), plan.control(), metrics, peers);
         process.onExit(() -> die(null));
         reader.execute(this::read);
@@ -227,14 +252,13 @@ final class Worker {
         outgoing.clear();
         ServingException failure = reason;
         callbacks.close();
-        open.values().forEach(o -> o.fail(failure));
-        open.clear();
-        Run run = running;
-        if (run != null) {
-            while (run.ends.getCount() > 0) {
-                run.ends.countDown();
-            }
+        begunAtDeath =
+                begun.slice(0, Integer.BYTES).order(ByteOrder.nativeOrder()).getInt(0);
+        if (decoupled) {
+            open.values().forEach(o -> o.fail(failure));
+            open.clear();
         }
+        // Otherwise the requests are those of the run in progress, whose execute ends them or returns them.
         CompletableFuture<Map<String, Object>> waiting = reply;
         if (waiting != null) {
             waiting.completeExceptionally(
@@ -246,8 +270,24 @@ final class Worker {
                             : known);
         }
         peers.close();
+        begun.release();
         arena.close();
+        deleteFiles();
         death.complete(failure);
+        Run run = running;
+        if (run != null) {
+            synchronized (run) {
+                run.notifyAll();
+            }
+            while (run.ends.getCount() > 0) {
+                run.ends.countDown();
+            }
+        }
+    }
+
+    /** Where the worker notes the exec that it has begun, as file number and offset. */
+    List<Object> begunAt() {
+        return List.of((long) begun.segment(), (long) begun.at());
     }
 
     /** Evaluates the worker's reply to {@code init}. */
@@ -278,13 +318,16 @@ final class Worker {
 
     /**
      * Runs the model on a batch. All requests have ended when this returns, except those of a decoupled model, which
-     * end later, when the model sends their final response.
+     * end later, when the model sends their final response; and except those that are returned.
+     *
+     * @return the requests that the worker had not begun when it died, none of a sequence; another worker can run them
      */
-    void execute(List<ModelRequest> requests) {
+    List<ModelRequest> execute(List<ModelRequest> requests) {
         Run run = new Run(1 + (decoupled ? 0 : requests.size()));
         List<Long> mine = new ArrayList<>(requests.size());
+        int number = execs + 1;
         JsonWriter json = new JsonWriter(512);
-        json.beginObject().name("t").value("exec");
+        json.beginObject().name("t").value("exec").name("n").value(number);
         writeFreed(json);
         json.name("r").beginArray();
         CountDownLatch ends = decoupled ? new CountDownLatch(0) : run.ends;
@@ -295,6 +338,9 @@ final class Worker {
                 write(json, request, key, chunks);
             } catch (ServingException e) {
                 chunks.forEach(Chunk::release);
+                if (dead.get()) {
+                    return ended(requests, mine, number);
+                }
                 mine.forEach(k -> end(k, o -> o.fail(e)));
                 throw e;
             }
@@ -302,29 +348,59 @@ final class Worker {
             mine.add(key);
         }
         json.endArray().endObject();
+        execs = number;
         running = run;
-        if (dead.get()) {
-            mine.forEach(k -> end(k, o -> o.fail(death.join())));
-            return;
+        if (!dead.get()) {
+            send(FrameCodec.framed(json), true);
+            await(run);
         }
-        send(FrameCodec.framed(json), true);
-        await(run, mine);
         running = null;
+        return dead.get() && !open.isEmpty() ? ended(requests, mine, number) : List.of();
+    }
+
+    /**
+     * The worker has died: fails the requests of the run that have not ended, or returns those that it had not begun.
+     *
+     * @param mine the keys of the first requests; the others have not been sent
+     */
+    private List<ModelRequest> ended(List<ModelRequest> requests, List<Long> mine, int number) {
+        ServingException reason = death.join();
+        // The worker notes the numbers in order. Anything but the number before is taken for begun.
+        boolean begunByWorker = decoupled || finishing || begunAtDeath != number - 1;
+        List<ModelRequest> left = new ArrayList<>();
+        for (int i = 0; i < requests.size(); i++) {
+            ModelRequest request = requests.get(i);
+            boolean again = !begunByWorker && request.request().options().sequence() == null;
+            if (i >= mine.size()) {
+                if (again) {
+                    left.add(request);
+                } else {
+                    request.fail(reason);
+                }
+                continue;
+            }
+            PendingRequest o = open.remove(mine.get(i));
+            if (o != null && !again) {
+                o.fail(reason);
+            } else if (o != null && o.withdraw()) {
+                left.add(request);
+            }
+        }
+        return left;
     }
 
     /**
      * Waits for the end of the run. The responses that the model's execute returned are completed here, on the
      * instance's thread, so that the reader thread stays free; those through response senders are completed on the
-     * reader thread. The waits have a time limit, because the end of the worker does not notify
-     * them.
+     * reader thread. The end of the worker ends the wait.
      */
-    private void await(Run run, List<Long> mine) {
+    private void await(Run run) {
         boolean interrupted = false;
         while (true) {
             try {
                 synchronized (run) {
                     while (run.result == null && !dead.get()) {
-                        run.wait(100);
+                        run.wait();
                     }
                 }
                 Map<String, Object> result = run.result;
@@ -333,16 +409,11 @@ final class Worker {
                     done(result);
                     run.ends.countDown();
                 }
-                while (run.ends.getCount() > 0 && !dead.get()) {
-                    run.ends.await(100, TimeUnit.MILLISECONDS);
-                }
+                run.ends.await();
                 break;
             } catch (InterruptedException e) {
                 interrupted = true;
             }
-        }
-        if (dead.get()) {
-            mine.forEach(k -> end(k, o -> o.fail(death.join())));
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
@@ -490,6 +561,18 @@ final class Worker {
         FrameCodec.write(json, Map.of("t", "seg", "i", (long) number, "path", file.toString(), "size", (long) size));
         // Queued, not written: the frame that refers to this file is queued after it by the same thread.
         outgoing.add(FrameCodec.framed(json));
+        announced.add(file);
+    }
+
+    /** Removes the names of the server's files that the worker has not removed. */
+    private void deleteFiles() {
+        for (Path file = announced.poll(); file != null; file = announced.poll()) {
+            try {
+                Files.deleteIfExists(file);
+            } catch (IOException e) {
+                LOG.log(System.Logger.Level.DEBUG, label + ": left " + file, e);
+            }
+        }
     }
 
     /** Adds the worker's chunks that are free again to a frame. */

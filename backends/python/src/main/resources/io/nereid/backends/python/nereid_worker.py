@@ -183,6 +183,8 @@ class Worker:
         self._released = collections.deque()
         self._counted = collections.deque()
         self._busy = 0
+        # Shared memory for the number of the exec that has begun: the server reads it when this process has died.
+        self._begun = None
         self._lent = {}
         self._executor = None
         self._loop = None
@@ -485,6 +487,7 @@ class Worker:
             kind = frame["t"]
             if kind == "exec":
                 self._busy += 1
+                self._begun[0] = frame["n"]
                 try:
                     self._execute(frame)
                 finally:
@@ -506,6 +509,8 @@ class Worker:
     def _load(self, frame):
         """Imports the model, and runs its auto_complete_config if the server sent a configuration."""
         self._arena = Arena(self, frame["dirs"], frame["prefix"], frame["initial"], frame["growth"])
+        number, at = frame["begun"]
+        self._begun = self._segments[number].view[at : at + 4].cast("i")
         path = frame["file"]
         directory = os.path.dirname(path)
         self._directory = directory

@@ -244,18 +244,20 @@ class MoodyModelTest {
     }
 
     @Test
-    void dyingAgainAtOnceBringsAPause() throws Exception {
-        failure("exit");
-        assertThat(failure("exit").getMessage()).contains("exit status 3");
+    void dyingAgainAndAgainAtOnceBringsAPause() throws Exception {
+        for (int i = 0; i < 4; i++) {
+            assertThat(failure("exit").getMessage()).contains("exit status 3");
+        }
         try (RecordingModelRequest request = mood("pid")) {
             assertThatThrownBy(() -> invocation.execute(List.of(request)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+                        assertThat(e.getMessage()).contains("it died 4 times in a row");
                         assertThat(e.remedy()).startsWith("the next one starts in ");
                     });
         }
         CompletableFuture<Void> back = new CompletableFuture<>();
-        CompletableFuture.delayedExecutor(700, TimeUnit.MILLISECONDS).execute(() -> back.complete(null));
+        CompletableFuture.delayedExecutor(2200, TimeUnit.MILLISECONDS).execute(() -> back.complete(null));
         back.get();
         try (RecordingModelRequest request = mood("pid")) {
             assertThat(said(request)).isNotEmpty();
