@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.base;
 
+import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -20,32 +21,48 @@ public final class ServingException extends RuntimeException {
 
     private final ErrorCode code;
     private final @Nullable String remedy;
+    private final @Nullable Duration retryAfter;
 
     private ServingException(
-            ErrorCode code, String message, @Nullable String remedy, @Nullable Throwable cause, boolean stackTrace) {
+            ErrorCode code,
+            String message,
+            @Nullable String remedy,
+            @Nullable Duration retryAfter,
+            @Nullable Throwable cause,
+            boolean stackTrace) {
         super(Objects.requireNonNull(message, "message"), cause, false, stackTrace);
         this.code = Objects.requireNonNull(code, "code");
         this.remedy = remedy;
+        this.retryAfter = retryAfter;
     }
 
     /** An error about a client's or an operator's input, or about load; without a stack trace. */
     public static ServingException of(ErrorCode code, String message) {
-        return new ServingException(code, message, null, null, false);
+        return new ServingException(code, message, null, null, null, false);
     }
 
     /** As {@link #of(ErrorCode, String)}, with the next step to take. */
     public static ServingException of(ErrorCode code, String message, @Nullable String remedy) {
-        return new ServingException(code, message, remedy, null, false);
+        return new ServingException(code, message, remedy, null, null, false);
+    }
+
+    /**
+     * An error about load or a quota, after which the same call may succeed once some time has passed. HTTP clients get
+     * the time as {@code retry-after}, gRPC clients as {@code grpc-retry-pushback-ms}.
+     */
+    public static ServingException retryable(
+            ErrorCode code, String message, @Nullable String remedy, Duration retryAfter) {
+        return new ServingException(code, message, remedy, retryAfter, null, false);
     }
 
     /** An error caused by another exception, which is kept as the cause for the log. */
     public static ServingException wrap(ErrorCode code, String message, Throwable cause) {
-        return new ServingException(code, message, null, cause, true);
+        return new ServingException(code, message, null, null, cause, true);
     }
 
     /** As {@link #wrap(ErrorCode, String, Throwable)}, with the next step to take. */
     public static ServingException wrap(ErrorCode code, String message, @Nullable String remedy, Throwable cause) {
-        return new ServingException(code, message, remedy, cause, true);
+        return new ServingException(code, message, remedy, null, cause, true);
     }
 
     /** The client's request is wrong. */
@@ -81,6 +98,11 @@ public final class ServingException extends RuntimeException {
     /** The next step for the reader of the message; null when the exception has none. */
     public @Nullable String remedy() {
         return remedy;
+    }
+
+    /** The time after which the same call may succeed; null when it is not known. */
+    public @Nullable Duration retryAfter() {
+        return retryAfter;
     }
 
     /** The message. The super type allows null, this class does not. */

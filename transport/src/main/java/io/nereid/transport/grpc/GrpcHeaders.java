@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * Holds no mutable state.
  */
 public final class GrpcHeaders {
+    /** Tells clients after how many milliseconds a retry may succeed (gRPC's retry design, "server pushback"). */
+    public static final AsciiString RETRY_PUSHBACK = AsciiString.cached("grpc-retry-pushback-ms");
+
     private static final AsciiString CONTENT_TYPE = AsciiString.cached("content-type");
     private static final AsciiString GRPC = AsciiString.cached("application/grpc");
     private static final AsciiString STATUS = AsciiString.cached("grpc-status");

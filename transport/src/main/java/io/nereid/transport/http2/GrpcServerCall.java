@@ -23,6 +23,7 @@ import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.util.concurrent.ScheduledFuture;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
@@ -99,6 +100,9 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     private int unconsumed;
 
     private volatile int ended;
+
+    /** When the client may try again, for the trailers of a failed call. */
+    private volatile @Nullable Duration retryAfter;
 
     /** Writes handed to the event loop that have not run yet; later writes must not overtake them. */
     private volatile int hops;
@@ -203,6 +207,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     private void threw(Throwable t) {
         if (ENDED.compareAndSet(this, 0, 1)) {
             ServingException e = server.published(t, path);
+            retryAfter = e.retryAfter();
             writeEnd(e.code(), e.describe());
             finish(e.code());
         } else {
@@ -222,7 +227,12 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     }
 
     private void writeEnd(ErrorCode code, @Nullable String text) {
-        connection.writeEnd(stream, GrpcHeaders.end(code, text, !headersSent, false));
+        Http2Headers end = GrpcHeaders.end(code, text, !headersSent, false);
+        Duration wait = retryAfter;
+        if (wait != null) {
+            end.add(GrpcHeaders.RETRY_PUSHBACK, Long.toString(Math.max(1, wait.toMillis())));
+        }
+        connection.writeEnd(stream, end);
         connection.flushSoon();
     }
 
@@ -584,6 +594,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     @Override
     public void fail(ServingException e) {
         ServingException published = e.code() == ErrorCode.INTERNAL ? server.published(e, path) : e;
+        retryAfter = published.retryAfter();
         close(published.code(), published.describe());
     }
 

@@ -4,6 +4,7 @@ package io.nereid.transport.api;
 
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Locale;
 
 /**
@@ -42,9 +43,19 @@ public record HttpReply(int status, String contentType, String[] headers, Respon
         return new HttpReply(status, contentType, NO_HEADERS, new ResponseBody(bytes, bytes.length));
     }
 
-    /** The response {@code {"error": text}} with the status of {@link HttpStatusCodes#http}. */
+    /**
+     * The response {@code {"error": text}} with the status of {@link HttpStatusCodes#http}, and {@code retry-after} when
+     * the exception has a time.
+     */
     public static HttpReply error(ServingException e) {
-        return error(HttpStatusCodes.http(e.code()), e.describe());
+        HttpReply reply = error(HttpStatusCodes.http(e.code()), e.describe());
+        Duration wait = e.retryAfter();
+        if (wait == null) {
+            return reply;
+        }
+        String seconds = Long.toString(Math.max(1, wait.plusMillis(999).toSeconds()));
+        return new HttpReply(
+                reply.status(), reply.contentType(), new String[] {"retry-after", seconds}, reply.content());
     }
 
     /** The response {@code {"error": text}}. */
