@@ -3,6 +3,7 @@
 package io.nereid.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Threads;
 import io.nereid.tensor.ByteBudget;
@@ -340,5 +341,38 @@ class H2Test {
         assertThat(RIG.event()).isEqualTo("cancel");
         parked.reply(HttpReply.json(200, "{}"));
         assertThat(ask("GET", "/ok", new byte[0], false).status()).isEqualTo("200");
+    }
+
+    @Test
+    void dataThatCrossesAResetOnTheWireDoesNotCostTheConnection() throws Exception {
+        try (RawHttp2 c = new RawHttp2(RIG.port)) {
+            c.headers(1, false, ":method", "POST", ":scheme", "http", ":path", "/echo", "content-length", "100000000");
+            for (int i = 0; i < 1000; i++) {
+                c.data(1, false, "x");
+            }
+            assertThat(c.outcome(1).status()).isEqualTo("413");
+            c.headers(3, false, ":method", "POST", ":scheme", "http", ":path", "/echo", "x", "a\rb");
+            for (int i = 0; i < 1000; i++) {
+                c.data(3, false, "x");
+            }
+            assertThat(c.outcome(3).what()).isEqualTo("reset");
+            c.headers(5, true, ":method", "GET", ":scheme", "http", ":path", "/ok");
+            assertThat(c.outcome(5).status()).isEqualTo("200");
+        }
+    }
+
+    @Test
+    void starIsATargetOfOptionsAlone() throws Exception {
+        assertThat(ask("OPTIONS", "*", new byte[0], false).status()).isEqualTo("404");
+        assertThatThrownBy(() -> ask("GET", "*", new byte[0], false)).hasMessageContaining("stream closed");
+    }
+
+    @Test
+    void aHostFieldMayRepeatTheAuthority() throws Exception {
+        for (String host : new String[] {"x", "X", "x:80"}) {
+            assertThat(ask("GET", "/ok", new byte[0], false, "host", host).status())
+                    .as(host)
+                    .isEqualTo("200");
+        }
     }
 }

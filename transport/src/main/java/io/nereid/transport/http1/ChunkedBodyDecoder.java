@@ -6,6 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.codec.ContentEncoding;
+import io.nereid.transport.codec.FieldSyntax;
 import io.netty.buffer.ByteBuf;
 
 /**
@@ -16,12 +17,14 @@ import io.netty.buffer.ByteBuf;
 final class ChunkedBodyDecoder implements AutoCloseable {
     private enum State {
         SIZE,
+        AFTER_SIZE,
         EXTENSION,
         SIZE_LF,
         DATA,
         DATA_CR,
         DATA_LF,
-        TRAILER,
+        TRAILER_NAME,
+        TRAILER_VALUE,
         TRAILER_LF,
         LAST_LF,
         DONE
@@ -30,17 +33,22 @@ final class ChunkedBodyDecoder implements AutoCloseable {
     private static final int MAX_EXTENSION_BYTES = 1024;
 
     private final ContentEncoding.Growing body;
+    private final int maxBodyBytes;
     private final int maxTrailerBytes;
     private State state = State.SIZE;
     private long size;
+    /** The sizes of all chunks so far; each is at most 60 bits and the sum is checked, so it cannot overflow. */
+    private long announced;
+
     private int digits;
-    private int lineLength;
+    private int nameLength;
 
     /** Bytes of extensions and trailers so far, over the whole body, so that they cannot be sent without end. */
     private int others;
 
     ChunkedBodyDecoder(ByteBudget budget, int maxBodyBytes, int maxTrailerBytes) {
         this.body = new ContentEncoding.Growing(budget, maxBodyBytes);
+        this.maxBodyBytes = maxBodyBytes;
         this.maxTrailerBytes = maxTrailerBytes;
     }
 
@@ -68,17 +76,34 @@ final class ChunkedBodyDecoder implements AutoCloseable {
     private void step(byte b) {
         switch (state) {
             case SIZE -> sizeByte(b);
+            case AFTER_SIZE -> {
+                if (b == '\r') {
+                    state = State.SIZE_LF;
+                } else if (b == ';') {
+                    state = State.EXTENSION;
+                } else if (b != ' ' && b != '\t') {
+                    throw malformed("chunk size");
+                }
+                other(MAX_EXTENSION_BYTES, "chunk extension");
+            }
             case EXTENSION -> {
                 if (b == '\r') {
                     state = State.SIZE_LF;
-                } else if (b < ' ' && b != '\t' || b == 127 || ++others > MAX_EXTENSION_BYTES) {
+                } else if (isControl(b)) {
                     throw malformed("chunk extension");
                 }
+                other(MAX_EXTENSION_BYTES, "chunk extension");
             }
             case SIZE_LF -> {
                 expect(b, '\n');
-                state = size == 0 ? State.TRAILER : State.DATA;
-                lineLength = 0;
+                announced += size;
+                if (announced > maxBodyBytes) {
+                    throw ServingException.of(
+                            ErrorCode.RESOURCE_EXHAUSTED,
+                            "the body is larger than the limit of " + maxBodyBytes + " bytes");
+                }
+                state = size == 0 ? State.TRAILER_NAME : State.DATA;
+                nameLength = 0;
             }
             case DATA_CR -> {
                 expect(b, '\r');
@@ -89,19 +114,32 @@ final class ChunkedBodyDecoder implements AutoCloseable {
                 state = State.SIZE;
                 digits = 0;
             }
-            case TRAILER -> {
+            case TRAILER_NAME -> {
+                if (b == '\r' && nameLength == 0) {
+                    state = State.LAST_LF;
+                } else if (b == ':' && nameLength > 0) {
+                    state = State.TRAILER_VALUE;
+                    other(maxTrailerBytes, "trailer");
+                } else if (FieldSyntax.isTokenByte(b)) {
+                    nameLength++;
+                    other(maxTrailerBytes, "trailer");
+                } else {
+                    throw malformed("trailer");
+                }
+            }
+            case TRAILER_VALUE -> {
                 if (b == '\r') {
-                    state = lineLength == 0 ? State.LAST_LF : State.TRAILER_LF;
-                } else if (b < ' ' && b != '\t' || b == 127 || ++others > maxTrailerBytes) {
+                    state = State.TRAILER_LF;
+                } else if (isControl(b)) {
                     throw malformed("trailer");
                 } else {
-                    lineLength++;
+                    other(maxTrailerBytes, "trailer");
                 }
             }
             case TRAILER_LF -> {
                 expect(b, '\n');
-                state = State.TRAILER;
-                lineLength = 0;
+                state = State.TRAILER_NAME;
+                nameLength = 0;
             }
             case LAST_LF -> {
                 expect(b, '\n');
@@ -122,10 +160,23 @@ final class ChunkedBodyDecoder implements AutoCloseable {
             throw malformed("chunk size");
         } else if (b == '\r') {
             state = State.SIZE_LF;
-        } else if (b == ';' || b == ' ' || b == '\t') {
+        } else if (b == ';') {
             state = State.EXTENSION;
+        } else if (b == ' ' || b == '\t') {
+            state = State.AFTER_SIZE;
         } else {
             throw malformed("chunk size");
+        }
+    }
+
+    private static boolean isControl(byte b) {
+        return b < ' ' && b != '\t' || b == 127;
+    }
+
+    /** Counts a byte of an extension or a trailer against the limit of the body. */
+    private void other(int most, String what) {
+        if (++others > most) {
+            throw malformed(what);
         }
     }
 

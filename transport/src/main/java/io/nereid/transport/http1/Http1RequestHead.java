@@ -3,6 +3,7 @@
 package io.nereid.transport.http1;
 
 import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.codec.FieldSyntax;
 import io.nereid.transport.exchange.CompiledRoutes;
 import io.nereid.transport.routing.RequestLine;
 import java.nio.charset.StandardCharsets;
@@ -25,22 +26,6 @@ import org.jspecify.annotations.Nullable;
 final class Http1RequestHead implements VirtualHosts.Head {
     /** The error response that a malformed or unsupported head leads to. Immutable. */
     record Refusal(int status, String text) {}
-
-    /** The characters of a token (RFC 9110), of which methods and header names consist. */
-    private static final byte[] TOKEN = new byte[128];
-
-    static {
-        for (char c = '0'; c <= '9'; c++) {
-            TOKEN[c] = 1;
-        }
-        for (char c = 'a'; c <= 'z'; c++) {
-            TOKEN[c] = 1;
-            TOKEN[c - 32] = 1;
-        }
-        for (char c : "!#$%&'*+-.^_`|~".toCharArray()) {
-            TOKEN[c] = 1;
-        }
-    }
 
     /** The head from the request line to the empty line, both included. */
     final byte[] bytes;
@@ -119,7 +104,7 @@ final class Http1RequestHead implements VirtualHosts.Head {
 
     private @Nullable Refusal parseLine(int end, @Nullable CompiledRoutes routes) {
         int methodEnd = 0;
-        while (methodEnd < end && isToken(bytes[methodEnd])) {
+        while (methodEnd < end && FieldSyntax.isTokenByte(bytes[methodEnd])) {
             methodEnd++;
         }
         if (methodEnd == 0 || methodEnd == end || bytes[methodEnd] != ' ') {
@@ -153,6 +138,12 @@ final class Http1RequestHead implements VirtualHosts.Head {
             // absolute form, as clients send it to a proxy; its authority takes precedence over the host header
             absolute = authorityOf(target);
             target = originForm(target);
+            if (absolute != null && (absolute.isEmpty() || !FieldSyntax.isHost(absolute))) {
+                return new Refusal(400, "malformed host in the request target");
+            }
+            if (target.charAt(0) != '/' && !(target.equals("*") && method.equals("OPTIONS"))) {
+                return new Refusal(400, "malformed request target (expected: a path, such as /v2)");
+            }
         }
         RequestLine parsed = RequestLine.of(method, target);
         line = routes == null ? parsed : routes.line(parsed);
@@ -194,7 +185,7 @@ final class Http1RequestHead implements VirtualHosts.Head {
     /** Parses one header line. Returns the position after it, or -1 with the refusal set. */
     private int parseField(int start) {
         int nameEnd = start;
-        while (isToken(bytes[nameEnd])) {
+        while (FieldSyntax.isTokenByte(bytes[nameEnd])) {
             nameEnd++;
         }
         if (nameEnd == start || bytes[nameEnd] != ':') {
@@ -246,6 +237,9 @@ final class Http1RequestHead implements VirtualHosts.Head {
             case 4 -> {
                 if (is("host", start, nameEnd)) {
                     hosts++;
+                    if (!FieldSyntax.isHost(text(valueStart, valueEnd))) {
+                        return new Refusal(400, "malformed host (expected: a host name or address, and a port)");
+                    }
                 }
             }
             case 6 -> {
@@ -326,10 +320,6 @@ final class Http1RequestHead implements VirtualHosts.Head {
         return false;
     }
 
-    private static boolean isToken(byte b) {
-        return b > 0 && TOKEN[b] != 0;
-    }
-
     private static boolean isDigit(byte b) {
         return b >= '0' && b <= '9';
     }
@@ -352,9 +342,15 @@ final class Http1RequestHead implements VirtualHosts.Head {
         return new String(bytes, start, end - start, StandardCharsets.ISO_8859_1);
     }
 
-    /** The first value of a header by lower-case name, or null. */
+    /**
+     * The first value of a header by lower-case name, or null. The host of a target in absolute form replaces that of
+     * the host header (RFC 9112, section 3.2.2).
+     */
     @Override
     public @Nullable String header(String lowerCaseName) {
+        if (absolute != null && lowerCaseName.equals("host")) {
+            return absolute;
+        }
         int length = lowerCaseName.length();
         for (int f = 0; f < 4 * fieldCount; f += 4) {
             if (fields[f + 1] - fields[f] == length && is(lowerCaseName, fields[f], fields[f + 1])) {
@@ -368,7 +364,8 @@ final class Http1RequestHead implements VirtualHosts.Head {
     void headers(BiConsumer<String, String> each) {
         for (int f = 0; f < 4 * fieldCount; f += 4) {
             String name = text(fields[f], fields[f + 1]).toLowerCase(Locale.ROOT);
-            each.accept(name, text(fields[f + 2], fields[f + 3]));
+            String named = absolute != null && name.equals("host") ? absolute : null;
+            each.accept(name, named != null ? named : text(fields[f + 2], fields[f + 3]));
         }
     }
 
@@ -385,7 +382,7 @@ final class Http1RequestHead implements VirtualHosts.Head {
     /** The host of a target in absolute form, which RFC 9112 puts first, else that of the host header. */
     @Override
     public @Nullable String authority() {
-        String named = absolute == null || absolute.isEmpty() ? header("host") : absolute;
+        String named = header("host");
         return named == null || named.isEmpty() ? null : named.toLowerCase(Locale.ROOT);
     }
 

@@ -90,9 +90,6 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
 
     private int closedCount;
 
-    /** The stream that this side reset last. */
-    private int resetting;
-
     private boolean reading;
     private boolean flushPlanned;
     /** Whether anything has arrived since the last call of {@link #watch}. */
@@ -363,17 +360,10 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         flushSoon();
     }
 
-    @Override
-    public io.netty.channel.ChannelFuture resetStream(
-            ChannelHandlerContext ctx, int streamId, long errorCode, ChannelPromise promise) {
-        resetting = streamId;
-        return super.resetStream(ctx, streamId, errorCode, promise);
-    }
-
     /**
      * Decides between an error of the stream and one of the connection. HEADERS for a closed stream violate the
-     * protocol and end the connection, unless this side has reset the stream and the client may not know yet. Other
-     * frames can cross a reset on the wire; they must not cost the connection's other streams.
+     * protocol and end the connection, unless this side has reset the stream and the client may not know yet. Frames
+     * that cross a reset on the wire are ignored; they must not cost the connection's other streams.
      */
     @Override
     protected void onStreamError(
@@ -397,14 +387,32 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
                                 "frame for the closed stream " + id));
                 return;
             }
+            if (reset) {
+                // sent before the client has read the reset; a second one would count as one more error
+                return;
+            }
         }
         Http2Stream stream = connection().stream(id);
+        if (!outbound
+                && stream == null
+                && connection().remote().isValidStreamId(id)
+                && !connection().streamMayHaveExisted(id)) {
+            // the decoder rejects a header block before the stream exists; what follows on the stream must be frames
+            // of a stream that was reset, not of one that is idle, which would cost the connection
+            server.stats.requestRejected();
+            try {
+                stream = connection().remote().createStream(id, false);
+            } catch (Http2Exception e) {
+                LOG.debug("cannot reset stream {} of {}", id, remote(), e);
+            }
+        }
         // a frame after END_STREAM is reported by Netty as PROTOCOL_ERROR; the RFC's code for it is STREAM_CLOSED
         Http2Exception.StreamException reported = error;
         if (!outbound
                 && stream != null
                 && error.error() == Http2Error.PROTOCOL_ERROR
                 && stream.state() == Http2Stream.State.HALF_CLOSED_REMOTE
+                && stream.getProperty(key) != null
                 && Http2Exception.streamError(
                                 id, Http2Error.STREAM_CLOSED, "frame after the client's end of stream " + id)
                         instanceof Http2Exception.StreamException late) {
@@ -463,8 +471,9 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         CharSequence method = headers.method();
         CharSequence path = headers.path();
         CharSequence type = headers.get(CONTENT_TYPE);
-        if (method == null || path == null || headers.scheme() == null) {
-            reset(stream, Http2Error.PROTOCOL_ERROR);
+        String malformed = Http2RequestRules.malformedRequest(headers);
+        if (malformed != null || method == null || path == null) {
+            malformed(stream, malformed);
             return;
         }
         boolean grpc = type != null && isGrpc(type) && POST.contentEquals(method);
@@ -499,6 +508,12 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         }
     }
 
+    private void malformed(Http2Stream stream, @Nullable String what) {
+        LOG.debug("malformed request of {} on stream {}: {}", remote(), stream.id(), what);
+        server.stats.requestRejected();
+        reset(stream, Http2Error.PROTOCOL_ERROR);
+    }
+
     /** The path as a string; the method's own string where it is the same, which saves a copy for each call. */
     private static String pathOf(@Nullable GrpcMethod method, CharSequence path) {
         return method == null || method.path().length() != path.length() ? path.toString() : method.path();
@@ -526,7 +541,12 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
                 begin(stream, headers, endOfStream);
             } else if (endOfStream) {
                 // trailers; their content is ignored
-                known.onData(Unpooled.EMPTY_BUFFER, 0, true);
+                String malformed = Http2RequestRules.malformedTrailers(headers);
+                if (malformed != null) {
+                    malformed(stream, malformed);
+                } else {
+                    known.onData(Unpooled.EMPTY_BUFFER, 0, true);
+                }
             }
         }
 
@@ -560,7 +580,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
 
         @Override
         public void onStreamClosed(Http2Stream stream) {
-            closed[closedCount++ & CLOSED_KNOWN - 1] = stream.id() == resetting ? -stream.id() : stream.id();
+            closed[closedCount++ & CLOSED_KNOWN - 1] = stream.isResetSent() ? -stream.id() : stream.id();
             Http2ServerStream known = stream.removeProperty(key);
             if (known != null) {
                 known.onClosed();

@@ -11,8 +11,19 @@ import java.util.Set;
  * and those that the {@code connection} header names. Confined to one thread.
  */
 final class HopByHopHeaders {
-    private static final Set<String> KNOWN =
-            Set.of("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "proxy-connection");
+    private static final Set<String> KNOWN = Set.of(
+            "connection",
+            "keep-alive",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "upgrade",
+            "proxy-connection",
+            // settings of an upgrade to HTTP/2
+            "http2-settings",
+            // gateways of scripting languages give these names and those with a hyphen to an application as the same
+            "transfer_encoding",
+            "content_length");
 
     private Set<String> named = Set.of();
 

@@ -15,6 +15,7 @@ import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.UpstreamClient;
 import io.nereid.transport.api.UpstreamResponse;
+import io.nereid.transport.codec.FieldSyntax;
 import io.nereid.transport.exchange.AbstractHttpExchange;
 import io.nereid.transport.http1.Http1ResponseEncoder;
 import io.nereid.transport.http2.GrpcServerCall;
@@ -32,6 +33,7 @@ import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -141,6 +143,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
             HttpExchange exchange, @Nullable AbstractHttpExchange known, Address address) {
         HopByHopHeaders hops = new HopByHopHeaders();
         HttpHeaders headers = UpstreamRequest.newHeaders();
+        List<String> cookies = new ArrayList<>(0);
         exchange.headers((name, value) -> {
             if (name.equals("connection")) {
                 hops.connection(value);
@@ -148,13 +151,19 @@ public final class PooledUpstreamClient implements UpstreamClient {
         });
         exchange.headers((name, value) -> {
             // the body has been decompressed on arrival, so its length is set anew
-            if (!hops.drops(name)
+            if (name.equals("cookie") && !hops.drops(name)) {
+                cookies.add(value);
+            } else if (!hops.drops(name)
                     && !name.equals("content-length")
                     && !name.equals("content-encoding")
                     && !name.equals("expect")) {
                 headers.add(name, value);
             }
         });
+        if (!cookies.isEmpty()) {
+            // HTTP/2 may split what must be one line in HTTP/1.1 (RFC 9113, section 8.2.3)
+            headers.set("cookie", String.join("; ", cookies));
+        }
         String host = exchange.header("host");
         if (!headers.contains("host")) {
             headers.set("host", host == null || host.isEmpty() ? authority(address) : host);
@@ -175,15 +184,8 @@ public final class PooledUpstreamClient implements UpstreamClient {
         return headers;
     }
 
-    /** Checks that a target has no spaces or control characters, by which it could inject a header or a request. */
+    /** A path as the target of a request; whether it is valid is checked with the whole request. */
     private static String target(String path) {
-        for (int i = 0; i < path.length(); i++) {
-            if (path.charAt(i) <= ' ' || path.charAt(i) >= 127) {
-                throw ServingException.invalidArgument(
-                        "'" + Http1ResponseEncoder.clean(path) + "' is not a valid request target",
-                        "escape it with % and two hex digits");
-            }
-        }
         return path.startsWith("/") ? path : "/" + path;
     }
 
@@ -198,7 +200,13 @@ public final class PooledUpstreamClient implements UpstreamClient {
             for (Map.Entry<CharSequence, CharSequence> header : known.headers()) {
                 metadata(headers, header.getKey().toString(), header.getValue());
             }
-            headers.authority(known.headers().authority());
+            CharSequence named = known.headers().authority();
+            if (named == null) {
+                named = known.headers().get("host");
+            }
+            if (named != null) {
+                headers.authority(named);
+            }
             if (!headers.contains("x-forwarded-for")
                     && known.remote() instanceof InetSocketAddress from
                     && from.getAddress() != null) {
@@ -216,6 +224,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
         }
         terms.headers()
                 .forEach(h -> headers.add(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
+        requireValid(headers);
         long deadline = call.deadlineNanos();
         if (!terms.timeout().isZero()) {
             long own = options.clock().nanos() + terms.timeout().toNanos();
@@ -225,6 +234,24 @@ public final class PooledUpstreamClient implements UpstreamClient {
                 client, key(address), call, caller, headers, deadline, terms.timeout(), terms.maxBytes());
         run(client, forward::start);
         return forward;
+    }
+
+    /** Checks the head of a call, as {@link UpstreamRequest} does for requests over HTTP/1.1. */
+    private static void requireValid(Http2Headers headers) {
+        for (Map.Entry<CharSequence, CharSequence> header : headers) {
+            CharSequence name = header.getKey();
+            if (name.length() == 0 || name.charAt(0) != ':') {
+                UpstreamRequest.requireValid(name, header.getValue());
+            }
+        }
+        CharSequence path = headers.path();
+        if (!FieldSyntax.isTarget(path)) {
+            throw UpstreamRequest.invalid("gRPC method", path, "/package.Service/Method");
+        }
+        CharSequence authority = headers.authority();
+        if (!FieldSyntax.isHost(authority)) {
+            throw UpstreamRequest.invalid("authority", authority, "a host name or address, and a port");
+        }
     }
 
     /** Copies metadata, without the headers that belong to the transport: the proxy sends its own. */

@@ -4,6 +4,8 @@ package io.nereid.transport.proxy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.transport.codec.FieldSyntax;
+import io.nereid.transport.http1.Http1ResponseEncoder;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
@@ -16,6 +18,8 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.time.Duration;
+import java.util.Iterator;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -40,7 +44,13 @@ abstract class UpstreamRequest {
     private boolean answered;
     private boolean over;
 
-    /** Creates a request; takes over the body. */
+    /**
+     * Creates a request; takes over the body. Nothing that was received by another protocol or built by a handler is
+     * written to a connection unless it is valid in HTTP/1.1.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a method, a target or a header that could end its line, and with
+     *     it begin another header or request; the body is released then
+     */
     UpstreamRequest(
             EventLoopHttpClient client,
             EventLoopHttpClient.Key key,
@@ -56,9 +66,48 @@ abstract class UpstreamRequest {
         this.headers = headers;
         this.body = body;
         this.timeout = timeout;
+        try {
+            requireValid(method, target, headers);
+        } catch (ServingException e) {
+            body.release();
+            throw e;
+        }
         if (body.isReadable() || !method.equals("GET") && !method.equals("HEAD")) {
             headers.set(HttpHeaderNames.CONTENT_LENGTH, body.readableBytes());
         }
+    }
+
+    private static void requireValid(String method, String target, HttpHeaders headers) {
+        if (!FieldSyntax.isToken(method)) {
+            throw invalid("method", method, "a token, such as POST");
+        }
+        if (!FieldSyntax.isTarget(target)) {
+            throw invalid("request target", target, "a path whose special characters are escaped with %");
+        }
+        Iterator<Map.Entry<CharSequence, CharSequence>> all = headers.iteratorCharSequence();
+        while (all.hasNext()) {
+            Map.Entry<CharSequence, CharSequence> header = all.next();
+            requireValid(header.getKey(), header.getValue());
+        }
+    }
+
+    /**
+     * Checks a header that is to be sent to an upstream server.
+     *
+     * @throws ServingException INVALID_ARGUMENT
+     */
+    static void requireValid(CharSequence name, CharSequence value) {
+        if (!FieldSyntax.isToken(name)) {
+            throw invalid("header name", name, "a token, such as x-request-id");
+        }
+        if (!FieldSyntax.isText(value)) {
+            throw invalid("value of the header " + name, value, "no control characters");
+        }
+    }
+
+    static ServingException invalid(String what, CharSequence value, String expected) {
+        return ServingException.invalidArgument("'" + Http1ResponseEncoder.clean(value.toString()) + "' is not a valid "
+                + what + " for an upstream server (expected: " + expected + ")");
     }
 
     final void start() {

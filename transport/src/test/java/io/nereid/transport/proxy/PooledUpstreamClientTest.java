@@ -9,6 +9,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.transport.EventLoops;
+import io.nereid.transport.RawHttp2;
 import io.nereid.transport.Rig;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.ForwardOptions;
@@ -319,6 +320,101 @@ class PooledUpstreamClientTest {
             assertThat(r.status()).isEqualTo(503);
             assertThat(r.text()).contains("lost before the response");
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "content-length: 3\r\ncontent-length: 3",
+                "content-length: 3\r\ncontent-length: 30",
+                "content-length: 3, 3",
+                "content-length: +3",
+                "content-length: -3",
+                "content-length: 3 3",
+                "content-length: 0x3",
+                "content-length: 3\r\ntransfer-encoding: chunked",
+                "transfer-encoding: chunked, identity",
+                "content-length: 3\r\nx\0: z",
+                "content-length: 3\r\n: z",
+                "content-length: 3\r\nx",
+                "content-length: 3\r\nx: a\rb",
+                "content-length: 3\r\nx: a\0b",
+                "content-length: 3\r\nx: a\nb: c\r\n d"
+            })
+    void responsesWithAnAmbiguousLengthOrMalformedHeadersAreUnavailable(String headers) throws Exception {
+        far.answersOnce("HTTP/1.1 200 OK\r\n" + headers + "\r\n\r\nabc");
+        try (Rig.Raw c = new Rig.Raw(port)) {
+            Rig.Reply r = c.ask(post("abc"));
+            assertThat(r.status()).as(r.head()).isEqualTo(503);
+            assertThat(r.text()).contains("lost before the response");
+        }
+    }
+
+    @Test
+    void controlCharactersOfAResponseDoNotReachTheClient() throws Exception {
+        far.answersOnce("HTTP/1.1 200 O\u001bK\r\ncontent-length: 3\r\nx: a\u001bb\r\n\r\nabc");
+        try (Rig.Raw c = new Rig.Raw(port)) {
+            Rig.Reply r = c.ask(get("/"));
+            assertThat(r.head().replace("\r\n", "")).matches("[\\x20-\\x7e]*");
+        }
+    }
+
+    @Test
+    void cookiesThatHttp2SplitsAreOneHeader() throws Exception {
+        far.answers(ok("abc"));
+        try (RawHttp2 c = new RawHttp2(port)) {
+            c.headers(
+                    1,
+                    true,
+                    ":method",
+                    "GET",
+                    ":scheme",
+                    "http",
+                    ":authority",
+                    "near.example",
+                    ":path",
+                    "/",
+                    "cookie",
+                    "a=b",
+                    "cookie",
+                    "c=d");
+            assertThat(c.outcome(1).body()).isEqualTo("abc");
+        }
+        assertThat(head(far)).contains("\r\ncookie: a=b; c=d\r\n");
+    }
+
+    @Test
+    void theHostOfATargetInAbsoluteFormGoesOn() throws Exception {
+        far.answers(ok("abc"));
+        try (Rig.Raw c = new Rig.Raw(port)) {
+            c.ask("GET http://named.example/x HTTP/1.1\r\nhost: other.example\r\n\r\n");
+        }
+        assertThat(head(far))
+                .contains("\r\nhost: named.example\r\n")
+                .contains("\r\nx-forwarded-host: named.example\r\n")
+                .doesNotContain("other");
+    }
+
+    @Test
+    void headersThatCouldBeginAnotherOneAreNotSent() {
+        for (UpstreamClient.Header header : List.of(
+                new UpstreamClient.Header("x\r\ny", "z"),
+                new UpstreamClient.Header("x: y\r\nz", "z"),
+                new UpstreamClient.Header("x y", "z"),
+                new UpstreamClient.Header("", "z"))) {
+            assertThat(relay.send("GET", url("/"), List.of(header), new byte[0], terms))
+                    .as(header.name())
+                    .failsWithin(Duration.ofSeconds(10))
+                    .withThrowableThat()
+                    .havingCause()
+                    .withMessageContaining("is not a valid header name");
+        }
+        assertThat(relay.send("GET / HTTP/1.1\r\nx: y\r\n\r\nGET", url("/"), List.of(), new byte[0], terms))
+                .failsWithin(Duration.ofSeconds(10))
+                .withThrowableThat()
+                .havingCause()
+                .withMessageContaining("is not a valid method");
+        assertThat(far.heads).isEmpty();
     }
 
     @Test
