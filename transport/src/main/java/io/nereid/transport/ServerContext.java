@@ -28,6 +28,9 @@ public final class ServerContext {
     /** Set when the server drains: HTTP/1.1 responses then carry {@code connection: close}. */
     public volatile boolean draining;
 
+    /** Whether every address that the server listens on is a loopback address or a Unix domain socket. */
+    public volatile boolean local = true;
+
     private volatile Now now;
 
     /** The {@code date} header, valid for a second from {@code nanos}. Immutable. */

@@ -5,12 +5,15 @@ package io.nereid.transport;
 import io.nereid.base.Clock;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.api.access.AccessPolicy;
+import io.nereid.transport.api.access.LocalAccessPolicy;
 import io.nereid.transport.server.Server;
 import io.nereid.transport.tls.TlsOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,6 +43,7 @@ import org.jspecify.annotations.Nullable;
  * @param accessLog receives finished exchanges and calls; null to log none
  * @param virtualHosts chooses, from the head of every request, the virtual host whose routes serve it in place of the
  *     server's own
+ * @param access decides who may do what
  * @param loops event loops to share, which their creator closes; null to create {@code eventLoops} of its own
  */
 public record ServerOptions(
@@ -57,6 +61,7 @@ public record ServerOptions(
         Clock clock,
         @Nullable AccessLog accessLog,
         VirtualHosts virtualHosts,
+        AccessPolicy access,
         @Nullable EventLoops loops) {
     /** What is served on an address. */
     public enum Purpose {
@@ -117,6 +122,7 @@ public record ServerOptions(
         private Clock clock = Clock.system();
         private @Nullable AccessLog accessLog;
         private VirtualHosts virtualHosts = VirtualHosts.NONE;
+        private AccessPolicy access = new LocalAccessPolicy(false, Set.of());
         private @Nullable EventLoops loops;
 
         private Builder() {}
@@ -215,6 +221,12 @@ public record ServerOptions(
             return this;
         }
 
+        /** Sets the access policy; by default, what changes something is open to local callers only. */
+        public Builder access(AccessPolicy policy) {
+            this.access = policy;
+            return this;
+        }
+
         /** Sets event loops to share; the server then creates none of its own. */
         public Builder loops(EventLoops shared) {
             this.loops = shared;
@@ -238,6 +250,7 @@ public record ServerOptions(
                     clock,
                     accessLog,
                     virtualHosts,
+                    access,
                     loops);
         }
     }

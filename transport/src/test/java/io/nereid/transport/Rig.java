@@ -4,6 +4,7 @@ package io.nereid.transport;
 
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.access.Operation;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
@@ -67,38 +68,44 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.get("/ok", x -> x.reply(HttpReply.json(200, "{\"ok\":true}"))),
-                HttpRoute.get("/metrics", x -> x.reply(HttpReply.text(200, "text/plain", "up 1\n"))),
+                HttpRoute.get("/ok", Operation.INFERENCE, x -> x.reply(HttpReply.json(200, "{\"ok\":true}"))),
+                HttpRoute.get(
+                        "/metrics", Operation.INFERENCE, x -> x.reply(HttpReply.text(200, "text/plain", "up 1\n"))),
                 HttpRoute.get(
                         "/items/{a}/sub/{b}",
+                        Operation.INFERENCE,
                         x -> x.reply(HttpReply.text(200, "text/plain", x.pathParameter(0) + "|" + x.pathParameter(1)))),
                 HttpRoute.get(
                         "/query",
+                        Operation.INFERENCE,
                         x -> x.reply(HttpReply.text(200, "text/plain", String.valueOf(x.queryParameter("q"))))),
                 HttpRoute.get(
-                        "/header", x -> x.reply(HttpReply.text(200, "text/plain", String.valueOf(x.header("x-test"))))),
+                        "/header",
+                        Operation.INFERENCE,
+                        x -> x.reply(HttpReply.text(200, "text/plain", String.valueOf(x.header("x-test"))))),
                 HttpRoute.get(
                         "/text/{n}",
+                        Operation.INFERENCE,
                         x -> x.reply(HttpReply.text(200, "text/plain", "a".repeat(number(x.pathParameter(0)))))),
-                HttpRoute.get("/throw", x -> {
+                HttpRoute.get("/throw", Operation.INFERENCE, x -> {
                     throw new IllegalStateException("secret detail");
                 }),
-                HttpRoute.get("/twice", x -> {
+                HttpRoute.get("/twice", Operation.INFERENCE, x -> {
                     x.reply(HttpReply.json(200, "1"));
                     x.reply(HttpReply.json(200, "2"));
                 }),
-                HttpRoute.post("/echo", Rig::echo),
-                HttpRoute.post("/echo-elsewhere", x -> other.execute(() -> echo(x))),
-                HttpRoute.post("/parts", Rig::parts),
-                HttpRoute.get("/stream/{n}", Rig::stream),
-                HttpRoute.get("/headers", x -> {
+                HttpRoute.post("/echo", Operation.INFERENCE, Rig::echo),
+                HttpRoute.post("/echo-elsewhere", Operation.INFERENCE, x -> other.execute(() -> echo(x))),
+                HttpRoute.post("/parts", Operation.INFERENCE, Rig::parts),
+                HttpRoute.get("/stream/{n}", Operation.INFERENCE, Rig::stream),
+                HttpRoute.get("/headers", Operation.INFERENCE, x -> {
                     StringBuilder all = new StringBuilder();
                     x.headers((name, value) ->
                             all.append(name).append('=').append(value).append(';'));
                     x.reply(HttpReply.text(200, "text/plain", all.toString()));
                 }),
-                HttpRoute.post("/park", this::park),
-                HttpRoute.get("/park", this::park));
+                HttpRoute.post("/park", Operation.INFERENCE, this::park),
+                HttpRoute.get("/park", Operation.INFERENCE, this::park));
     }
 
     private static int number(String digits) {
@@ -156,35 +163,46 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
     @Override
     public List<GrpcMethod> grpcMethods() {
         return List.of(
-                new GrpcMethod("/t.T/Unary", GrpcMethod.Kind.UNARY, call -> new Echo(call, false, this)),
-                new GrpcMethod("/t.T/Elsewhere", GrpcMethod.Kind.UNARY, call -> new Echo(call, true, this)),
-                new GrpcMethod("/t.T/Sum", GrpcMethod.Kind.CLIENT_STREAMING, call -> new Sum(call, this)),
-                new GrpcMethod("/t.T/Repeat", GrpcMethod.Kind.SERVER_STREAMING, call -> new Repeat(call, this)),
-                new GrpcMethod("/t.T/Chat", GrpcMethod.Kind.BIDI_STREAMING, call -> new Chat(call, this)),
-                new GrpcMethod("/t.T/Park", GrpcMethod.Kind.UNARY, call -> {
+                new GrpcMethod(
+                        "/t.T/Unary", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> new Echo(call, false, this)),
+                new GrpcMethod(
+                        "/t.T/Elsewhere",
+                        GrpcMethod.Kind.UNARY,
+                        Operation.INFERENCE,
+                        call -> new Echo(call, true, this)),
+                new GrpcMethod(
+                        "/t.T/Sum", GrpcMethod.Kind.CLIENT_STREAMING, Operation.INFERENCE, call -> new Sum(call, this)),
+                new GrpcMethod(
+                        "/t.T/Repeat",
+                        GrpcMethod.Kind.SERVER_STREAMING,
+                        Operation.INFERENCE,
+                        call -> new Repeat(call, this)),
+                new GrpcMethod(
+                        "/t.T/Chat", GrpcMethod.Kind.BIDI_STREAMING, Operation.INFERENCE, call -> new Chat(call, this)),
+                new GrpcMethod("/t.T/Park", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> {
                     parkedCalls.add(call);
                     return new Quiet(this);
                 }),
-                new GrpcMethod("/t.T/ParkStream", GrpcMethod.Kind.BIDI_STREAMING, call -> {
+                new GrpcMethod("/t.T/ParkStream", GrpcMethod.Kind.BIDI_STREAMING, Operation.INFERENCE, call -> {
                     parkedCalls.add(call);
                     return new Quiet(this);
                 }),
-                new GrpcMethod("/t.T/HeldBack", GrpcMethod.Kind.BIDI_STREAMING, call -> {
+                new GrpcMethod("/t.T/HeldBack", GrpcMethod.Kind.BIDI_STREAMING, Operation.INFERENCE, call -> {
                     call.setReading(false);
                     parkedCalls.add(call);
                     return new Chat(call, this);
                 }),
-                new GrpcMethod("/t.T/Release", GrpcMethod.Kind.UNARY, call -> new Quiet(this) {
+                new GrpcMethod("/t.T/Release", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> new Quiet(this) {
                     @Override
                     public void onHalfClose() {
                         parkedCalls.remove().setReading(true);
                         call.sendAndClose(new ResponseBody(new byte[0], 0));
                     }
                 }),
-                new GrpcMethod("/t.T/Throw", GrpcMethod.Kind.UNARY, call -> {
+                new GrpcMethod("/t.T/Throw", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> {
                     throw new IllegalStateException("secret detail");
                 }),
-                new GrpcMethod("/t.T/Meta", GrpcMethod.Kind.UNARY, call -> new Quiet(this) {
+                new GrpcMethod("/t.T/Meta", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> new Quiet(this) {
                     @Override
                     public void onHalfClose() {
                         byte[] b = String.valueOf(call.metadata("x-test")).getBytes(StandardCharsets.UTF_8);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.app.access.KeysCommand;
 import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
 import io.nereid.app.control.ApplyCommand;
@@ -43,6 +44,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ModelsCommand.class,
             ValidateCommand.class,
             PluginsCommand.class,
+            KeysCommand.class,
             ApplyCommand.class,
             GetCommand.class,
             DescribeCommand.class,

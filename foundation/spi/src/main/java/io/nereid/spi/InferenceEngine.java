@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
+import io.nereid.base.access.Caller;
 import io.nereid.spi.config.ModelConfig;
 
 /**
@@ -48,4 +49,25 @@ public interface InferenceEngine {
      *     loaded
      */
     ModelConfig config(ModelRef model);
+
+    /** A view of this engine whose requests are those of a caller. */
+    default InferenceEngine onBehalfOf(Caller caller) {
+        InferenceEngine engine = this;
+        return new InferenceEngine() {
+            @Override
+            public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
+                return engine.infer(request.from(caller), sink);
+            }
+
+            @Override
+            public ModelMetadata metadata(ModelRef model) {
+                return engine.metadata(model);
+            }
+
+            @Override
+            public ModelConfig config(ModelRef model) {
+                return engine.config(model);
+            }
+        };
+    }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
+import io.nereid.base.access.Caller;
 import io.nereid.observe.RequestTrace;
 import io.nereid.tensor.Tensor;
 import java.util.List;
@@ -29,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  *     {@link Long#MAX_VALUE} for no deadline
  * @param arrivedNanos the time at which the request's head arrived, on the same clock
  * @param options rarely used settings
+ * @param caller who makes the request; null for a request that the server makes itself, such as the step of an ensemble
  */
 public record InferenceRequest(
         ModelRef model,
@@ -38,8 +40,22 @@ public record InferenceRequest(
         Map<String, Object> parameters,
         long deadlineNanos,
         long arrivedNanos,
-        Options options) {
-    /** A request without options. */
+        Options options,
+        @Nullable Caller caller) {
+    /** A request that the server makes itself. */
+    public InferenceRequest(
+            ModelRef model,
+            String id,
+            List<Tensor> inputs,
+            List<RequestedOutput> outputs,
+            Map<String, Object> parameters,
+            long deadlineNanos,
+            long arrivedNanos,
+            Options options) {
+        this(model, id, inputs, outputs, parameters, deadlineNanos, arrivedNanos, options, null);
+    }
+
+    /** A request that the server makes itself, without options. */
     public InferenceRequest(
             ModelRef model,
             String id,
@@ -48,7 +64,13 @@ public record InferenceRequest(
             Map<String, Object> parameters,
             long deadlineNanos,
             long arrivedNanos) {
-        this(model, id, inputs, outputs, parameters, deadlineNanos, arrivedNanos, Options.NONE);
+        this(model, id, inputs, outputs, parameters, deadlineNanos, arrivedNanos, Options.NONE, null);
+    }
+
+    /** Returns this request as one of a client. */
+    public InferenceRequest from(Caller client) {
+        return new InferenceRequest(
+                model, id, inputs, outputs, parameters, deadlineNanos, arrivedNanos, options, client);
     }
 
     /** Returns this request as part of a sequence that the server has defined itself. */
@@ -61,7 +83,8 @@ public record InferenceRequest(
                 parameters,
                 deadlineNanos,
                 arrivedNanos,
-                new Options(options.priority, options.timeoutNanos, sequence, options.trace, options.signature));
+                new Options(options.priority, options.timeoutNanos, sequence, options.trace, options.signature),
+                caller);
     }
 
     /**
@@ -69,7 +92,8 @@ public record InferenceRequest(
      * responsible for those of this one.
      */
     public InferenceRequest with(List<Tensor> newInputs, List<RequestedOutput> newOutputs) {
-        return new InferenceRequest(model, id, newInputs, newOutputs, parameters, deadlineNanos, arrivedNanos, options);
+        return new InferenceRequest(
+                model, id, newInputs, newOutputs, parameters, deadlineNanos, arrivedNanos, options, caller);
     }
 
     /**

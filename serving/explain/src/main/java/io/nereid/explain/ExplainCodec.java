@@ -5,6 +5,7 @@ package io.nereid.explain;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.explain.request.ExplainOptions;
 import io.nereid.explain.request.ExplainSettings;
 import io.nereid.json.JsonValues;
@@ -81,14 +82,16 @@ public final class ExplainCodec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.post("/v1/models/{model}:explain", x -> accept(x, false)),
-                HttpRoute.post("/v1/models/{model}/versions/{version}:explain", x -> accept(x, true)),
-                HttpRoute.post("/v2/models/{model}/explain", x -> accept(x, false)),
-                HttpRoute.post("/v2/models/{model}/versions/{version}/explain", x -> accept(x, true)));
+                HttpRoute.post("/v1/models/{model}:explain", Operation.INFERENCE, x -> accept(x, false)),
+                HttpRoute.post(
+                        "/v1/models/{model}/versions/{version}:explain", Operation.INFERENCE, x -> accept(x, true)),
+                HttpRoute.post("/v2/models/{model}/explain", Operation.INFERENCE, x -> accept(x, false)),
+                HttpRoute.post(
+                        "/v2/models/{model}/versions/{version}/explain", Operation.INFERENCE, x -> accept(x, true)));
     }
 
     private void accept(HttpExchange exchange, boolean versioned) {
-        engines.find(exchange, (x, engine) -> accept(x, engine, versioned));
+        engines.find(exchange, (x, engine) -> accept(x, engine.onBehalfOf(x.caller()), versioned));
     }
 
     private void accept(HttpExchange x, InferenceEngine engine, boolean versioned) {

@@ -17,10 +17,13 @@ import io.nereid.spi.management.ModelListEntry;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * TensorFlow Serving's request logging: an {@link InferenceEngine} that delegates to another one and logs a sample of
@@ -64,6 +67,9 @@ public final class RequestLogger implements InferenceEngine, AutoCloseable {
     private final InferenceEngine engine;
     private final RequestLogWriter writer;
     private volatile Map<String, Target> targets = Map.of();
+    private volatile @Nullable Path clientRoot;
+    private volatile Set<String> operatorPrefixes = Set.of();
+    private volatile boolean configured;
 
     /** Creates a logger with default limits; it logs nothing before {@link #configure}. */
     public RequestLogger(InferenceEngine engine, Clock clock) {
@@ -114,6 +120,41 @@ public final class RequestLogger implements InferenceEngine, AutoCloseable {
     }
 
     /**
+     * Sets where the lists of clients may write: below a directory. Without it, and outside of it, they may only use the
+     * prefixes of the first configuration, which is the operator's.
+     */
+    public void allowClientLogs(@Nullable Path directory) {
+        clientRoot = directory == null ? null : directory.toAbsolutePath().normalize();
+    }
+
+    /**
+     * Validates the {@code logging_config} of a list that a client sends: it must not write files elsewhere than the
+     * operator has allowed.
+     *
+     * @throws ServingException PERMISSION_DENIED for another place, INVALID_ARGUMENT as {@link #check}
+     */
+    public void checkFromClient(List<ModelListEntry> models) {
+        check(models);
+        for (ModelListEntry model : models) {
+            LoggingConfig logging = model.logging();
+            if (logging == null || logging.filePrefix().isEmpty()) {
+                continue;
+            }
+            String prefix = logging.filePrefix();
+            Path root = clientRoot;
+            Path path = Path.of(prefix).toAbsolutePath().normalize();
+            boolean below = root != null && path.startsWith(root) && !path.equals(root);
+            if (!below && !operatorPrefixes.contains(prefix)) {
+                throw ServingException.of(
+                        ErrorCode.PERMISSION_DENIED,
+                        "logging_config of model '" + model.name() + "': a client may not write to '" + prefix + "'"
+                                + (root == null ? "" : " (expected: a path below '" + root + "')"),
+                        "name the directory at the start with --request-log-root");
+            }
+        }
+    }
+
+    /**
      * Replaces the logging configuration, from the next request on. Models without {@code logging_config}, or with a
      * rate of 0, are not logged. Files that are no longer written are completed.
      *
@@ -121,6 +162,17 @@ public final class RequestLogger implements InferenceEngine, AutoCloseable {
      */
     public void configure(List<ModelListEntry> models) {
         check(models);
+        if (!configured) {
+            configured = true;
+            Set<String> prefixes = new HashSet<>();
+            for (ModelListEntry model : models) {
+                LoggingConfig logging = model.logging();
+                if (logging != null) {
+                    prefixes.add(logging.filePrefix());
+                }
+            }
+            operatorPrefixes = Set.copyOf(prefixes);
+        }
         Map<String, Integer> users = new HashMap<>();
         for (ModelListEntry model : models) {
             LoggingConfig logging = model.logging();

@@ -4,6 +4,7 @@ package io.nereid.transform;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.json.JsonValues;
 import io.nereid.json.JsonWriter;
 import io.nereid.tensor.MemoryRegion;
@@ -60,11 +61,13 @@ final class JsonTransformerCodec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.post("/v1/models/{model}:predict", x -> accept(x, false)),
-                HttpRoute.post("/v1/models/{model}/versions/{version}:predict", x -> accept(x, false)),
-                HttpRoute.post("/v2/models/{model}/infer", x -> accept(x, true)),
-                HttpRoute.post("/v2/models/{model}/versions/{version}/infer", x -> accept(x, true)),
-                new HttpRoute(HttpRoute.ANY, "/{rest...}", this::pass));
+                HttpRoute.post("/v1/models/{model}:predict", Operation.INFERENCE, x -> accept(x, false)),
+                HttpRoute.post(
+                        "/v1/models/{model}/versions/{version}:predict", Operation.INFERENCE, x -> accept(x, false)),
+                HttpRoute.post("/v2/models/{model}/infer", Operation.INFERENCE, x -> accept(x, true)),
+                HttpRoute.post(
+                        "/v2/models/{model}/versions/{version}/infer", Operation.INFERENCE, x -> accept(x, true)),
+                new HttpRoute(HttpRoute.ANY, "/{rest...}", Operation::ofPath, this::pass));
     }
 
     /** Forwards a request and its response unchanged. */

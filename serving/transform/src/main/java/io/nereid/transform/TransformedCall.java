@@ -130,7 +130,8 @@ final class TransformedCall implements InferenceCall, ResponseSink {
                 made == null ? request.parameters() : made.parameters(),
                 deadlineNanos,
                 request.arrivedNanos(),
-                request.options());
+                request.options(),
+                request.caller());
         InferenceCall begun = predictor.infer(inner, this);
         boolean late;
         synchronized (this) {

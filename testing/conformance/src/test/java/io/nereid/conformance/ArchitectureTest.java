@@ -59,14 +59,14 @@ class ArchitectureTest {
      * modules that it may use. Folders below foundation and serving are used by their last name.
      */
     private static final List<Module> MODULES = modules("""
-        foundation/base | io.nereid.base | . plugin |
+        foundation/base | io.nereid.base | . access plugin |
         foundation/tensor | io.nereid.tensor | . | base
         foundation/json | io.nereid.json | . | base tensor
         foundation/observe | io.nereid.observe | . metrics | base tensor
         foundation/protobuf-lite | io.nereid.protobuf | . | base
         foundation/spi | io.nereid.spi | . config management | base tensor observe
         foundation/backend | io.nereid.backend | . | base tensor observe spi
-        foundation/transport-api | io.nereid.transport.api | . | base tensor
+        foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base
         foundation/tfdata | io.nereid.tfdata | . | base tensor observe protobuf-lite spi
         serving/tracing | io.nereid.tracing | . | base tensor json observe
@@ -113,12 +113,13 @@ class ArchitectureTest {
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
+        serving/access | io.nereid.access | . config credential | base tensor observe spi transport-api
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
             protocols/mlflow control/api control/core control/store control/apiserver control/gateway \
-            control/graph storage storage-spi control/local explain transform payload transport
+            control/graph storage storage-spi control/local explain transform payload access transport
         """);
 
     private static final int TYPES_PER_PACKAGE = 20;

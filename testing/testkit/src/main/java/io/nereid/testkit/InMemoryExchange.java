@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.testkit;
 
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.HttpExchange;
@@ -102,6 +103,11 @@ public class InMemoryExchange implements HttpExchange {
         if (action != null) {
             action.run();
         }
+    }
+
+    @Override
+    public Caller caller() {
+        return Caller.INTERNAL;
     }
 
     @Override

@@ -4,6 +4,7 @@ package io.nereid.transport.exchange;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerContext;
@@ -38,6 +39,7 @@ public abstract class AbstractHttpExchange implements HttpExchange {
 
     public final ServerContext server;
     public final RequestLine line;
+    private final Caller caller;
     private final MemoryRegion body;
     private final long bytesIn;
     private final long reserved;
@@ -51,8 +53,15 @@ public abstract class AbstractHttpExchange implements HttpExchange {
 
     /** Takes over the body and the {@code reserved} bytes that it holds in the budget. */
     public AbstractHttpExchange(
-            ServerContext server, RequestLine line, MemoryRegion body, long bytesIn, long reserved, long arrivedNanos) {
+            ServerContext server,
+            Caller caller,
+            RequestLine line,
+            MemoryRegion body,
+            long bytesIn,
+            long reserved,
+            long arrivedNanos) {
         this.server = server;
+        this.caller = caller;
         this.line = line;
         this.body = body;
         this.bytesIn = bytesIn;
@@ -87,6 +96,18 @@ public abstract class AbstractHttpExchange implements HttpExchange {
             return new HttpReply(405, plain.contentType(), new String[] {"allow", match.text()}, plain.content());
         }
         return HttpReply.error(match.status(), match.text());
+    }
+
+    /**
+     * The response to a request that access was denied to: in the form of the route's protocol, with the headers that
+     * HTTP wants.
+     */
+    public static HttpReply denied(HttpRoute route, ServingException e) {
+        HttpReply plain = route.handler().denied(e);
+        HttpReply standard = HttpReply.error(e);
+        return plain.headers().length > 0 || standard.headers().length == 0
+                ? plain
+                : new HttpReply(plain.status(), plain.contentType(), standard.headers(), plain.content());
     }
 
     /** The response to a body in an unsupported content encoding. */
@@ -257,6 +278,11 @@ public abstract class AbstractHttpExchange implements HttpExchange {
     public abstract @Nullable String peer();
 
     public abstract String protocol();
+
+    @Override
+    public final Caller caller() {
+        return caller;
+    }
 
     @Override
     public final boolean inEventLoop() {

@@ -4,6 +4,7 @@ package io.nereid.transport.exchange;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.ServerContext;
@@ -47,7 +48,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
             long reserved,
             long arrivedNanos,
             CompletableFuture<UpstreamResponse> answer) {
-        super(server, line, body, bytesIn, reserved, arrivedNanos);
+        super(server, Caller.INTERNAL, line, body, bytesIn, reserved, arrivedNanos);
         this.loop = loop;
         this.headers = List.copyOf(headers);
         this.answer = answer;

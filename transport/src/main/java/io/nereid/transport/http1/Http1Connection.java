@@ -4,15 +4,18 @@ package io.nereid.transport.http1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.codec.BodyReceiveAllocator;
 import io.nereid.transport.codec.ContentEncoding;
 import io.nereid.transport.codec.GatheringWrite;
 import io.nereid.transport.exchange.AbstractHttpExchange;
+import io.nereid.transport.exchange.ChannelClient;
 import io.nereid.transport.exchange.CompiledRoutes;
 import io.nereid.transport.exchange.VirtualHostResolver;
 import io.nereid.transport.routing.RequestLine;
@@ -31,7 +34,6 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GenericFutureListener;
 import io.netty.util.concurrent.ScheduledFuture;
-import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -82,7 +84,8 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     private final VirtualHostResolver sites;
     private final BodyReceiveAllocator reads;
     private @Nullable ChannelHandlerContext context;
-    private @Nullable String peer;
+    private @Nullable ChannelClient client;
+    private Caller caller = Caller.ANONYMOUS;
     private State state = State.HEAD;
 
     /** The bytes received of an incomplete head; the three positions below are indexes into it. */
@@ -144,25 +147,20 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         return context().channel().eventLoop();
     }
 
-    SocketAddress remote() {
-        SocketAddress remote = context().channel().remoteAddress();
-        return remote == null ? new java.net.InetSocketAddress(0) : remote;
+    /** The client at the other end. */
+    ChannelClient client() {
+        return java.util.Objects.requireNonNull(client);
     }
 
-    /** Whether the connection is encrypted. */
-    boolean secure() {
-        return context().pipeline().get(io.netty.handler.ssl.SslHandler.class) != null;
-    }
-
-    /** The subject of the client's certificate; null when it has shown none. */
-    @Nullable String peer() {
-        return peer;
+    /** Who makes the present request. */
+    Caller caller() {
+        return caller;
     }
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
         context = ctx;
-        peer = TlsContext.peer(ctx);
+        client = new ChannelClient(server, ctx);
         activeNanos = server.nanos();
         arrivedNanos = activeNanos;
         long period = Math.min(
@@ -367,12 +365,16 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         boolean hasBody = chunked || length > 0;
         ContentEncoding encoding =
                 hasBody ? ContentEncoding.of(head.header("content-encoding")) : ContentEncoding.IDENTITY;
-        if (match.route() == null || encoding == null) {
+        HttpReply denial = match.route() == null ? null : admit(head, line, match.route());
+        if (match.route() == null || encoding == null || denial != null) {
             // a small body is skipped to keep the connection; with a large or chunked one the connection is closed, and
             // a client that waits for 100 Continue never sends its body
             server.stats.requestRejected();
-            HttpReply reply =
-                    encoding == null ? AbstractHttpExchange.unsupportedEncoding() : AbstractHttpExchange.missing(match);
+            HttpReply reply = denial != null
+                    ? denial
+                    : encoding == null
+                            ? AbstractHttpExchange.unsupportedEncoding()
+                            : AbstractHttpExchange.missing(match);
             if (chunked || length > MAX_SKIPPED || head.expectsContinue()) {
                 refuse(reply);
             } else {
@@ -419,6 +421,23 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
         if (head.expectsContinue()) {
             write(Unpooled.wrappedBuffer(CONTINUE));
+        }
+    }
+
+    /** Asks the access policy; the reply when access is denied, else null and {@link #caller} is set. */
+    private @Nullable HttpReply admit(Http1RequestHead head, RequestLine line, HttpRoute route) {
+        caller = Caller.ANONYMOUS;
+        try {
+            caller = server.options
+                    .access()
+                    .admit(
+                            head,
+                            client(),
+                            route.operations().select(line.method(), line.path()),
+                            line.match().model());
+            return null;
+        } catch (Throwable t) {
+            return AbstractHttpExchange.denied(route, server.published(t, line.method() + " " + line.path()));
         }
     }
 
@@ -632,9 +651,9 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
                     0,
                     reply.content().length(),
                     now - arrivedNanos,
-                    remote(),
+                    client().remote(),
                     line == null || head == null ? null : head.header("x-request-id"),
-                    peer));
+                    client().peer()));
         }
         writeLast(Http1ResponseEncoder.render(reply, ContentEncoding.IDENTITY, server.dateLine(now), 0, false), true);
     }
@@ -782,9 +801,9 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         if (TlsContext.isForeign(cause)) {
-            LOG.debug("connection of {} was lost", remote(), cause);
+            LOG.debug("connection of {} was lost", client().remote(), cause);
         } else {
-            LOG.error("connection of {} failed", remote(), cause);
+            LOG.error("connection of {} failed", client().remote(), cause);
         }
         ctx.close();
     }

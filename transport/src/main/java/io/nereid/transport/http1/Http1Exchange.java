@@ -29,7 +29,7 @@ final class Http1Exchange extends AbstractHttpExchange {
             long bytesIn,
             long reserved,
             long arrivedNanos) {
-        super(server, line, body, bytesIn, reserved, arrivedNanos);
+        super(server, connection.caller(), line, body, bytesIn, reserved, arrivedNanos);
         this.connection = connection;
         this.head = head;
     }
@@ -77,17 +77,17 @@ final class Http1Exchange extends AbstractHttpExchange {
 
     @Override
     public SocketAddress remote() {
-        return connection.remote();
+        return connection.client().remote();
     }
 
     @Override
     public boolean secure() {
-        return connection.secure();
+        return connection.client().secure();
     }
 
     @Override
     public @Nullable String peer() {
-        return connection.peer();
+        return connection.client().peer();
     }
 
     @Override

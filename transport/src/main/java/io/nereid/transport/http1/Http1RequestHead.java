@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http1;
 
-import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.api.access.RequestHead;
 import io.nereid.transport.codec.FieldSyntax;
 import io.nereid.transport.exchange.CompiledRoutes;
 import io.nereid.transport.routing.RequestLine;
@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Immutable once parsed; a connection reuses it for the next request whose head has equal bytes.
  */
-final class Http1RequestHead implements VirtualHosts.Head {
+final class Http1RequestHead implements RequestHead {
     /** The error response that a malformed or unsupported head leads to. Immutable. */
     record Refusal(int status, String text) {}
 
@@ -360,8 +360,8 @@ final class Http1RequestHead implements VirtualHosts.Head {
         return null;
     }
 
-    /** Passes every header to {@code each}, names in lower case. */
-    void headers(BiConsumer<String, String> each) {
+    @Override
+    public void headers(BiConsumer<String, String> each) {
         for (int f = 0; f < 4 * fieldCount; f += 4) {
             String name = text(fields[f], fields[f + 1]).toLowerCase(Locale.ROOT);
             String named = absolute != null && name.equals("host") ? absolute : null;

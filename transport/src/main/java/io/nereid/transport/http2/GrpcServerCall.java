@@ -4,6 +4,7 @@ package io.nereid.transport.http2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
@@ -69,6 +70,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     private final ServerContext server;
     private final Http2Stream stream;
     private final Http2Headers headers;
+    private final Caller caller;
     private final String path;
     private final @Nullable GrpcMethod method;
     private final boolean single;
@@ -120,12 +122,14 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
             Http2ServerConnection connection,
             Http2Stream stream,
             Http2Headers headers,
+            Caller caller,
             String path,
             @Nullable GrpcMethod method) {
         this.connection = connection;
         this.server = connection.server;
         this.stream = stream;
         this.headers = headers;
+        this.caller = caller;
         this.path = path;
         this.method = method;
         this.single = method != null
@@ -271,9 +275,9 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
                     bytesIn,
                     bytesOut,
                     server.nanos() - arrivedNanos,
-                    connection.remote(),
+                    connection.client().remote(),
                     metadata("x-request-id"),
-                    connection.peer()));
+                    connection.client().peer()));
         }
     }
 
@@ -619,11 +623,16 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     }
 
     public java.net.SocketAddress remote() {
-        return connection.remote();
+        return connection.client().remote();
     }
 
     public io.netty.channel.EventLoop loop() {
         return connection.loop();
+    }
+
+    @Override
+    public Caller caller() {
+        return caller;
     }
 
     @Override

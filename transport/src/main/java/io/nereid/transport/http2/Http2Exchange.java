@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http2;
 
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.HttpReply;
@@ -36,12 +37,13 @@ final class Http2Exchange extends AbstractHttpExchange {
             Http2ServerConnection connection,
             Http2Stream stream,
             Http2Headers headers,
+            Caller caller,
             RequestLine line,
             MemoryRegion body,
             long bytesIn,
             long reserved,
             long arrivedNanos) {
-        super(connection.server, line, body, bytesIn, reserved, arrivedNanos);
+        super(connection.server, caller, line, body, bytesIn, reserved, arrivedNanos);
         this.connection = connection;
         this.stream = stream;
         this.headers = headers;
@@ -143,17 +145,17 @@ final class Http2Exchange extends AbstractHttpExchange {
 
     @Override
     public SocketAddress remote() {
-        return connection.remote();
+        return connection.client().remote();
     }
 
     @Override
     public boolean secure() {
-        return connection.secure();
+        return connection.client().secure();
     }
 
     @Override
     public @Nullable String peer() {
-        return connection.peer();
+        return connection.client().peer();
     }
 
     @Override

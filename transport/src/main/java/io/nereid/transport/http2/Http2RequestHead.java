@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http2;
 
-import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.api.access.RequestHead;
 import io.netty.handler.codec.http2.Http2Headers;
 import java.util.Locale;
+import java.util.Map;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** The head of an HTTP/2 request, for the choice of its virtual host. Confined to the connection's event loop. */
-record Http2RequestHead(CharSequence verb, CharSequence target, Http2Headers headers) implements VirtualHosts.Head {
+record Http2RequestHead(CharSequence verb, CharSequence target, Http2Headers headers) implements RequestHead {
     @Override
     public String method() {
         return verb.toString();
@@ -34,5 +36,14 @@ record Http2RequestHead(CharSequence verb, CharSequence target, Http2Headers hea
     public @Nullable String header(String lowerCaseName) {
         CharSequence value = headers.get(lowerCaseName);
         return value == null ? null : value.toString();
+    }
+
+    @Override
+    public void headers(BiConsumer<String, String> each) {
+        for (Map.Entry<CharSequence, CharSequence> header : headers) {
+            if (header.getKey().length() > 0 && header.getKey().charAt(0) != ':') {
+                each.accept(header.getKey().toString(), header.getValue().toString());
+            }
+        }
     }
 }

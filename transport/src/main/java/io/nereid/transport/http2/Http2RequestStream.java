@@ -4,6 +4,7 @@ package io.nereid.transport.http2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.ServerContext;
@@ -29,6 +30,7 @@ final class Http2RequestStream extends Http2ServerStream {
     private final ServerContext server;
     private final Http2Stream stream;
     private final Http2Headers headers;
+    private final Caller caller;
     private final RequestLine line;
     private final long arrivedNanos;
     private ContentEncoding encoding = ContentEncoding.IDENTITY;
@@ -36,11 +38,17 @@ final class Http2RequestStream extends Http2ServerStream {
     private ContentEncoding.@Nullable Growing growing;
     private @Nullable Http2Exchange exchange;
 
-    Http2RequestStream(Http2ServerConnection connection, Http2Stream stream, Http2Headers headers, RequestLine line) {
+    Http2RequestStream(
+            Http2ServerConnection connection,
+            Http2Stream stream,
+            Http2Headers headers,
+            Caller caller,
+            RequestLine line) {
         this.connection = connection;
         this.server = connection.server;
         this.stream = stream;
         this.headers = headers;
+        this.caller = caller;
         this.line = line;
         this.arrivedNanos = server.nanos();
     }
@@ -85,7 +93,7 @@ final class Http2RequestStream extends Http2ServerStream {
         dropBody();
         server.stats.requestRejected();
         Http2Exchange refused =
-                new Http2Exchange(connection, stream, headers, line, MemoryRegion.empty(), 0, 0, arrivedNanos);
+                new Http2Exchange(connection, stream, headers, caller, line, MemoryRegion.empty(), 0, 0, arrivedNanos);
         exchange = refused;
         server.stats.exchangeStarted();
         refused.reply(reply);
@@ -147,7 +155,7 @@ final class Http2RequestStream extends Http2ServerStream {
             }
         }
         Http2Exchange ready = new Http2Exchange(
-                connection, stream, headers, line, NettyBuffers.region(plain), bytesIn, taken, arrivedNanos);
+                connection, stream, headers, caller, line, NettyBuffers.region(plain), bytesIn, taken, arrivedNanos);
         exchange = ready;
         if (failure != null) {
             server.stats.requestRejected();

@@ -3,10 +3,14 @@
 package io.nereid.transport.http2;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.codec.BodyReceiveAllocator;
+import io.nereid.transport.exchange.AbstractHttpExchange;
+import io.nereid.transport.exchange.ChannelClient;
 import io.nereid.transport.exchange.CompiledRoutes;
 import io.nereid.transport.exchange.VirtualHostResolver;
 import io.nereid.transport.routing.RequestLine;
@@ -34,8 +38,6 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.handler.codec.http2.UniformStreamByteDistributor;
 import io.netty.util.AsciiString;
 import io.netty.util.concurrent.ScheduledFuture;
-import java.net.InetSocketAddress;
-import java.net.SocketAddress;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -50,7 +52,7 @@ import org.slf4j.LoggerFactory;
  * consumer has taken the data ({@link #consumed}). A slow consumer thus stops its own stream and no other one; memory
  * is bounded by the windows of the streams and by the server's byte budget.
  *
- * <p>Confined to the channel's event loop, but for {@link #loop()}, {@link #remote()} and {@link #peer()}.
+ * <p>Confined to the channel's event loop, but for {@link #loop()}, {@link #client()}.
  */
 public final class Http2ServerConnection extends Http2ConnectionHandler {
     private static final int STREAM_WINDOW = 8 << 20;
@@ -78,7 +80,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
     private final Http2Connection.PropertyKey key;
 
     private @Nullable ChannelHandlerContext context;
-    private @Nullable String peer;
+    private @Nullable ChannelClient client;
     /** The last route lookup: clients repeat their path, and HPACK then yields the same objects. */
     private @Nullable CharSequence lastPath;
 
@@ -167,25 +169,15 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         return context().channel().eventLoop();
     }
 
-    SocketAddress remote() {
-        SocketAddress remote = context().channel().remoteAddress();
-        return remote == null ? new InetSocketAddress(0) : remote;
-    }
-
-    /** Whether the connection is encrypted. */
-    boolean secure() {
-        return context().pipeline().get(io.netty.handler.ssl.SslHandler.class) != null;
-    }
-
-    /** The subject of the client's certificate; null when it has shown none. */
-    @Nullable String peer() {
-        return peer;
+    /** The client at the other end. */
+    ChannelClient client() {
+        return java.util.Objects.requireNonNull(client);
     }
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) throws Exception {
         context = ctx;
-        peer = TlsContext.peer(ctx);
+        client = new ChannelClient(server, ctx);
         super.handlerAdded(ctx);
         Http2Stream whole = connection().connectionStream();
         connection().local().flowController().incrementWindowSize(whole, CONNECTION_WINDOW - 65535);
@@ -403,7 +395,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
             try {
                 stream = connection().remote().createStream(id, false);
             } catch (Http2Exception e) {
-                LOG.debug("cannot reset stream {} of {}", id, remote(), e);
+                LOG.debug("cannot reset stream {} of {}", id, client().remote(), e);
             }
         }
         // a frame after END_STREAM is reported by Netty as PROTOCOL_ERROR; the RFC's code for it is STREAM_CLOSED
@@ -424,14 +416,14 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
     @Override
     protected void onConnectionError(
             ChannelHandlerContext ctx, boolean outbound, Throwable cause, @Nullable Http2Exception error) {
-        LOG.debug("HTTP/2 error on the connection of {}", remote(), cause);
+        LOG.debug("HTTP/2 error on the connection of {}", client().remote(), cause);
         super.onConnectionError(ctx, outbound, cause, error);
     }
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) throws Exception {
         if (TlsContext.isForeign(cause)) {
-            LOG.debug("connection of {} was lost", remote(), cause);
+            LOG.debug("connection of {} was lost", client().remote(), cause);
             ctx.close();
         } else {
             super.exceptionCaught(ctx, cause);
@@ -479,16 +471,28 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         boolean grpc = type != null && isGrpc(type) && POST.contentEquals(method);
         CompiledRoutes site = sites.own();
         ServingException refusal = null;
+        Http2RequestHead head = new Http2RequestHead(method, path, headers);
         if (!sites.alone()) {
             try {
-                site = sites.find(new Http2RequestHead(method, path, headers));
+                site = sites.find(head);
             } catch (ServingException e) {
                 refusal = e;
             }
         }
         if (grpc) {
             GrpcMethod found = site.method(path);
-            GrpcServerCall call = new GrpcServerCall(this, stream, headers, pathOf(found, path), found);
+            String full = pathOf(found, path);
+            Caller caller = Caller.ANONYMOUS;
+            if (found != null && refusal == null) {
+                try {
+                    caller = server.options
+                            .access()
+                            .admit(head, client(), found.operations().select("POST", full), null);
+                } catch (Throwable t) {
+                    refusal = server.published(t, full);
+                }
+            }
+            GrpcServerCall call = new GrpcServerCall(this, stream, headers, caller, full, found);
             stream.setProperty(key, call);
             call.begin(refusal);
             if (end) {
@@ -499,17 +503,35 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         RequestLine line = refusal == null
                 ? lineOf(site, method, path)
                 : VirtualHostResolver.refused(RequestLine.of(method.toString(), path.toString()), refusal);
-        Http2RequestStream request = new Http2RequestStream(this, stream, headers, line);
+        Caller caller = Caller.ANONYMOUS;
+        HttpReply denial = null;
+        HttpRoute route = line.match().route();
+        if (route != null) {
+            try {
+                caller = server.options
+                        .access()
+                        .admit(
+                                head,
+                                client(),
+                                route.operations().select(line.method(), line.path()),
+                                line.match().model());
+            } catch (Throwable t) {
+                denial = AbstractHttpExchange.denied(route, server.published(t, line.method() + " " + line.path()));
+            }
+        }
+        Http2RequestStream request = new Http2RequestStream(this, stream, headers, caller, line);
         stream.setProperty(key, request);
         if (refusal == null && line.match().route() == null && site.names(path)) {
             request.refuse(HttpReply.error(415, "content-type is not application/grpc"));
+        } else if (denial != null) {
+            request.refuse(denial);
         } else {
             request.begin(end);
         }
     }
 
     private void malformed(Http2Stream stream, @Nullable String what) {
-        LOG.debug("malformed request of {} on stream {}: {}", remote(), stream.id(), what);
+        LOG.debug("malformed request of {} on stream {}: {}", client().remote(), stream.id(), what);
         server.stats.requestRejected();
         reset(stream, Http2Error.PROTOCOL_ERROR);
     }

@@ -33,7 +33,13 @@ public final class RouteTable {
      * @param parameters the placeholders' values, decoded
      * @param text the error text when there is no route; the allowed methods for 405
      */
-    public record Match(int status, @Nullable HttpRoute route, String[] parameters, String text) {}
+    public record Match(int status, @Nullable HttpRoute route, String[] parameters, String text) {
+        /** The model that the path names; null when it names none. */
+        public @Nullable String model() {
+            int index = route == null ? -1 : route.modelParameter();
+            return index < 0 ? null : parameters[index];
+        }
+    }
 
     public RouteTable(List<HttpRoute> routes) {
         for (HttpRoute route : routes) {

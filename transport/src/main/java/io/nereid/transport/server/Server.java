@@ -141,12 +141,26 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
             }
             listeners.add(future.channel());
             if (path == null) {
-                bound.add((InetSocketAddress) future.channel().localAddress());
+                InetSocketAddress address = (InetSocketAddress) future.channel().localAddress();
+                bound.add(address);
+                noteAddress(address);
             } else {
                 future.channel().closeFuture().addListener(f -> delete(path));
             }
         }
         return bound;
+    }
+
+    /** Whether every address that the server listens on is a loopback address or a Unix domain socket. */
+    public boolean isLocal() {
+        return context.local;
+    }
+
+    /** From the first address on that other machines can reach, no caller counts as a user of this machine. */
+    private void noteAddress(InetSocketAddress address) {
+        if (!address.getAddress().isLoopbackAddress()) {
+            context.local = false;
+        }
     }
 
     /** The address of a Unix domain socket; removes a socket that an earlier process has left there. */
@@ -298,6 +312,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
                     cause);
         }
         listeners.add(future.channel());
+        noteAddress((InetSocketAddress) future.channel().localAddress());
         return new AddedListener(future.channel(), accepted);
     }
 

@@ -12,6 +12,7 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.H2Ask;
@@ -49,21 +50,24 @@ class VirtualHostResolverTest {
     private final BlockingQueue<HttpExchange> parked = new LinkedBlockingQueue<>();
     private final VirtualHosts.VirtualHost iris = rig.server.virtualHost(
             List.of(
-                    HttpRoute.get("/who", x -> x.reply(HttpReply.text(200, "text/plain", "iris " + x.path()))),
-                    HttpRoute.post("/echo", VirtualHostResolverTest::echo),
-                    HttpRoute.get("/throw", x -> {
+                    HttpRoute.get(
+                            "/who",
+                            Operation.INFERENCE,
+                            x -> x.reply(HttpReply.text(200, "text/plain", "iris " + x.path()))),
+                    HttpRoute.post("/echo", Operation.INFERENCE, VirtualHostResolverTest::echo),
+                    HttpRoute.get("/throw", Operation.INFERENCE, x -> {
                         throw ServingException.of(ErrorCode.NOT_FOUND, "no such thing");
                     }),
-                    HttpRoute.get("/pieces", VirtualHostResolverTest::pieces),
-                    HttpRoute.get("/broken", x -> {
+                    HttpRoute.get("/pieces", Operation.INFERENCE, VirtualHostResolverTest::pieces),
+                    HttpRoute.get("/broken", Operation.INFERENCE, x -> {
                         ResponseStream s = x.stream(HttpReply.text(200, "text/plain", "half"));
                         s.abort();
                     }),
-                    HttpRoute.get("/park", x -> {
+                    HttpRoute.get("/park", Operation.INFERENCE, x -> {
                         x.onCancel(() -> asked.add("cancelled"));
                         parked.add(x);
                     })),
-            List.of(new GrpcMethod("/*", GrpcMethod.Kind.UNARY, call -> new Rig.Quiet(rig) {
+            List.of(new GrpcMethod("/*", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> new Rig.Quiet(rig) {
                 @Override
                 public void onHalfClose() {
                     byte[] text = ("iris " + call.path()).getBytes(StandardCharsets.UTF_8);
@@ -72,7 +76,10 @@ class VirtualHostResolverTest {
             })),
             "");
     private final VirtualHosts.VirtualHost prefixed = rig.server.virtualHost(
-            List.of(HttpRoute.get("/who", x -> x.reply(HttpReply.text(200, "text/plain", "prefixed " + x.path())))),
+            List.of(HttpRoute.get(
+                    "/who",
+                    Operation.INFERENCE,
+                    x -> x.reply(HttpReply.text(200, "text/plain", "prefixed " + x.path())))),
             List.of(),
             "/serving/default/iris");
 

@@ -29,6 +29,7 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
 import io.nereid.base.Clock;
+import io.nereid.base.access.Operation;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.ForwardOptions;
@@ -104,6 +105,7 @@ public class PooledUpstreamClientGrpcTest {
                     return List.of(new GrpcMethod(
                             "/*",
                             GrpcMethod.Kind.BIDI_STREAMING,
+                            Operation.INFERENCE,
                             call -> relay.forward(
                                     call, new UpstreamClient.Address("127.0.0.1", far.getPort()), terms)));
                 }

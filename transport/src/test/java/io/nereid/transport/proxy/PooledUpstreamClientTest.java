@@ -8,6 +8,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.access.Operation;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.RawHttp2;
 import io.nereid.transport.Rig;
@@ -167,6 +168,7 @@ class PooledUpstreamClientTest {
                     return List.of(new HttpRoute(
                             HttpRoute.ANY,
                             "/{rest...}",
+                            Operation.INFERENCE,
                             x -> relay.forward(
                                     x,
                                     new UpstreamClient.Address("127.0.0.1", far.listener.getLocalPort()),

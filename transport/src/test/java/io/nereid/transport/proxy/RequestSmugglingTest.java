@@ -5,6 +5,7 @@ package io.nereid.transport.proxy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.base.access.Operation;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.RawHttp2;
 import io.nereid.transport.Rig;
@@ -64,6 +65,7 @@ class RequestSmugglingTest {
                     return List.of(new HttpRoute(
                             HttpRoute.ANY,
                             "/{rest...}",
+                            Operation.INFERENCE,
                             x -> RELAY.forward(
                                     x, new UpstreamClient.Address("127.0.0.1", CHILD.port()), x.path(), TERMS)));
                 }
@@ -73,6 +75,7 @@ class RequestSmugglingTest {
                     return List.of(new GrpcMethod(
                             "/*",
                             GrpcMethod.Kind.BIDI_STREAMING,
+                            Operation.INFERENCE,
                             call -> RELAY.forward(
                                     call, new UpstreamClient.Address("127.0.0.1", GRPC_CHILD.port), TERMS)));
                 }

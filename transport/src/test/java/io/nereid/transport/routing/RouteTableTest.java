@@ -6,21 +6,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.transport.api.HttpRoute;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class RouteTableTest {
     private final RouteTable table = new RouteTable(List.of(
-            HttpRoute.get("/v2", x -> {}),
-            HttpRoute.get("/v2/models/stats", x -> {}),
-            HttpRoute.get("/v2/models/{model}", x -> {}),
-            HttpRoute.get("/v2/models/{model}/ready", x -> {}),
-            HttpRoute.get("/v2/models/{model}/versions/{version}/ready", x -> {}),
-            HttpRoute.get("/v1/models/{model}", x -> {}),
-            HttpRoute.post("/v1/models/{model}:predict", x -> {}),
-            HttpRoute.post("/v1/models/{model}/versions/{version}:predict", x -> {}),
-            HttpRoute.get("/", x -> {})));
+            HttpRoute.get("/v2", Operation.INFERENCE, x -> {}),
+            HttpRoute.get("/v2/models/stats", Operation.INFERENCE, x -> {}),
+            HttpRoute.get("/v2/models/{model}", Operation.INFERENCE, x -> {}),
+            HttpRoute.get("/v2/models/{model}/ready", Operation.INFERENCE, x -> {}),
+            HttpRoute.get("/v2/models/{model}/versions/{version}/ready", Operation.INFERENCE, x -> {}),
+            HttpRoute.get("/v1/models/{model}", Operation.INFERENCE, x -> {}),
+            HttpRoute.post("/v1/models/{model}:predict", Operation.INFERENCE, x -> {}),
+            HttpRoute.post("/v1/models/{model}/versions/{version}:predict", Operation.INFERENCE, x -> {}),
+            HttpRoute.get("/", Operation.INFERENCE, x -> {})));
 
     private String find(String method, String path) {
         RouteTable.Match m = table.match(method, path);
@@ -69,10 +70,10 @@ class RouteTableTest {
     @Test
     void theRestOfAPathIsTakenWhenNothingElseTakesPathAndVerb() {
         RouteTable rest = new RouteTable(List.of(
-                HttpRoute.get("/v1/models", x -> {}),
-                HttpRoute.get("/v1/models/{model}", x -> {}),
-                new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", x -> {}),
-                new HttpRoute("POST", "/v1/models/special/{rest...}", x -> {})));
+                HttpRoute.get("/v1/models", Operation.INFERENCE, x -> {}),
+                HttpRoute.get("/v1/models/{model}", Operation.INFERENCE, x -> {}),
+                new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", Operation.INFERENCE, x -> {}),
+                new HttpRoute("POST", "/v1/models/special/{rest...}", Operation.INFERENCE, x -> {})));
         assertThat(template(rest, "GET", "/v1/models")).isEqualTo("/v1/models");
         assertThat(template(rest, "GET", "/v1/models/m")).isEqualTo("/v1/models/{model}");
         assertThat(template(rest, "POST", "/v1/models/m")).isEqualTo("/v1/models/{rest...}");
@@ -91,8 +92,9 @@ class RouteTableTest {
 
     @Test
     void twoRoutesForOnePathAreRejected() {
-        assertThatThrownBy(() ->
-                        new RouteTable(List.of(HttpRoute.get("/a/{x}", e -> {}), HttpRoute.get("/a/{y}", e -> {}))))
+        assertThatThrownBy(() -> new RouteTable(List.of(
+                        HttpRoute.get("/a/{x}", Operation.INFERENCE, e -> {}),
+                        HttpRoute.get("/a/{y}", Operation.INFERENCE, e -> {}))))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("/a/{y}")
                 .hasMessageContaining("/a/{x}");

@@ -35,8 +35,9 @@ public final class ControlFlags {
     @Option(
             names = "--control-address",
             defaultValue = "127.0.0.1",
-            description = "Address of the control API. It does not authenticate clients: keep it on loopback, or put an"
-                    + " authenticating proxy in front (default: ${DEFAULT-VALUE}).")
+            description =
+                    "Address of the control API. Clients need no credentials where every address of the server is a"
+                            + " loopback address; elsewhere nereid kubeconfig gives them (default: ${DEFAULT-VALUE}).")
     public String address;
 
     @Option(
@@ -113,10 +114,15 @@ public final class ControlFlags {
                 : home("XDG_DATA_HOME", ".local/share").resolve("nereid");
     }
 
-    Set<String> hosts() {
+    public Set<String> hosts() {
         Set<String> all = new LinkedHashSet<>(hosts);
         all.add(address);
         return all;
+    }
+
+    /** The token of the control API; made at the first start, readable by its owner only. */
+    public String token() {
+        return ControlToken.readOrCreate(directory());
     }
 
     StorageOptions storage() {

@@ -117,8 +117,7 @@ public final class ControlPlane implements AutoCloseable {
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
-                new ApiServer.Options(
-                        flags.hosts(), ProgramVersion.number(), clock, this::logs, this::explain, infrastructure));
+                new ApiServer.Options(ProgramVersion.number(), clock, this::logs, this::explain, infrastructure));
     }
 
     private void wake(String namespace, String revision) {

@@ -4,6 +4,7 @@ package io.nereid.app.serve;
 
 import io.nereid.app.client.ServerClient;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.engine.Engine;
 import io.nereid.observe.metrics.LabelSet;
 import io.nereid.observe.metrics.MetricType;
@@ -58,9 +59,9 @@ final class AdminCodec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.get("/", x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
-                HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, this::configure),
-                HttpRoute.get("/metrics", x -> {
+                HttpRoute.get("/", Operation.HEALTH, x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
+                HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, Operation.MODEL_CONTROL, this::configure),
+                HttpRoute.get("/metrics", Operation.METRICS, x -> {
                     MetricsFormat format = MetricsFormat.accepted(x.header("accept"));
                     x.reply(HttpReply.text(200, format.contentType(), page(format)));
                 }));

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.access.AccessControl;
+import io.nereid.access.AccessOptions;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
+import io.nereid.base.Clock;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
@@ -58,6 +61,8 @@ public final class CdsTrainingCommand implements Callable<Integer> {
                 v1 -> {},
                 TraceOptions.OFF,
                 logging,
+                new AccessControl(AccessOptions.none(Clock.system())),
+                new NereidServer.ClientRules(true, null),
                 null);
         InetSocketAddress address = server.listen().get(0);
         server.load().toCompletableFuture().get();

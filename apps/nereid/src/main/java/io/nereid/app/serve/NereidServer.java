@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.access.AccessControl;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
 import io.nereid.app.plugins.InstalledPlugins;
@@ -23,7 +24,9 @@ import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.recording.RequestLogger;
 import io.nereid.repository.ManagedModels;
+import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.Source;
+import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceManager;
 import io.nereid.tracing.TraceOptions;
@@ -67,6 +70,16 @@ public final class NereidServer {
     private final ModelListReloader lists;
     private final @Nullable EventLoops loops;
     private final @Nullable ControlPlane control;
+    private final AccessControl access;
+
+    /**
+     * What clients that may manage models may do. Immutable.
+     *
+     * @param explicitLoads whether they may load and unload models
+     * @param requestLogRoot the directory below which their lists may write request logs; null for none
+     */
+    public record ClientRules(
+            boolean explicitLoads, @Nullable Path requestLogRoot) {}
 
     public NereidServer(
             EngineOptions engineOptions,
@@ -76,6 +89,8 @@ public final class NereidServer {
             Consumer<V1Options.Builder> v1,
             TraceOptions traces,
             Logging logging,
+            AccessControl access,
+            ClientRules rules,
             @Nullable ControlFlags controlled) {
         this.clock = Clock.system();
         InstalledPlugins plugins = InstalledPlugins.load();
@@ -90,6 +105,10 @@ public final class NereidServer {
                 engineOptions.toBuilder().sources(sources).build(), backends, plugins.cacheProviders(), clock);
         this.recorder = new RequestLogger(engine, clock);
         engine.onConfigured(recorder::configure);
+        recorder.allowClientLogs(rules.requestLogRoot());
+        this.access = access;
+        ModelControl clients = new ClientModelControl(engine, recorder, rules.explicitLoads());
+        InferenceEngine guarded = access.guard(recorder);
         this.lists = new ModelListReloader(engine);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
         this.tracing = new TraceManager(traces, clock);
@@ -100,11 +119,11 @@ public final class NereidServer {
         v1.accept(first);
         V1Options options = first.build();
         List<ProtocolCodec> codecs = List.of(
-                new V2Codec(recorder, engine, observation, clock, codecPool, v2),
-                new V1Codec(recorder, engine, codecPool, options),
-                new ExplainCodec(recorder, codecPool, clock, ExplainSettings.none()),
-                new MlflowCodec(recorder, engine, codecPool, ProgramVersion.number()),
-                new AdminCodec(engine, lists, this::stats, budget, this::controlMetrics));
+                new V2Codec(guarded, clients, observation, clock, codecPool, v2),
+                new V1Codec(guarded, clients, codecPool, options),
+                new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
+                new MlflowCodec(guarded, clients, codecPool, ProgramVersion.number()),
+                new AdminCodec(engine, new ModelListReloader(clients), this::stats, budget, this::moreMetrics));
         if (controlled != null) {
             this.loops = new EventLoops(listen.build().eventLoops(), true);
             this.control = new ControlPlane(
@@ -114,10 +133,7 @@ public final class NereidServer {
                     placed,
                     recorder,
                     engine,
-                    (view, views) -> List.of(
-                            new V2Codec(view, views, Observability.NONE, clock, codecPool, v2),
-                            new V1Codec(view, views, codecPool, options),
-                            new ExplainCodec(view, codecPool, clock, ExplainSettings.none())),
+                    (view, views) -> codecsOf(access.guard(view), views, v2, options),
                     codecPool,
                     loops);
             listen.virtualHosts(control.hosts()).loops(loops);
@@ -125,14 +141,29 @@ public final class NereidServer {
             this.loops = null;
             this.control = null;
         }
-        this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
+        this.transport =
+                new Server(listen.clock(clock).budget(budget).access(access).build(), codecs);
     }
 
     private io.nereid.transport.TransportStats stats() {
         return transport.stats();
     }
 
-    private void controlMetrics(MetricsWriter page) {
+    /** The protocols of a service of the control plane. */
+    private List<ProtocolCodec> codecsOf(InferenceEngine view, ModelControl views, V2Options v2, V1Options v1) {
+        return List.of(
+                new V2Codec(view, views, Observability.NONE, clock, codecPool, v2),
+                new V1Codec(view, views, codecPool, v1),
+                new ExplainCodec(view, codecPool, clock, ExplainSettings.none()));
+    }
+
+    /** Whether every address that the server listens on is a loopback address or a Unix domain socket. */
+    boolean isLocal() {
+        return transport.isLocal();
+    }
+
+    private void moreMetrics(MetricsWriter page) {
+        access.writeMetrics(page);
         if (control != null) {
             control.writeMetrics(page);
         }
@@ -198,6 +229,7 @@ public final class NereidServer {
         recorder.close();
         codecPool.shutdown();
         tracing.close();
+        access.close();
         if (loops != null) {
             loops.close();
         }

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.access.AccessControl;
+import io.nereid.access.AccessOptions;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -25,14 +28,17 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -101,10 +107,10 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Option(
             names = "--model-control-mode",
-            defaultValue = "poll",
             description = "poll: apply changes of the repositories; none: read them once; explicit: load only models"
-                    + " of --load-model and the API (default: ${DEFAULT-VALUE}).")
-    private Mode mode;
+                    + " of --load-model and the API (default: poll). When it is given, clients may load and unload models"
+                    + " in the mode explicit only.")
+    private @Nullable Mode modelControlMode;
 
     @Option(
             names = "--poll-interval",
@@ -203,6 +209,9 @@ public final class ServeCommand implements Callable<Integer> {
     private TlsFlags tls;
 
     @Mixin
+    private AccessFlags accessFlags;
+
+    @Mixin
     private ControlFlags control;
 
     @Spec
@@ -222,6 +231,7 @@ public final class ServeCommand implements Callable<Integer> {
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
+        AccessControl access = new AccessControl(accessOptions());
         NereidServer server = new NereidServer(
                 engineOptions(roots),
                 listen(maxBody),
@@ -230,6 +240,9 @@ public final class ServeCommand implements Callable<Integer> {
                 this::v1,
                 triton.trace(),
                 logging,
+                access,
+                new NereidServer.ClientRules(
+                        modelControlMode == null || modelControlMode == Mode.explicit, accessFlags.requestLogRoot),
                 control.control ? control : null);
         PrintWriter out = spec.commandLine().getOut();
         List<InetSocketAddress> addresses = server.listen();
@@ -255,6 +268,10 @@ public final class ServeCommand implements Callable<Integer> {
             server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
         }
         report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
+        report.printAccess(
+                accessFlags.openManagement,
+                accessFlags.apiKeys != null || accessFlags.accessConfig != null,
+                server.isLocal());
         if (controlPort != 0) {
             out.println("control API on http://" + control.address + ":" + controlPort
                     + "; create resources with: nereid apply -f FILE, or kubectl --server=http://" + control.address
@@ -270,6 +287,16 @@ public final class ServeCommand implements Callable<Integer> {
         }
         stopped.await();
         return 0;
+    }
+
+    private AccessOptions accessOptions() {
+        Set<String> names = new LinkedHashSet<>();
+        if (control.control) {
+            names.addAll(control.hosts());
+        }
+        AccessOptions options =
+                accessFlags.options(names, triton.httpRestrictedApi, triton.grpcRestrictedProtocol, Clock.system());
+        return control.control ? options.withToken(control.token()) : options;
     }
 
     /** Applies the aliases of other servers to this server's own options. */
@@ -315,6 +342,7 @@ public final class ServeCommand implements Callable<Integer> {
     }
 
     private EngineOptions engineOptions(List<Path> roots) {
+        Mode mode = modelControlMode == null ? Mode.poll : modelControlMode;
         RepositorySource.Mode repositoryMode = switch (mode) {
             case none -> RepositorySource.Mode.NONE;
             case poll -> RepositorySource.Mode.POLL;
@@ -366,7 +394,7 @@ public final class ServeCommand implements Callable<Integer> {
                 .floatStyle(jsonFloats)
                 .furtherServices(NereidServer.V1_SERVICES);
         triton.apply(v2);
-        return v2.build();
+        return v2.modelUpload(accessFlags.modelUpload).build();
     }
 
     private void v1(V1Options.Builder v1) {

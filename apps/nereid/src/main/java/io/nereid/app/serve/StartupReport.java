@@ -74,6 +74,24 @@ final class StartupReport {
         out.flush();
     }
 
+    /** Prints who may change something, in one line, and the option that opens what is closed. */
+    void printAccess(boolean open, boolean credentials, boolean local) {
+        String text;
+        if (open && !local) {
+            text = "open to everyone who reaches the port (--open-management)";
+        } else if (credentials) {
+            text = "for API keys and tokens with the permission";
+        } else if (local) {
+            text = "open to clients on this machine";
+        } else {
+            text = "closed, as other machines can reach the port; --api-keys FILE opens it to those with a key,"
+                    + " --open-management to everyone";
+        }
+        out.println("  loading models and changing settings: " + text);
+        out.println();
+        out.flush();
+    }
+
     /**
      * Returns the models outside of services. Models of services are reported in the service's status; only their names
      * have a slash.

@@ -400,8 +400,6 @@ final class TritonFlags {
         if (!grpcHeaderForwardPattern.isEmpty()) {
             v2.forwardGrpcHeaders(pattern("--grpc-header-forward-pattern", grpcHeaderForwardPattern));
         }
-        httpRestrictedApi.forEach(v2::restrictHttp);
-        grpcRestrictedProtocol.forEach(v2::restrictGrpc);
     }
 
     private static Pattern glob(String text) {

@@ -26,7 +26,6 @@ import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -69,7 +68,6 @@ class ControlCommandsTest {
                 store,
                 new Admission(AdmissionContext.NONE),
                 new ApiServer.Options(
-                        Set.of(),
                         "test",
                         Clock.system(),
                         (namespace, service, component, most) -> List.of(namespace + "/" + service + "/" + component),

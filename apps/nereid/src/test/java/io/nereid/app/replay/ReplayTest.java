@@ -4,6 +4,8 @@ package io.nereid.app.replay;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.access.AccessControl;
+import io.nereid.access.AccessOptions;
 import io.nereid.app.Main;
 import io.nereid.app.process.Logging;
 import io.nereid.app.serve.NereidServer;
@@ -84,6 +86,8 @@ class ReplayTest {
                     v1 -> {},
                     TraceOptions.OFF,
                     Logging.configure(Logging.Format.TEXT, Level.OFF),
+                    new AccessControl(AccessOptions.none(Clock.system())),
+                    new NereidServer.ClientRules(true, null),
                     null);
             url = "http://127.0.0.1:" + server.listen().get(0).getPort();
             server.load().toCompletableFuture().get(60, TimeUnit.SECONDS);

@@ -7,8 +7,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.net.httpserver.HttpServer;
+import io.nereid.access.AccessControl;
+import io.nereid.access.AccessOptions;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.process.Logging;
+import io.nereid.base.Clock;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.tensor.ByteBudget;
@@ -101,6 +104,8 @@ class ControlledServerTest {
                 v1 -> {},
                 TraceOptions.OFF,
                 Logging.configure(Logging.Format.TEXT, Level.OFF),
+                new AccessControl(AccessOptions.none(Clock.system())),
+                new NereidServer.ClientRules(true, null),
                 flags);
         List<InetSocketAddress> addresses = server.listen();
         port = addresses.get(0).getPort();

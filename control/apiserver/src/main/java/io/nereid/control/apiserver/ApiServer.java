@@ -8,6 +8,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.access.Operation;
+import io.nereid.base.access.Permission;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
@@ -15,7 +17,6 @@ import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
-import io.nereid.control.apiserver.http.CrossOriginFilter;
 import io.nereid.control.apiserver.http.ErrorResponseException;
 import io.nereid.control.apiserver.http.ResourceAddress;
 import io.nereid.control.apiserver.pod.PodLogHandler;
@@ -30,10 +31,11 @@ import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
+import io.nereid.transport.api.HttpStatusCodes;
 import io.nereid.transport.api.ProtocolCodec;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -56,11 +58,12 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ApiServer.class);
     private static final int THREADS = 16;
     private static final int TAIL = 500;
+    /** Matches roles for all namespaces only, as no namespace has such a name. */
+    private static final String NO_NAMESPACE = "*";
 
     private final Options options;
     private final ResourceStore store;
     private final Admission admission;
-    private final CrossOriginFilter crossOriginFilter;
     private final DiscoveryHandler discoveryHandler;
     private final WriteHandler writeHandler;
     private final GarbageCollector collector;
@@ -72,28 +75,21 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /**
      * The options of the server. Immutable.
      *
-     * @param hosts host names that clients may use, in addition to localhost and loopback addresses; {@code *} for any
      * @param version the version of the program
      * @param clock the server's clock
      * @param logs the logs of services
      * @param selection explains which runtime is selected for a service
      * @param observer observes the workloads to show as pods
      */
-    public record Options(
-            Set<String> hosts, String version, Clock clock, Logs logs, Selection selection, WorkloadObserver observer) {
-        /** Copies the hosts. */
-        public Options {
-            hosts = Set.copyOf(hosts);
-        }
-
+    public record Options(String version, Clock clock, Logs logs, Selection selection, WorkloadObserver observer) {
         /** Options without pods. */
-        public Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection) {
-            this(hosts, version, clock, logs, selection, WorkloadObserver.NONE);
+        public Options(String version, Clock clock, Logs logs, Selection selection) {
+            this(version, clock, logs, selection, WorkloadObserver.NONE);
         }
 
         /** Options without logs and without explanations of runtime selections; for tests. */
         public static Options plain(Clock clock) {
-            return new Options(Set.of(), "test", clock, (namespace, service, component, most) -> List.of(), service -> {
+            return new Options("test", clock, (namespace, service, component, most) -> List.of(), service -> {
                 throw ServingException.of(ErrorCode.UNIMPLEMENTED, "runtime selection is not available");
             });
         }
@@ -125,7 +121,6 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         this.options = options;
         this.store = store;
         this.admission = admission;
-        this.crossOriginFilter = new CrossOriginFilter(options.hosts());
         List<ResourceKind> kinds = new ArrayList<>(ResourceKinds.all());
         kinds.add(PodView.KIND);
         this.discoveryHandler = new DiscoveryHandler(List.copyOf(kinds), options.version());
@@ -145,7 +140,32 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
 
     @Override
     public List<HttpRoute> httpRoutes() {
-        return List.of(new HttpRoute(HttpRoute.ANY, "/{rest...}", this::handle));
+        HttpHandler handler = new HttpHandler() {
+            @Override
+            public void handle(HttpExchange exchange) {
+                ApiServer.this.handle(exchange);
+            }
+
+            @Override
+            public HttpReply denied(ServingException e) {
+                boolean unknown = e.code() == ErrorCode.UNAUTHENTICATED;
+                return ApiResponse.failure(
+                                unknown ? 401 : HttpStatusCodes.http(e.code()),
+                                unknown ? "Unauthorized" : "Forbidden",
+                                e.describe())
+                        .reply();
+            }
+        };
+        return List.of(new HttpRoute(HttpRoute.ANY, "/{rest...}", ApiServer::operation, handler));
+    }
+
+    /** Reading needs less than writing; a connection check of a load balancer needs nothing else than health. */
+    private static Operation operation(String method, String path) {
+        boolean read = method.equals("GET") || method.equals("HEAD");
+        if (read && (path.equals("/healthz") || path.equals("/livez") || path.equals("/readyz"))) {
+            return Operation.HEALTH;
+        }
+        return read ? Operation.CONTROL_READ : Operation.CONTROL;
     }
 
     /** Ends all watches and rejects further requests. */
@@ -159,11 +179,6 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private void handle(HttpExchange exchange) {
-        String rejection = crossOriginFilter.rejection(exchange);
-        if (rejection != null) {
-            exchange.reply(ApiResponse.failure(403, "Forbidden", rejection).reply());
-            return;
-        }
         try {
             pool.execute(() -> run(exchange));
         } catch (RejectedExecutionException e) {
@@ -233,6 +248,12 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             return get(request, () -> ApiResponse.ok(discoveryHandler.resources(group, version)));
         }
         ResourceAddress target = target(group, version, path.subList(rest, path.size()));
+        boolean read = request.method().equals("GET") || request.method().equals("HEAD");
+        // a collection of all namespaces, or what belongs to none, needs a role for all namespaces
+        request.exchange()
+                .require(
+                        read ? Permission.CONTROL_READ : Permission.CONTROL,
+                        target.namespace().isEmpty() ? NO_NAMESPACE : target.namespace());
         try {
             return resource(target, request);
         } catch (ServingException e) {

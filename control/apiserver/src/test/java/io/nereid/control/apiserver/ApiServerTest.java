@@ -92,10 +92,10 @@ class ApiServerTest {
         assertThat(failure(send("GET", "/version", null, "", "origin", "http://evil.example"), 403, "Forbidden")
                         .path("message")
                         .asText())
-                .contains("requests of web pages are rejected (Origin: http://evil.example)");
+                .contains("the request came from a web page of another origin, 'http://evil.example'");
         assertThat(raw("evil.example:80"))
                 .contains("403")
-                .contains("the host 'evil.example' is not one of this server's");
+                .contains("the host 'evil.example' is not a name of this machine's loopback interface");
         assertThat(raw("169.254.0.1")).contains("403");
         assertThat(raw("localhost.evil.example")).contains("403");
         for (String host : new String[] {"localhost:8090", "127.0.0.1", "[::1]:8090", "models.example", "LOCALHOST."}) {

@@ -13,6 +13,7 @@ import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.store.FileResourceStore;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.api.access.LocalAccessPolicy;
 import io.nereid.transport.server.Server;
 import java.nio.file.Path;
 import java.util.List;
@@ -40,7 +41,6 @@ final class TestApiServer implements AutoCloseable {
                 store,
                 new Admission(AdmissionContext.NONE),
                 new ApiServer.Options(
-                        Set.of("models.example"),
                         "test",
                         Clock.system(),
                         (namespace, service, component, most) -> List.of("first of " + service, "last of " + component),
@@ -60,7 +60,12 @@ final class TestApiServer implements AutoCloseable {
                             }
                         }));
         server = new Server(
-                ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1).build(), List.of(api));
+                ServerOptions.builder()
+                        .listen("127.0.0.1", 0)
+                        .eventLoops(1)
+                        .access(new LocalAccessPolicy(false, Set.of("models.example")))
+                        .build(),
+                List.of(api));
         port = server.start().get(0).getPort();
     }
 

@@ -89,7 +89,8 @@ final class TransformerCodec implements ProtocolCodec {
             String key = key(route);
             boolean request = RevisionRoutes.isRequest(route);
             boolean model = route.template().indexOf('{') >= 0;
-            routes.add(new HttpRoute(route.method(), route.template(), x -> enter(x, key, request, model)));
+            routes.add(new HttpRoute(
+                    route.method(), route.template(), route.operations(), x -> enter(x, key, request, model)));
         }
         return routes;
     }
@@ -100,7 +101,7 @@ final class TransformerCodec implements ProtocolCodec {
         for (GrpcMethod method : template.grpcMethods()) {
             String path = method.path();
             boolean about = RevisionRoutes.isAbout(path);
-            methods.add(new GrpcMethod(path, method.kind(), call -> enter(call, path, about)));
+            methods.add(new GrpcMethod(path, method.kind(), method.operations(), call -> enter(call, path, about)));
         }
         return methods;
     }

@@ -5,6 +5,7 @@ package io.nereid.control.gateway;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.InMemoryExchange;
@@ -367,10 +368,10 @@ public final class Fakes {
         @Override
         public List<HttpRoute> httpRoutes() {
             return List.of(
-                    HttpRoute.post("/v1/models/{model}:predict", this::hold),
-                    HttpRoute.post("/v1/models/{model}:explain", this::hold),
-                    HttpRoute.get("/v1/models/{model}", this::hold),
-                    HttpRoute.get("/v2/health/ready", x -> x.reply(HttpReply.json(200, "{}"))));
+                    HttpRoute.post("/v1/models/{model}:predict", Operation.INFERENCE, this::hold),
+                    HttpRoute.post("/v1/models/{model}:explain", Operation.INFERENCE, this::hold),
+                    HttpRoute.get("/v1/models/{model}", Operation.INFERENCE, this::hold),
+                    HttpRoute.get("/v2/health/ready", Operation.INFERENCE, x -> x.reply(HttpReply.json(200, "{}"))));
         }
 
         private synchronized void hold(HttpExchange x) {
@@ -379,7 +380,7 @@ public final class Fakes {
 
         @Override
         public List<GrpcMethod> grpcMethods() {
-            return List.of(new GrpcMethod("/s/Infer", GrpcMethod.Kind.UNARY, call -> {
+            return List.of(new GrpcMethod("/s/Infer", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> {
                 calls.add(call);
                 return new RecordingListener(events);
             }));

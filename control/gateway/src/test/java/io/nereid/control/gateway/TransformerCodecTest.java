@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.HoldingCodec;
@@ -212,7 +213,9 @@ class TransformerCodecTest {
             @Override
             public List<HttpRoute> httpRoutes() {
                 return List.of(HttpRoute.post(
-                        "/v2/models/{model}/infer", x -> x.reply(HttpReply.json(200, "\"" + x.path()))));
+                        "/v2/models/{model}/infer",
+                        Operation.INFERENCE,
+                        x -> x.reply(HttpReply.json(200, "\"" + x.path()))));
             }
         })));
         activator.capacity(1);

@@ -4,6 +4,7 @@ package io.nereid.control.graph;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
+import io.nereid.base.access.Operation;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
@@ -89,7 +90,7 @@ public final class GraphCodec implements ProtocolCodec {
 
     @Override
     public List<HttpRoute> httpRoutes() {
-        return List.of(new HttpRoute(HttpRoute.ANY, "/{rest...}", this::handle));
+        return List.of(new HttpRoute(HttpRoute.ANY, "/{rest...}", Operation.INFERENCE, this::handle));
     }
 
     private void handle(HttpExchange exchange) {

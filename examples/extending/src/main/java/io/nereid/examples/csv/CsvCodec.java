@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.examples.csv;
 
-import io.nereid.protocols.v2.options.ApiGroup;
-import io.nereid.protocols.v2.options.RestrictedApiHeader;
-import io.nereid.protocols.v2.options.V2Options;
+import io.nereid.base.access.Operation;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.transport.api.HttpExchange;
-import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
 import java.util.List;
@@ -16,7 +13,7 @@ import java.util.concurrent.Executor;
 
 /**
  * {@code POST /csv/{model}}: a line of numbers for each row in, a line of numbers for each row out. For models with one
- * FP32 input. Belongs to the restriction group {@code inference}. Thread-safe: has no state of its own.
+ * FP32 input. Needs the permission {@code infer}. Thread-safe: has no state of its own.
  */
 public final class CsvCodec implements ProtocolCodec {
     /** Bodies up to this size are decoded on the event loop, larger ones on the executor. */
@@ -24,19 +21,16 @@ public final class CsvCodec implements ProtocolCodec {
 
     private final InferenceEngine engine;
     private final Executor executor;
-    private final V2Options options;
 
     /**
      * Creates the codec.
      *
      * @param engine runs the models
      * @param executor decodes large bodies
-     * @param options the server's restrictions
      */
-    public CsvCodec(InferenceEngine engine, Executor executor, V2Options options) {
+    public CsvCodec(InferenceEngine engine, Executor executor) {
         this.engine = engine;
         this.executor = executor;
-        this.options = options;
     }
 
     @Override
@@ -46,16 +40,10 @@ public final class CsvCodec implements ProtocolCodec {
 
     @Override
     public List<HttpRoute> httpRoutes() {
-        return List.of(HttpRoute.post("/csv/{model}", this::handle));
+        return List.of(HttpRoute.post("/csv/{model}", Operation.INFERENCE, this::handle));
     }
 
     private void handle(HttpExchange exchange) {
-        RestrictedApiHeader restriction = options.httpRestrictions().get(ApiGroup.INFERENCE);
-        if (restriction != null && !restriction.allows(exchange.header(restriction.header()))) {
-            exchange.reply(
-                    HttpReply.error(403, "This API is restricted, expecting header '" + restriction.header() + "'"));
-            return;
-        }
         CsvInference inference = new CsvInference(engine, exchange, ModelRef.latest(exchange.pathParameter(0)));
         exchange.onCancel(inference::cancel);
         if (exchange.body().size() <= INLINE_BYTES) {

@@ -43,7 +43,8 @@ final class CsvInference implements ResponseSink {
         try {
             Tensor input = CsvRows.read(exchange.body(), input().name());
             request = new InferenceRequest(
-                    model, "", List.of(input), List.of(), Map.of(), Long.MAX_VALUE, exchange.arrivedNanos());
+                            model, "", List.of(input), List.of(), Map.of(), Long.MAX_VALUE, exchange.arrivedNanos())
+                    .from(exchange.caller());
         } catch (RuntimeException e) {
             exchange.fail(ServingException.from(e));
             return;

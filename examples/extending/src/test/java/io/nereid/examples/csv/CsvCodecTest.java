@@ -5,12 +5,17 @@ package io.nereid.examples.csv;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.access.Caller;
+import io.nereid.base.access.Permission;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.examples.linear.LinearBackend;
-import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.api.access.AccessPolicy;
+import io.nereid.transport.api.access.LocalAccessPolicy;
 import io.nereid.transport.server.Server;
 import java.io.IOException;
 import java.net.URI;
@@ -20,6 +25,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ThreadPoolExecutor;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -34,16 +40,21 @@ class CsvCodecTest {
     private final ThreadPoolExecutor executor = Threads.pool("codec", 1);
     private Engine engine;
     private Server server;
+    private AccessPolicy policy = new LocalAccessPolicy(false, Set.of());
     private URI address;
 
-    private void start(V2Options options) throws IOException {
+    private void start() throws IOException {
         Path version = Files.createDirectories(models.resolve("price").resolve("1"));
         Files.writeString(version.resolve("model.linear"), "bias 0.5\nweight 2\nweight -1\nend\n");
         engine = new Engine(EngineOptions.of(models), List.of(new LinearBackend()), Clock.system());
         engine.start().toCompletableFuture().join();
         server = new Server(
-                ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1).build(),
-                List.of(new CsvCodec(engine, executor, options)));
+                ServerOptions.builder()
+                        .listen("127.0.0.1", 0)
+                        .eventLoops(1)
+                        .access(policy)
+                        .build(),
+                List.of(new CsvCodec(engine, executor)));
         address = URI.create("http://127.0.0.1:" + server.start().get(0).getPort());
     }
 
@@ -64,13 +75,9 @@ class CsvCodecTest {
         return client.send(request.build(), HttpResponse.BodyHandlers.ofString());
     }
 
-    private static V2Options unrestricted() {
-        return V2Options.defaults("test", 1 << 20);
-    }
-
     @Test
     void aLineOfNumbersIsARow() throws Exception {
-        start(unrestricted());
+        start();
         HttpResponse<String> response = post("/csv/price", "1, 3\n10, 0\n");
         assertThat(response.body()).isEqualTo("-0.5\n20.5\n");
         assertThat(response.statusCode()).isEqualTo(200);
@@ -80,7 +87,7 @@ class CsvCodecTest {
 
     @Test
     void aLargeTableIsDecodedOnTheExecutor() throws Exception {
-        start(unrestricted());
+        start();
         HttpResponse<String> response = post("/csv/price", ("1,3" + " ".repeat(2_000) + "\n").repeat(16));
         assertThat(response.body()).isEqualTo("-0.5\n".repeat(16));
         assertThat(executor.getTaskCount()).isEqualTo(1);
@@ -88,7 +95,7 @@ class CsvCodecTest {
 
     @Test
     void aWrongTableIsTheClientsFault() throws Exception {
-        start(unrestricted());
+        start();
         assertThat(post("/csv/price", "").body()).contains("the body is empty");
         assertThat(post("/csv/price", "1,3\n1\n").body()).contains("line 2 has 1 values (expected: 2)");
         HttpResponse<String> response = post("/csv/price", "1,3\n1,three\n");
@@ -99,18 +106,22 @@ class CsvCodecTest {
 
     @Test
     void anUnknownModelIsNotFound() throws Exception {
-        start(unrestricted());
+        start();
         assertThat(post("/csv/prize", "1,3\n").statusCode()).isEqualTo(404);
     }
 
     @Test
-    void aRestrictedRouteNeedsItsHeader() throws Exception {
-        start(V2Options.builder("test", 1 << 20)
-                .restrictHttp("inference:x-key=secret")
-                .build());
+    void aCallerThatMayNotInferIsRefused() throws Exception {
+        policy = (head, connection, operation, model) -> {
+            if (operation.permission() == Permission.INFER && !"secret".equals(head.header("x-key"))) {
+                throw ServingException.of(ErrorCode.PERMISSION_DENIED, "expecting header 'x-key' for " + model);
+            }
+            return Caller.ANONYMOUS;
+        };
+        start();
         HttpResponse<String> without = post("/csv/price", "1,3\n");
         assertThat(without.statusCode()).isEqualTo(403);
-        assertThat(without.body()).contains("expecting header 'x-key'");
+        assertThat(without.body()).contains("expecting header 'x-key' for price");
         assertThat(post("/csv/price", "1,3\n", "x-key", "guess").statusCode()).isEqualTo(403);
         assertThat(post("/csv/price", "1,3\n", "x-key", "secret").statusCode()).isEqualTo(200);
     }

@@ -4,6 +4,8 @@ package io.nereid.transport.api;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
+import io.nereid.base.access.Permission;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -51,6 +53,22 @@ public interface GrpcCall {
 
     /** Ends the call. Only the first call has an effect. */
     void close(ErrorCode code, @Nullable String message);
+
+    /** Who makes the call. */
+    default Caller caller() {
+        GrpcCall origin = origin();
+        return origin == this ? Caller.ANONYMOUS : origin.caller();
+    }
+
+    /**
+     * Checks, once a message names the model, that the caller holds a permission for it. The transport has checked
+     * before that the caller holds the permission of the method for any model.
+     *
+     * @throws ServingException PERMISSION_DENIED when not
+     */
+    default void require(Permission permission, @Nullable String model) {
+        caller().require(permission, model);
+    }
 
     /** The call that the transport created, when this one wraps it. */
     default GrpcCall origin() {

@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.api;
 
+import io.nereid.base.access.OperationSelector;
+
 /**
  * One gRPC method. Immutable.
  *
  * @param path the full path, {@code /package.Service/Method}
  * @param kind which sides stream
+ * @param operations what the calls do, and so the permission that they need; the transport checks it before it reads a
+ *     message
  * @param handler starts a call, on the event loop of the connection
  */
-public record GrpcMethod(String path, Kind kind, GrpcHandler handler) {
+public record GrpcMethod(String path, Kind kind, OperationSelector operations, GrpcHandler handler) {
     /** Which sides of a call stream. */
     public enum Kind {
         /** One message each way. */

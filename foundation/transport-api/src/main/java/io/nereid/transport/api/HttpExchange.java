@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.api;
 
+import io.nereid.base.access.Caller;
+import io.nereid.base.access.Permission;
 import io.nereid.tensor.MemoryRegion;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -60,6 +62,21 @@ public interface HttpExchange {
 
     /** Passes every request header to {@code each}, names in lower case, in the order of arrival. */
     void headers(BiConsumer<String, String> each);
+
+    /** Who makes the request. */
+    default Caller caller() {
+        HttpExchange origin = origin();
+        return origin == this ? Caller.ANONYMOUS : origin.caller();
+    }
+
+    /**
+     * Checks, beyond what the route needs, that the caller holds a permission for a model.
+     *
+     * @throws io.nereid.base.ServingException PERMISSION_DENIED when not
+     */
+    default void require(Permission permission, @Nullable String model) {
+        caller().require(permission, model);
+    }
 
     /** The exchange that the transport created, when this one wraps it. */
     default HttpExchange origin() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.api;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -25,6 +26,8 @@ public record HttpReply(int status, String contentType, String[] headers, Respon
     public static final String JSON = "application/json";
 
     private static final String[] NO_HEADERS = {};
+    /** RFC 9110 wants a 401 to name the way to authenticate. */
+    private static final String[] CHALLENGE = {"www-authenticate", "Bearer realm=\"nereid\""};
 
     /** A JSON response from the first {@code length} bytes of {@code text}. */
     public static HttpReply json(int status, byte[] text, int length) {
@@ -44,11 +47,14 @@ public record HttpReply(int status, String contentType, String[] headers, Respon
     }
 
     /**
-     * The response {@code {"error": text}} with the status of {@link HttpStatusCodes#http}, and {@code retry-after} when
-     * the exception has a time.
+     * The response {@code {"error": text}} with the status of {@link HttpStatusCodes#http}; with {@code retry-after} when
+     * the exception has a time, and a 401 asks for a bearer token.
      */
     public static HttpReply error(ServingException e) {
         HttpReply reply = error(HttpStatusCodes.http(e.code()), e.describe());
+        if (e.code() == ErrorCode.UNAUTHENTICATED) {
+            return new HttpReply(reply.status(), reply.contentType(), CHALLENGE, reply.content());
+        }
         Duration wait = e.retryAfter();
         if (wait == null) {
             return reply;

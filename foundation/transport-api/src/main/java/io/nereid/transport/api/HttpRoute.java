@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.api;
 
+import io.nereid.base.ServingException;
+import io.nereid.base.access.OperationSelector;
+
 /**
  * An HTTP route. Immutable.
  *
@@ -12,9 +15,11 @@ package io.nereid.transport.api;
  *     segment up to the {@code :}, percent-decoded; literal segments take precedence over placeholders. A last segment
  *     {@code {rest...}} after literals matches every path with that prefix, including the bare prefix, when no other
  *     route matches path and method. It is not a parameter; {@link HttpExchange#path} returns the requested path
+ * @param operations what the requests do, and so the permission that they need; an
+ *     {@link io.nereid.base.access.Operation} where that is the same for all. The transport checks it before it reads a body
  * @param handler handles the requests, on an event loop
  */
-public record HttpRoute(String method, String template, HttpHandler handler) {
+public record HttpRoute(String method, String template, OperationSelector operations, HttpHandler handler) {
     /** The method of a route that matches every HTTP method. */
     public static final String ANY = "*";
 
@@ -26,15 +31,32 @@ public record HttpRoute(String method, String template, HttpHandler handler) {
          * mapping ({@code {"error": …}} and {@link HttpStatusCodes#http}).
          */
         void handle(HttpExchange exchange);
+
+        /** The reply to a request that access was denied to, in the form of the protocol. */
+        default HttpReply denied(ServingException e) {
+            return HttpReply.error(e);
+        }
     }
 
     /** A GET route. */
-    public static HttpRoute get(String template, HttpHandler handler) {
-        return new HttpRoute("GET", template, handler);
+    public static HttpRoute get(String template, OperationSelector operations, HttpHandler handler) {
+        return new HttpRoute("GET", template, operations, handler);
     }
 
     /** A POST route. */
-    public static HttpRoute post(String template, HttpHandler handler) {
-        return new HttpRoute("POST", template, handler);
+    public static HttpRoute post(String template, OperationSelector operations, HttpHandler handler) {
+        return new HttpRoute("POST", template, operations, handler);
+    }
+
+    /** The index of the placeholder {@code {model}} among the placeholders of the template; -1 without one. */
+    public int modelParameter() {
+        int index = 0;
+        for (int at = template.indexOf('{'); at >= 0; at = template.indexOf('{', at + 1)) {
+            if (template.startsWith("{model}", at)) {
+                return index;
+            }
+            index++;
+        }
+        return -1;
     }
 }

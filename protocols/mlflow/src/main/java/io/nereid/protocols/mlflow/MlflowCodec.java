@@ -4,6 +4,7 @@ package io.nereid.protocols.mlflow;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState.Phase;
@@ -12,10 +13,12 @@ import io.nereid.spi.management.ModelStatus;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
 import io.nereid.transport.api.ProtocolCodec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,27 +56,40 @@ public final class MlflowCodec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.post("/invocations", x -> score(x, () -> requested(x))),
-                HttpRoute.post("/models/{model}/invocations", x -> score(x, () -> ModelRef.latest(x.pathParameter(0)))),
+                HttpRoute.post("/invocations", Operation.INFERENCE, scoring(this::requested)),
+                HttpRoute.post(
+                        "/models/{model}/invocations",
+                        Operation.INFERENCE,
+                        scoring(x -> ModelRef.latest(x.pathParameter(0)))),
                 HttpRoute.post(
                         "/models/{model}/versions/{version}/invocations",
-                        x -> score(x, () -> exact(x.pathParameter(0), x.pathParameter(1)))),
-                HttpRoute.get("/ping", this::health),
-                HttpRoute.get("/health", this::health),
-                HttpRoute.get("/version", x -> x.reply(HttpReply.text(200, "text/plain; charset=utf-8", version))));
+                        Operation.INFERENCE,
+                        scoring(x -> exact(x.pathParameter(0), x.pathParameter(1)))),
+                HttpRoute.get("/ping", Operation.HEALTH, this::health),
+                HttpRoute.get("/health", Operation.HEALTH, this::health),
+                HttpRoute.get(
+                        "/version",
+                        Operation.METADATA,
+                        x -> x.reply(HttpReply.text(200, "text/plain; charset=utf-8", version))));
     }
 
-    /** Finds the model of a request; a failure is reported in MLflow's form. */
-    private interface ModelResolver {
-        ModelRef model();
-    }
+    /** A handler that finds the model of a request and scores; failures are reported in MLflow's form. */
+    private HttpHandler scoring(Function<HttpExchange, ModelRef> resolver) {
+        return new HttpHandler() {
+            @Override
+            public void handle(HttpExchange x) {
+                try {
+                    scoring.start(x, resolver.apply(x));
+                } catch (ServingException e) {
+                    x.reply(ScoringHandler.error(e));
+                }
+            }
 
-    private void score(HttpExchange x, ModelResolver resolver) {
-        try {
-            scoring.start(x, resolver.model());
-        } catch (ServingException e) {
-            x.reply(ScoringHandler.error(e));
-        }
+            @Override
+            public HttpReply denied(ServingException e) {
+                return ScoringHandler.error(e);
+            }
+        };
     }
 
     /** The model of the query parameters, or the only available one. */

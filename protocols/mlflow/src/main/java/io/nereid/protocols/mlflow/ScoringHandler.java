@@ -86,8 +86,9 @@ final class ScoringHandler {
         ModelMetadata metadata = engine.metadata(model);
         ScoringRequest scored = csv ? ScoringRequest.csv(x.body(), metadata) : ScoringRequest.json(x.body(), metadata);
         Answer answer = new Answer(x, scored.frame());
-        InferenceRequest request =
-                new InferenceRequest(model, "", scored.inputs(), List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos());
+        InferenceRequest request = new InferenceRequest(
+                        model, "", scored.inputs(), List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos())
+                .from(x.caller());
         InferenceCall call = engine.infer(request, answer);
         if (!answer.ended) {
             x.onCancel(call::cancel);

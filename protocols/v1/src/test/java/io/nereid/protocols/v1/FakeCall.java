@@ -4,6 +4,7 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.GrpcCall;
@@ -61,6 +62,11 @@ public final class FakeCall implements GrpcCall {
         if (begun != null) {
             begun.onCancel();
         }
+    }
+
+    @Override
+    public Caller caller() {
+        return Caller.INTERNAL;
     }
 
     @Override

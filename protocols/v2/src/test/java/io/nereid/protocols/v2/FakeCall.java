@@ -5,6 +5,7 @@ package io.nereid.protocols.v2;
 import com.google.protobuf.Message;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
@@ -95,6 +96,14 @@ public final class FakeCall implements GrpcCall {
         } catch (RuntimeException e) {
             fail(ServingException.from(e));
         }
+    }
+
+    /** Who makes the call. */
+    public Caller caller = Caller.INTERNAL;
+
+    @Override
+    public Caller caller() {
+        return caller;
     }
 
     @Override

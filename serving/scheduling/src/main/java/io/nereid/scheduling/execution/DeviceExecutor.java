@@ -436,8 +436,10 @@ public final class DeviceExecutor implements AutoCloseable {
                 try {
                     left = worker.work.awaitNanos(left);
                 } catch (InterruptedException e) {
-                    // An interrupt of an earlier run: it does not concern this thread.
-                    continue;
+                    // An interrupt of an earlier run does not concern this thread: it goes on to wait.
+                    LOG.trace(
+                            "{} was interrupted while idle",
+                            Thread.currentThread().getName());
                 }
             } else {
                 idle.remove(worker);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench.harness;
 
+import io.nereid.base.access.Operation;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -55,14 +56,17 @@ public final class NoopServer implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.get("/v2/health/ready", this::answer),
-                HttpRoute.post("/v2/models/{model}/infer", this::answer));
+                HttpRoute.get("/v2/health/ready", Operation.INFERENCE, Operation.HEALTH, this::answer),
+                HttpRoute.post("/v2/models/{model}/infer", Operation.INFERENCE, Operation.INFERENCE, this::answer));
     }
 
     @Override
     public List<GrpcMethod> grpcMethods() {
         return List.of(new GrpcMethod(
-                "/inference.GRPCInferenceService/ModelInfer", GrpcMethod.Kind.UNARY, call -> new Answer(call)));
+                "/inference.GRPCInferenceService/ModelInfer",
+                GrpcMethod.Kind.UNARY,
+                Operation.INFERENCE,
+                call -> new Answer(call)));
     }
 
     private ResponseBody content(byte[] text) {

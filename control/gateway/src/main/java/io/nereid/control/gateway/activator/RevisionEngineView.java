@@ -176,7 +176,8 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
                         request.parameters(),
                         deadline,
                         request.arrivedNanos(),
-                        request.options()),
+                        request.options(),
+                        request.caller()),
                 new Renaming(this, requested.model(), sink));
     }
 

@@ -4,6 +4,7 @@ package io.nereid.control.gateway.activator;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.control.gateway.inprocess.BodyCopies;
 import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.gateway.upstream.RevisionTarget.Handler;
@@ -123,9 +124,15 @@ public final class RevisionRoutes {
         RevisionTarget destination = activator.destination();
         if (destination instanceof Processes) {
             routes.add(new HttpRoute(
-                    HttpRoute.ANY, "/{rest...}", x -> activator.enter(new ProxiedHttpRequest(activator, x))));
+                    HttpRoute.ANY,
+                    "/{rest...}",
+                    Operation::ofPath,
+                    x -> activator.enter(new ProxiedHttpRequest(activator, x))));
             methods.add(new GrpcMethod(
-                    ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> RevisionGrpcCall.start(activator, call, null)));
+                    ANY_CALL,
+                    GrpcMethod.Kind.BIDI_STREAMING,
+                    Operation::ofPath,
+                    call -> RevisionGrpcCall.start(activator, call, null)));
         } else {
             List<ProtocolCodec> codecs;
             if (destination instanceof Models models) {
@@ -139,12 +146,18 @@ public final class RevisionRoutes {
                 for (HttpRoute route : codec.httpRoutes()) {
                     handlers.put(key(route), route.handler());
                     routes.add(new HttpRoute(
-                            route.method(), route.template(), through(changing ? present(route) : route)));
+                            route.method(),
+                            route.template(),
+                            route.operations(),
+                            through(changing ? present(route) : route)));
                 }
                 for (GrpcMethod method : codec.grpcMethods()) {
                     inner.put(method.path(), method.handler());
-                    methods.add(
-                            new GrpcMethod(method.path(), method.kind(), through(changing ? present(method) : method)));
+                    methods.add(new GrpcMethod(
+                            method.path(),
+                            method.kind(),
+                            method.operations(),
+                            through(changing ? present(method) : method)));
                 }
             }
             if (changing) {
@@ -154,9 +167,13 @@ public final class RevisionRoutes {
                 inside = rest;
                 if (methods.isEmpty()) {
                     GrpcMethod transcoded = new GrpcMethod(
-                            ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> context.transcoder.overRest(call, rest));
+                            ANY_CALL,
+                            GrpcMethod.Kind.BIDI_STREAMING,
+                            Operation::ofPath,
+                            call -> context.transcoder.overRest(call, rest));
                     inner.put(ANY_CALL, transcoded.handler());
-                    methods.add(new GrpcMethod(ANY_CALL, transcoded.kind(), through(present(transcoded))));
+                    methods.add(new GrpcMethod(
+                            ANY_CALL, transcoded.kind(), transcoded.operations(), through(present(transcoded))));
                 }
             }
         }
@@ -183,7 +200,7 @@ public final class RevisionRoutes {
      */
     private HttpRoute present(HttpRoute route) {
         String key = key(route);
-        return new HttpRoute(route.method(), route.template(), x -> {
+        return new HttpRoute(route.method(), route.template(), route.operations(), x -> {
             HttpHandler handler = built().handlers.get(key);
             if (handler == null) {
                 throw ServingException.of(
@@ -194,7 +211,11 @@ public final class RevisionRoutes {
     }
 
     private GrpcMethod present(GrpcMethod method) {
-        return new GrpcMethod(method.path(), method.kind(), call -> inside(call).start(call));
+        return new GrpcMethod(
+                method.path(),
+                method.kind(),
+                method.operations(),
+                call -> inside(call).start(call));
     }
 
     /** The handler of a call that has been admitted. */

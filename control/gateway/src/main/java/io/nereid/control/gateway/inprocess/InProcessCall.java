@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway.inprocess;
 
+import io.nereid.base.access.Caller;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.List;
@@ -21,6 +22,11 @@ abstract class InProcessCall implements GrpcCall {
         this.path = path;
         this.metadata = List.copyOf(metadata);
         this.arrived = arrived;
+    }
+
+    @Override
+    public Caller caller() {
+        return Caller.INTERNAL;
     }
 
     @Override

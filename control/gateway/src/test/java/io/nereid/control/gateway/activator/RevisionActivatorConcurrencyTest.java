@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.base.access.Operation;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes;
@@ -144,7 +145,7 @@ class RevisionActivatorConcurrencyTest {
 
             @Override
             public List<HttpRoute> httpRoutes() {
-                return List.of(HttpRoute.post("/", x -> {
+                return List.of(HttpRoute.post("/", Operation.INFERENCE, x -> {
                     AtomicInteger once = new AtomicInteger();
                     most.accumulateAndGet(running.incrementAndGet(), Math::max);
                     // A cancellation releases the permit, as a reply does.

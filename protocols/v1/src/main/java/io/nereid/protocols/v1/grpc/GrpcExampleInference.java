@@ -194,7 +194,8 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
                 Map.of(),
                 call.deadlineNanos(),
                 call.arrivedNanos(),
-                ModelLookup.options(name));
+                ModelLookup.options(name),
+                call.caller());
     }
 
     @Override

@@ -137,7 +137,8 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
                 Map.of(),
                 call.deadlineNanos(),
                 call.arrivedNanos(),
-                ModelLookup.options(spec.signature()));
+                ModelLookup.options(spec.signature()),
+                call.caller());
     }
 
     private static void checkInputs(List<TensorSpec> needed, List<String> sent) {

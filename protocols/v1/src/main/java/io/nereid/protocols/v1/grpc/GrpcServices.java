@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1.grpc;
 
+import io.nereid.base.access.Operation;
 import io.nereid.protocols.v1.common.TfServingMetrics;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.protocols.v1.common.V1Options;
@@ -32,16 +33,24 @@ public final class GrpcServices {
         GrpcModelInfo models = new GrpcModelInfo(context);
         ReloadConfigHandler reload = new ReloadConfigHandler(context);
         return List.of(
-                new GrpcMethod(PREDICTION + "Predict", Kind.UNARY, call -> new GrpcPredict(context, call)),
+                new GrpcMethod(
+                        PREDICTION + "Predict",
+                        Kind.UNARY,
+                        Operation.INFERENCE,
+                        call -> new GrpcPredict(context, call)),
                 examples("Classify", Api.CLASSIFY),
                 examples("Regress", Api.REGRESS),
                 examples("MultiInference", Api.MULTI_INFERENCE),
-                GrpcUnaryHandler.method(PREDICTION + "GetModelMetadata", models::metadata),
-                GrpcUnaryHandler.method(MODEL + "GetModelStatus", models::status),
-                GrpcUnaryHandler.method(MODEL + "HandleReloadConfigRequest", reload::reload));
+                GrpcUnaryHandler.method(PREDICTION + "GetModelMetadata", Operation.METADATA, models::metadata),
+                GrpcUnaryHandler.method(MODEL + "GetModelStatus", Operation.METADATA, models::status),
+                GrpcUnaryHandler.method(MODEL + "HandleReloadConfigRequest", Operation.MODEL_CONTROL, reload::reload));
     }
 
     private GrpcMethod examples(String name, Api api) {
-        return new GrpcMethod(PREDICTION + name, Kind.UNARY, call -> new GrpcExampleInference(context, call, api));
+        return new GrpcMethod(
+                PREDICTION + name,
+                Kind.UNARY,
+                Operation.INFERENCE,
+                call -> new GrpcExampleInference(context, call, api));
     }
 }

@@ -3,6 +3,7 @@
 package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
@@ -41,8 +42,8 @@ abstract class GrpcUnaryHandler implements GrpcListener {
     }
 
     /** A method whose handler answers the call, now or later. */
-    static GrpcMethod method(String path, BiConsumer<GrpcCall, MemoryRegion> handler) {
-        return new GrpcMethod(path, Kind.UNARY, call -> new GrpcUnaryHandler() {
+    static GrpcMethod method(String path, Operation operation, BiConsumer<GrpcCall, MemoryRegion> handler) {
+        return new GrpcMethod(path, Kind.UNARY, operation, call -> new GrpcUnaryHandler() {
             @Override
             void message(MemoryRegion message) {
                 handler.accept(call, message);

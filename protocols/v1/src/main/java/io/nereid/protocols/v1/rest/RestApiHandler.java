@@ -3,6 +3,8 @@
 package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
+import io.nereid.base.access.Permission;
 import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.protocols.v1.common.ModelLookup;
 import io.nereid.protocols.v1.common.TfServingMetrics;
@@ -54,8 +56,8 @@ public final class RestApiHandler {
 
     public List<HttpRoute> routes() {
         List<HttpRoute> routes = new ArrayList<>();
-        routes.add(HttpRoute.get("/v1/models", guarded(this::list)));
-        routes.add(new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", guarded(this::other)));
+        routes.add(HttpRoute.get("/v1/models", Operation.METADATA, guarded(this::list)));
+        routes.add(new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", Operation::ofPath, guarded(this::other)));
         addRoutes(routes, "/v1/models/{model}", x -> ModelRef.latest(x.pathParameter(0)));
         addRoutes(
                 routes,
@@ -67,7 +69,7 @@ public final class RestApiHandler {
                 x -> new ModelRef(x.pathParameter(0), ModelRef.ANY, x.pathParameter(1)));
         String page = options.metricsPath();
         if (page != null) {
-            routes.add(HttpRoute.get(page, guarded(this::metrics)));
+            routes.add(HttpRoute.get(page, Operation.METRICS, guarded(this::metrics)));
         }
         return routes;
     }
@@ -80,11 +82,12 @@ public final class RestApiHandler {
     }
 
     private void addRoutes(List<HttpRoute> routes, String path, Function<HttpExchange, ModelRef> model) {
-        routes.add(HttpRoute.get(path, guarded(x -> status(x, model.apply(x)))));
-        routes.add(HttpRoute.get(path + "/metadata", guarded(x -> metadata(x, model.apply(x)))));
+        routes.add(HttpRoute.get(path, Operation.METADATA, guarded(x -> status(x, model.apply(x)))));
+        routes.add(HttpRoute.get(path + "/metadata", Operation.METADATA, guarded(x -> metadata(x, model.apply(x)))));
         for (TfServingMetrics.Api api : RestPredictionHandler.APIS) {
             routes.add(HttpRoute.post(
                     path + ":" + RestPredictionHandler.verb(api),
+                    Operation.INFERENCE,
                     guarded(x -> inference.start(x, model.apply(x), api))));
         }
     }
@@ -133,8 +136,14 @@ public final class RestApiHandler {
         }
         RestPath path = RestPath.of(x);
         switch (path.verb()) {
-            case "" -> status(x, path.model());
-            case "metadata" -> metadata(x, path.model());
+            case "" -> {
+                x.require(Permission.METADATA, path.model().model());
+                status(x, path.model());
+            }
+            case "metadata" -> {
+                x.require(Permission.METADATA, path.model().model());
+                metadata(x, path.model());
+            }
             default -> inference.start(x, path.model(), RestPredictionHandler.api(path.verb()));
         }
     }

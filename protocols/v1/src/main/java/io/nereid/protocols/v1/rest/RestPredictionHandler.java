@@ -140,7 +140,8 @@ final class RestPredictionHandler {
                         Map.of(),
                         timeoutNanos == 0 ? Long.MAX_VALUE : x.arrivedNanos() + timeoutNanos,
                         x.arrivedNanos(),
-                        ModelLookup.options(name));
+                        ModelLookup.options(name),
+                        x.caller());
             } catch (ServingException e) {
                 throw event == null ? e : event.explained(e);
             } finally {

@@ -3,6 +3,7 @@
 package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.observe.RequestTrace;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.spi.InferenceRequest;
@@ -226,9 +227,14 @@ public final class GrpcInferReader {
      * Second pass: the request of the scanned message. The caller owns its inputs.
      *
      * @param forwarded metadata for the model, by name
+     * @param caller who makes the call
      */
     public InferenceRequest read(
-            long deadlineNanos, long arrivedNanos, @Nullable RequestTrace trace, Map<String, String> forwarded) {
+            long deadlineNanos,
+            long arrivedNanos,
+            @Nullable RequestTrace trace,
+            Map<String, String> forwarded,
+            Caller caller) {
         ArrayList<Tensor> tensors = new ArrayList<>(Math.max(1, inputRanges.count()));
         boolean done = false;
         try {
@@ -244,7 +250,8 @@ public final class GrpcInferReader {
                     parameters.forModel(),
                     deadlineNanos,
                     arrivedNanos,
-                    parameters.options(trace));
+                    parameters.options(trace),
+                    caller);
             readTensors(tensors);
             done = true;
             return request;

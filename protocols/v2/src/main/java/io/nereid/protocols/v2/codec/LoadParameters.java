@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2.codec;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
 import io.nereid.spi.management.LoadOptions;
+import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,8 +20,37 @@ import org.jspecify.annotations.Nullable;
 public final class LoadParameters {
     private static final String FILE = "file:";
 
+    /** Backends that read a model as data. Any other one may run code that a configuration chooses. */
+    private static final Set<String> DATA_BACKENDS = Set.of(
+            "onnxruntime",
+            "onnxruntime_onnx",
+            "tensorflow",
+            "tensorflow_savedmodel",
+            "tensorflow_graphdef",
+            "pytorch",
+            "pytorch_libtorch",
+            "tflite",
+            "fil",
+            "xgboost",
+            "lightgbm",
+            "catboost",
+            "sklearn",
+            "pmml",
+            "ensemble");
+
+    private final boolean upload;
+
     private @Nullable String config;
     private Map<String, byte[]> files = Map.of();
+
+    /**
+     * Creates a collector.
+     *
+     * @param upload whether files, and configurations that choose code to run, are accepted
+     */
+    public LoadParameters(boolean upload) {
+        this.upload = upload;
+    }
 
     /** Whether a parameter holds the content of a file. */
     public static boolean isFile(String name) {
@@ -68,6 +102,53 @@ public final class LoadParameters {
         if (config == null) {
             throw ServingException.invalidArgument("Load parameter 'config' must be specified for model file override");
         }
+        if (!upload) {
+            if (!files.isEmpty()) {
+                throw closed("the file parameter '" + FILE
+                        + files.keySet().iterator().next() + "' is not accepted");
+            }
+            checkRunsNoCode(config);
+        }
         return new LoadOptions(config, files);
+    }
+
+    private static ServingException closed(String what) {
+        return ServingException.of(
+                ErrorCode.PERMISSION_DENIED,
+                what + ": clients may not bring models or code to this server",
+                "put the model into the repository, or start the server with --allow-model-upload");
+    }
+
+    /** Rejects a configuration that chooses code: a backend that runs code, a library, an environment. */
+    private static void checkRunsNoCode(String config) {
+        byte[] text = config.getBytes(StandardCharsets.UTF_8);
+        JsonReader json = new JsonReader();
+        json.reset(text, 0, text.length);
+        json.beginObject();
+        while (json.nextField()) {
+            String key = json.key();
+            switch (key) {
+                case "backend", "platform" -> {
+                    String name = json.peek() == JsonToken.STRING ? json.readString() : "";
+                    if (!name.isEmpty() && !DATA_BACKENDS.contains(name)) {
+                        throw closed("a configuration with the " + key + " '" + name + "' is not accepted");
+                    }
+                }
+                case "model_operations", "modelOperations" ->
+                    throw closed("a configuration with '" + key + "' is not accepted");
+                case "parameters" -> {
+                    if (!json.tryNull()) {
+                        json.beginObject();
+                        while (json.nextField()) {
+                            if (json.keyEquals("EXECUTION_ENV_PATH")) {
+                                throw closed("a configuration with the parameter 'EXECUTION_ENV_PATH' is not accepted");
+                            }
+                            json.skipValue();
+                        }
+                    }
+                }
+                default -> json.skipValue();
+            }
+        }
     }
 }

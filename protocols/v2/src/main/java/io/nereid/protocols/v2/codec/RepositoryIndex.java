@@ -4,6 +4,9 @@ package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
+import io.nereid.base.access.Permission;
+import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.management.ModelControl;
@@ -56,10 +59,20 @@ public final class RepositoryIndex {
     /** One entry of the repository index; unknown values are empty. Immutable. */
     public record IndexEntry(String model, String version, String state, String reason) {}
 
-    /** The repository index, in the order of {@link ModelControl#index}. */
-    public static List<IndexEntry> index(ModelControl control, boolean readyOnly) {
+    /** Those of the statistics whose models a caller may observe. */
+    public static List<ModelStatisticsSnapshot> visible(List<ModelStatisticsSnapshot> reports, Caller caller) {
+        return reports.stream()
+                .filter(report -> caller.may(Permission.OBSERVE, report.model()))
+                .toList();
+    }
+
+    /** The repository index, in the order of {@link ModelControl#index}; models that the caller may see. */
+    public static List<IndexEntry> index(ModelControl control, boolean readyOnly, Caller caller) {
         List<IndexEntry> entries = new ArrayList<>();
         for (ModelStatus status : control.index()) {
+            if (!caller.may(Permission.METADATA, status.model())) {
+                continue;
+            }
             if (status.versions().isEmpty() && !readyOnly) {
                 entries.add(new IndexEntry(status.model(), "", "", ""));
             }

@@ -116,7 +116,8 @@ public final class RestInferReader {
                     parameters.forModel(),
                     Long.MAX_VALUE,
                     exchange.arrivedNanos(),
-                    parameters.options(trace));
+                    parameters.options(trace),
+                    exchange.caller());
         } finally {
             buffers.tidy();
             if (!done) {

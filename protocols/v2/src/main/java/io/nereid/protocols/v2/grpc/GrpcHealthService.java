@@ -5,6 +5,7 @@ package io.nereid.protocols.v2.grpc;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse.ServingStatus;
@@ -48,8 +49,12 @@ public final class GrpcHealthService {
 
     public List<GrpcMethod> methods() {
         return List.of(
-                GrpcManagement.unary("/" + SERVICE + "/Check", HealthCheckRequest.parser(), this::check),
-                new GrpcMethod("/" + SERVICE + "/Watch", Kind.SERVER_STREAMING, Watcher::new));
+                GrpcManagement.unary(
+                        "/" + SERVICE + "/Check",
+                        Operation.HEALTH,
+                        HealthCheckRequest.parser(),
+                        (call, request) -> check(request)),
+                new GrpcMethod("/" + SERVICE + "/Watch", Kind.SERVER_STREAMING, Operation.HEALTH, Watcher::new));
     }
 
     private CompletableFuture<com.google.protobuf.Message> check(HealthCheckRequest request) {

@@ -98,7 +98,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
         trace = GrpcTrace.begin(context, traceparent, reader.model(), call.arrivedNanos());
         InferenceRequest request;
         try {
-            request = reader.read(call.deadlineNanos(), call.arrivedNanos(), trace, forwarded);
+            request = reader.read(call.deadlineNanos(), call.arrivedNanos(), trace, forwarded, call.caller());
         } catch (RuntimeException e) {
             GrpcTrace.sent(context, trace);
             throw e;

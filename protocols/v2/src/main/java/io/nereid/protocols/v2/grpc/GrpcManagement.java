@@ -5,14 +5,13 @@ package io.nereid.protocols.v2.grpc;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
-import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
+import io.nereid.base.access.Permission;
 import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.LoadParameters;
 import io.nereid.protocols.v2.codec.ModelReferences;
 import io.nereid.protocols.v2.codec.RepositoryIndex;
-import io.nereid.protocols.v2.options.ApiGroup;
-import io.nereid.protocols.v2.options.RestrictedApiHeader;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterRequest;
@@ -46,6 +45,7 @@ import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.GrpcMethod.Kind;
@@ -55,6 +55,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 
 /**
@@ -72,9 +73,13 @@ public final class GrpcManagement {
 
     public List<GrpcMethod> methods() {
         List<GrpcMethod> methods = new ArrayList<>();
-        methods.add(new GrpcMethod(path("ModelInfer"), Kind.UNARY, call -> new GrpcInference(context, call)));
         methods.add(new GrpcMethod(
-                path("ModelStreamInfer"), Kind.BIDI_STREAMING, call -> new GrpcStreamInference(context, call)));
+                path("ModelInfer"), Kind.UNARY, Operation.INFERENCE, call -> new GrpcInference(context, call)));
+        methods.add(new GrpcMethod(
+                path("ModelStreamInfer"),
+                Kind.BIDI_STREAMING,
+                Operation.INFERENCE,
+                call -> new GrpcStreamInference(context, call)));
         methods.add(now(
                 "ServerLive",
                 ServerLiveRequest.parser(),
@@ -87,13 +92,12 @@ public final class GrpcManagement {
                 request -> ServerReadyResponse.newBuilder()
                         .setReady(context.control.ready())
                         .build()));
-        methods.add(now(
-                "ModelReady",
-                ModelReadyRequest.parser(),
-                request -> ModelReadyResponse.newBuilder()
-                        .setReady(context.control.ready(
-                                ModelReferences.reference(request.getName(), request.getVersion())))
-                        .build()));
+        methods.add(now("ModelReady", ModelReadyRequest.parser(), (call, request) -> {
+            call.require(Permission.HEALTH, request.getName());
+            return ModelReadyResponse.newBuilder()
+                    .setReady(context.control.ready(ModelReferences.reference(request.getName(), request.getVersion())))
+                    .build();
+        }));
         methods.add(now(
                 "ServerMetadata",
                 ServerMetadataRequest.parser(),
@@ -103,13 +107,13 @@ public final class GrpcManagement {
                         .addAllExtensions(RepositoryIndex.extensions(context))
                         .build()));
         methods.add(now("ModelMetadata", ModelMetadataRequest.parser(), this::metadata));
-        methods.add(now(
-                "ModelConfig",
-                ModelConfigRequest.parser(),
-                request -> ModelConfigResponse.newBuilder()
-                        .setConfig(DocumentProtoBuilder.of(context.engine.config(
-                                ModelReferences.reference(request.getName(), request.getVersion()))))
-                        .build()));
+        methods.add(now("ModelConfig", ModelConfigRequest.parser(), (call, request) -> {
+            call.require(Permission.METADATA, request.getName());
+            return ModelConfigResponse.newBuilder()
+                    .setConfig(DocumentProtoBuilder.of(
+                            context.engine.config(ModelReferences.reference(request.getName(), request.getVersion()))))
+                    .build();
+        }));
         methods.add(now("RepositoryIndex", RepositoryIndexRequest.parser(), this::index));
         methods.add(later("RepositoryModelLoad", RepositoryModelLoadRequest.parser(), this::load));
         methods.add(later("RepositoryModelUnload", RepositoryModelUnloadRequest.parser(), this::unload));
@@ -130,39 +134,7 @@ public final class GrpcManagement {
                 "CudaSharedMemoryUnregister",
                 CudaSharedMemoryUnregisterRequest.parser(),
                 request -> CudaSharedMemoryUnregisterResponse.getDefaultInstance()));
-        return methods.stream().map(this::restricted).toList();
-    }
-
-    /** The group of calls that a method belongs to. */
-    private static ApiGroup group(String method) {
-        return switch (method) {
-            case "ModelInfer", "ModelStreamInfer" -> ApiGroup.INFERENCE;
-            case "ServerLive", "ServerReady", "ModelReady" -> ApiGroup.HEALTH;
-            case "ServerMetadata", "ModelMetadata" -> ApiGroup.METADATA;
-            case "ModelConfig" -> ApiGroup.MODEL_CONFIG;
-            case "ModelStatistics" -> ApiGroup.STATISTICS;
-            case "TraceSetting" -> ApiGroup.TRACE;
-            case "LogSettings" -> ApiGroup.LOGGING;
-            default -> method.startsWith("Repository") ? ApiGroup.MODEL_REPOSITORY : ApiGroup.SHARED_MEMORY;
-        };
-    }
-
-    /** The method, guarded by the header of its group if that is restricted. */
-    private GrpcMethod restricted(GrpcMethod method) {
-        RestrictedApiHeader restriction = context.options
-                .grpcRestrictions()
-                .get(group(method.path().substring(method.path().lastIndexOf('/') + 1)));
-        if (restriction == null) {
-            return method;
-        }
-        return new GrpcMethod(method.path(), method.kind(), call -> {
-            if (!restriction.allows(call.metadata(restriction.header()))) {
-                throw ServingException.of(
-                        ErrorCode.PERMISSION_DENIED,
-                        "This protocol is restricted, expecting header '" + restriction.header() + "'");
-            }
-            return method.handler().start(call);
-        });
+        return List.copyOf(methods);
     }
 
     private static String path(String method) {
@@ -170,24 +142,32 @@ public final class GrpcManagement {
     }
 
     private static <T extends Message> GrpcMethod now(String name, Parser<T> parser, Function<T, Message> answer) {
-        return later(name, parser, request -> CompletableFuture.completedFuture(answer.apply(request)));
+        return now(name, parser, (call, request) -> answer.apply(request));
+    }
+
+    private static <T extends Message> GrpcMethod now(
+            String name, Parser<T> parser, BiFunction<GrpcCall, T, Message> answer) {
+        return later(name, parser, (call, request) -> CompletableFuture.completedFuture(answer.apply(call, request)));
     }
 
     private static <T extends Message> GrpcMethod later(
-            String name, Parser<T> parser, Function<T, CompletionStage<Message>> answer) {
-        return unary(path(name), parser, answer);
+            String name, Parser<T> parser, BiFunction<GrpcCall, T, CompletionStage<Message>> answer) {
+        return unary(path(name), Operation.ofV2Method(name), parser, answer);
     }
 
     /** A unary method over generated messages. */
     static <T extends Message> GrpcMethod unary(
-            String path, Parser<T> parser, Function<T, CompletionStage<Message>> answer) {
-        return new GrpcMethod(path, Kind.UNARY, call -> new GrpcListener() {
+            String path,
+            Operation operation,
+            Parser<T> parser,
+            BiFunction<GrpcCall, T, CompletionStage<Message>> answer) {
+        return new GrpcMethod(path, Kind.UNARY, operation, call -> new GrpcListener() {
             private boolean started;
 
             @Override
             public void onMessage(MemoryRegion message) {
                 started = true;
-                answer.apply(parse(parser, message)).whenComplete((response, failure) -> {
+                answer.apply(call, parse(parser, message)).whenComplete((response, failure) -> {
                     if (failure != null) {
                         call.fail(RepositoryIndex.failure(failure));
                     } else {
@@ -225,7 +205,8 @@ public final class GrpcManagement {
         return new ResponseBody(bytes, bytes.length);
     }
 
-    private Message metadata(ModelMetadataRequest request) {
+    private Message metadata(GrpcCall call, ModelMetadataRequest request) {
+        call.require(Permission.METADATA, request.getName());
         ModelMetadata metadata =
                 context.engine.metadata(ModelReferences.reference(request.getName(), request.getVersion()));
         String name = metadata.id().model();
@@ -247,9 +228,10 @@ public final class GrpcManagement {
                 .build();
     }
 
-    private Message index(RepositoryIndexRequest request) {
+    private Message index(GrpcCall call, RepositoryIndexRequest request) {
         RepositoryIndexResponse.Builder response = RepositoryIndexResponse.newBuilder();
-        for (RepositoryIndex.IndexEntry entry : RepositoryIndex.index(context.control, request.getReady())) {
+        for (RepositoryIndex.IndexEntry entry :
+                RepositoryIndex.index(context.control, request.getReady(), call.caller())) {
             response.addModelsBuilder()
                     .setName(entry.model())
                     .setVersion(entry.version())
@@ -259,9 +241,10 @@ public final class GrpcManagement {
         return response.build();
     }
 
-    private CompletionStage<Message> load(RepositoryModelLoadRequest request) {
+    private CompletionStage<Message> load(GrpcCall call, RepositoryModelLoadRequest request) {
         String model = modelName(request.getRepositoryName(), request.getModelName());
-        LoadParameters parameters = new LoadParameters();
+        call.require(Permission.MANAGE, model);
+        LoadParameters parameters = new LoadParameters(context.options.modelUpload());
         request.getParametersMap().forEach((name, value) -> parameters.put(name, value(value)));
         return context.control
                 .load(model, parameters.options())
@@ -271,8 +254,9 @@ public final class GrpcManagement {
                         .build());
     }
 
-    private CompletionStage<Message> unload(RepositoryModelUnloadRequest request) {
+    private CompletionStage<Message> unload(GrpcCall call, RepositoryModelUnloadRequest request) {
         String model = modelName(request.getRepositoryName(), request.getModelName());
+        call.require(Permission.MANAGE, model);
         ModelRepositoryParameter dependents = request.getParametersMap().get("unload_dependents");
         return context.control
                 .unload(model, dependents != null && dependents.getBoolParam())

@@ -4,10 +4,12 @@ package io.nereid.protocols.v2.grpc;
 
 import com.google.protobuf.Message;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Permission;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.ModelReferences;
+import io.nereid.protocols.v2.codec.RepositoryIndex;
 import io.nereid.protocols.v2.proto.OpenInference.InferBatchStatistics;
 import io.nereid.protocols.v2.proto.OpenInference.InferResponseStatistics;
 import io.nereid.protocols.v2.proto.OpenInference.InferStatistics;
@@ -21,6 +23,7 @@ import io.nereid.protocols.v2.proto.OpenInference.StatisticDuration;
 import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
 import io.nereid.protocols.v2.proto.OpenInference.TraceSettingResponse;
 import io.nereid.spi.ModelRef;
+import io.nereid.transport.api.GrpcCall;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -34,10 +37,12 @@ final class GrpcObservability {
         this.context = context;
     }
 
-    Message statistics(ModelStatisticsRequest request) {
+    Message statistics(GrpcCall call, ModelStatisticsRequest request) {
         List<ModelStatisticsSnapshot> reports;
+        String named = request.getName();
+        call.require(Permission.OBSERVE, named.isEmpty() ? null : named);
         if (request.getName().isEmpty()) {
-            reports = context.observation.statistics(null, ModelRef.ANY);
+            reports = RepositoryIndex.visible(context.observation.statistics(null, ModelRef.ANY), call.caller());
         } else {
             ModelRef model = ModelReferences.reference(request.getName(), request.getVersion());
             reports = context.observation.statistics(model.model(), model.version());
@@ -98,8 +103,11 @@ final class GrpcObservability {
     }
 
     /** Reads or updates trace settings; a setting without values is cleared. */
-    Message trace(TraceSettingRequest request) {
+    Message trace(GrpcCall call, TraceSettingRequest request) {
         String model = null;
+        call.require(
+                request.getSettingsMap().isEmpty() ? Permission.OBSERVE : Permission.CONFIGURE_OBSERVE,
+                request.getModelName().isEmpty() ? null : request.getModelName());
         if (!request.getModelName().isEmpty()) {
             model = context.engine
                     .metadata(ModelReferences.reference(request.getModelName(), ""))
@@ -122,7 +130,8 @@ final class GrpcObservability {
         return response.build();
     }
 
-    Message log(LogSettingsRequest request) {
+    Message log(GrpcCall call, LogSettingsRequest request) {
+        call.require(request.getSettingsMap().isEmpty() ? Permission.OBSERVE : Permission.CONFIGURE_OBSERVE, null);
         Map<String, Object> changes = new LinkedHashMap<>();
         request.getSettingsMap().forEach((name, value) -> changes.put(name, value(name, value)));
         Map<String, Object> settings =

@@ -9,6 +9,7 @@ import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.Descriptors.MethodDescriptor;
 import com.google.protobuf.Descriptors.ServiceDescriptor;
 import io.nereid.base.ErrorCode;
+import io.nereid.base.access.Operation;
 import io.nereid.protocols.v2.proto.GrpcHealth;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ErrorResponse;
@@ -96,7 +97,8 @@ public final class GrpcReflectionService {
     }
 
     private GrpcMethod method(String service) {
-        return new GrpcMethod("/" + service + "/ServerReflectionInfo", Kind.BIDI_STREAMING, Listener::new);
+        return new GrpcMethod(
+                "/" + service + "/ServerReflectionInfo", Kind.BIDI_STREAMING, Operation.REFLECTION, Listener::new);
     }
 
     private ServerReflectionResponse answer(ServerReflectionRequest request) {

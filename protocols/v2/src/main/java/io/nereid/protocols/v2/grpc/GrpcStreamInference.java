@@ -149,7 +149,7 @@ final class GrpcStreamInference implements GrpcListener {
         slot.id = reader.id();
         long now = context.clock.nanos();
         slot.trace = GrpcTrace.begin(context, traceparent, reader.model(), now);
-        InferenceRequest request = reader.read(call.deadlineNanos(), now, slot.trace, forwarded);
+        InferenceRequest request = reader.read(call.deadlineNanos(), now, slot.trace, forwarded, call.caller());
         slot.form = reader.form();
         if (decoupled(request.model())) {
             unorder(slot);

@@ -3,9 +3,7 @@
 package io.nereid.protocols.v2.options;
 
 import io.nereid.json.FloatStyle;
-import java.util.EnumMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -21,8 +19,7 @@ public final class V2Options {
     private final @Nullable Pattern httpHeaders;
     private final @Nullable Pattern grpcHeaders;
     private final Set<String> furtherServices;
-    private final Map<ApiGroup, RestrictedApiHeader> httpRestrictions;
-    private final Map<ApiGroup, RestrictedApiHeader> grpcRestrictions;
+    private final boolean modelUpload;
 
     private V2Options(Builder b) {
         serverName = b.serverName;
@@ -34,8 +31,7 @@ public final class V2Options {
         httpHeaders = b.httpHeaders;
         grpcHeaders = b.grpcHeaders;
         furtherServices = b.furtherServices;
-        httpRestrictions = RestrictedApiHeader.copy(b.httpRestrictions);
-        grpcRestrictions = RestrictedApiHeader.copy(b.grpcRestrictions);
+        modelUpload = b.modelUpload;
     }
 
     /** The default options of a server that accepts bodies of up to {@code maxBodyBytes}. */
@@ -96,21 +92,14 @@ public final class V2Options {
         return furtherServices;
     }
 
-    /** The header that REST calls of a group must send. */
-    public Map<ApiGroup, RestrictedApiHeader> httpRestrictions() {
-        return httpRestrictions;
-    }
-
-    /** The metadata that gRPC calls of a group must send. */
-    public Map<ApiGroup, RestrictedApiHeader> grpcRestrictions() {
-        return grpcRestrictions;
+    /** Whether a load request may bring files and a configuration of its own, which the server then runs. */
+    public boolean modelUpload() {
+        return modelUpload;
     }
 
     /** A builder of options. Every method returns this builder. Confined to one thread. */
     public static final class Builder {
         private final String serverVersion;
-        private final EnumMap<ApiGroup, RestrictedApiHeader> httpRestrictions = new EnumMap<>(ApiGroup.class);
-        private final EnumMap<ApiGroup, RestrictedApiHeader> grpcRestrictions = new EnumMap<>(ApiGroup.class);
         private String serverName = "nereid";
         private long maxTensorBytes;
         private FloatStyle floatStyle = FloatStyle.WIDENED;
@@ -119,6 +108,7 @@ public final class V2Options {
         private @Nullable Pattern httpHeaders;
         private @Nullable Pattern grpcHeaders;
         private Set<String> furtherServices = Set.of();
+        private boolean modelUpload;
 
         private Builder(String serverVersion, long maxBodyBytes) {
             this.serverVersion = serverVersion;
@@ -176,22 +166,9 @@ public final class V2Options {
             return this;
         }
 
-        /**
-         * Restricts REST calls.
-         *
-         * @param spec {@code <api>[,<api>]:<header>=<value>} with health, metadata, inference, shared-memory,
-         *     model-config, model-repository, statistics, trace or logging
-         * @throws io.nereid.base.ServingException INVALID_ARGUMENT when it is malformed or names a group for a second
-         *     time
-         */
-        public Builder restrictHttp(String spec) {
-            RestrictedApiHeader.parse(spec, "", httpRestrictions);
-            return this;
-        }
-
-        /** Restricts gRPC calls, as {@link #restrictHttp}; the header gets the prefix {@code triton-grpc-protocol-}. */
-        public Builder restrictGrpc(String spec) {
-            RestrictedApiHeader.parse(spec, "triton-grpc-protocol-", grpcRestrictions);
+        /** See {@link V2Options#modelUpload()}. */
+        public Builder modelUpload(boolean allowed) {
+            modelUpload = allowed;
             return this;
         }
 

@@ -68,7 +68,8 @@ final class GenerateRequestReader {
                     parameters.forModel(),
                     Long.MAX_VALUE,
                     exchange.arrivedNanos(),
-                    parameters.options(trace));
+                    parameters.options(trace),
+                    exchange.caller());
         } finally {
             buffers.tidy();
             if (!done) {

@@ -3,6 +3,7 @@
 package io.nereid.protocols.v2.rest;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Permission;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
@@ -64,7 +65,11 @@ final class RestManagement {
         List<ModelStatus> index = context.control.index();
         JsonWriter json = context.buffers().writer();
         json.beginObject().name("models").beginArray();
-        index.forEach(status -> json.value(status.model()));
+        for (ModelStatus status : index) {
+            if (exchange.caller().may(Permission.METADATA, status.model())) {
+                json.value(status.model());
+            }
+        }
         json.endArray().endObject();
         reply(exchange, 200, json);
     }
@@ -138,7 +143,7 @@ final class RestManagement {
             }
             reader.expectEnd();
         }
-        List<RepositoryIndex.IndexEntry> entries = RepositoryIndex.index(context.control, readyOnly);
+        List<RepositoryIndex.IndexEntry> entries = RepositoryIndex.index(context.control, readyOnly, exchange.caller());
         JsonWriter json = context.buffers().writer();
         json.beginArray();
         for (RepositoryIndex.IndexEntry entry : entries) {
@@ -189,7 +194,7 @@ final class RestManagement {
     }
 
     private LoadOptions loadOptions(HttpExchange exchange) {
-        LoadParameters parameters = new LoadParameters();
+        LoadParameters parameters = new LoadParameters(context.options.modelUpload());
         parameters(exchange, (name, reader) -> {
             Object value = LoadParameters.isFile(name) ? fileContent(name, reader) : scalar(reader);
             if (value == null) {

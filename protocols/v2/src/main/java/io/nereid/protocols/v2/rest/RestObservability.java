@@ -9,6 +9,7 @@ import io.nereid.json.JsonWriter;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.DocumentJsonWriter;
+import io.nereid.protocols.v2.codec.RepositoryIndex;
 import io.nereid.spi.ModelRef;
 import io.nereid.transport.api.HttpExchange;
 import java.util.ArrayList;
@@ -26,7 +27,9 @@ final class RestObservability {
     }
 
     void allStatistics(HttpExchange exchange) {
-        statistics(exchange, context.observation.statistics(null, ModelRef.ANY));
+        statistics(
+                exchange,
+                RepositoryIndex.visible(context.observation.statistics(null, ModelRef.ANY), exchange.caller()));
     }
 
     void statistics(HttpExchange exchange, ModelRef model) {

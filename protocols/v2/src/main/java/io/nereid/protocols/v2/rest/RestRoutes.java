@@ -2,13 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2.rest;
 
+import io.nereid.base.access.Operation;
 import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.ModelReferences;
-import io.nereid.protocols.v2.options.ApiGroup;
-import io.nereid.protocols.v2.options.RestrictedApiHeader;
 import io.nereid.spi.ModelRef;
 import io.nereid.transport.api.HttpExchange;
-import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
 import java.util.ArrayList;
@@ -35,17 +33,17 @@ public final class RestRoutes {
 
     private void inference() {
         model(
-                ApiGroup.INFERENCE,
+                Operation.INFERENCE,
                 "POST",
                 "/infer",
                 (exchange, model) -> new RestInference(context, exchange, model).start());
         model(
-                ApiGroup.INFERENCE,
+                Operation.INFERENCE,
                 "POST",
                 "/generate",
                 (exchange, model) -> new RestGenerate(context, exchange, model, false).start());
         model(
-                ApiGroup.INFERENCE,
+                Operation.INFERENCE,
                 "POST",
                 "/generate_stream",
                 (exchange, model) -> new RestGenerate(context, exchange, model, true).start());
@@ -53,82 +51,74 @@ public final class RestRoutes {
 
     private void control() {
         RestManagement control = new RestManagement(context);
-        add(ApiGroup.METADATA, "GET", "/v2", control::server);
-        add(ApiGroup.HEALTH, "GET", "/v2/health/live", control::live);
-        add(ApiGroup.HEALTH, "GET", "/v2/health/ready", control::ready);
-        add(ApiGroup.METADATA, "GET", "/v2/models", control::models);
-        model(ApiGroup.METADATA, "GET", "", control::metadata);
-        model(ApiGroup.HEALTH, "GET", "/ready", control::modelReady);
-        model(ApiGroup.MODEL_CONFIG, "GET", "/config", control::config);
-        ApiGroup repository = ApiGroup.MODEL_REPOSITORY;
-        add(repository, "POST", "/v2/repository/index", control::index);
-        add(repository, "POST", "/v2/repository/{repository}/index", control::index);
-        add(repository, "POST", "/v2/repository/models/{model}/load", control::load);
-        add(repository, "POST", "/v2/repository/models/{model}/unload", control::unload);
-        add(repository, "POST", "/v2/repository/{repository}/models/{model}/load", control::withRepositoryName);
-        add(repository, "POST", "/v2/repository/{repository}/models/{model}/unload", control::withRepositoryName);
+        add(Operation.METADATA, "GET", "/v2", control::server);
+        add(Operation.HEALTH, "GET", "/v2/health/live", control::live);
+        add(Operation.HEALTH, "GET", "/v2/health/ready", control::ready);
+        add(Operation.METADATA, "GET", "/v2/models", control::models);
+        model(Operation.METADATA, "GET", "", control::metadata);
+        model(Operation.HEALTH, "GET", "/ready", control::modelReady);
+        model(Operation.MODEL_CONFIG, "GET", "/config", control::config);
+        add(Operation.REPOSITORY_INDEX, "POST", "/v2/repository/index", control::index);
+        add(Operation.REPOSITORY_INDEX, "POST", "/v2/repository/{repository}/index", control::index);
+        Operation load = Operation.MODEL_CONTROL;
+        add(load, "POST", "/v2/repository/models/{model}/load", control::load);
+        add(load, "POST", "/v2/repository/models/{model}/unload", control::unload);
+        add(load, "POST", "/v2/repository/{repository}/models/{model}/load", control::withRepositoryName);
+        add(load, "POST", "/v2/repository/{repository}/models/{model}/unload", control::withRepositoryName);
     }
 
     private void observation() {
         RestObservability observation = new RestObservability(context);
-        add(ApiGroup.STATISTICS, "GET", "/v2/models/stats", observation::allStatistics);
-        model(ApiGroup.STATISTICS, "GET", "/stats", observation::statistics);
-        add(ApiGroup.TRACE, "GET", "/v2/trace/setting", exchange -> observation.traceSettings(exchange, null));
-        add(ApiGroup.TRACE, "POST", "/v2/trace/setting", exchange -> observation.updateTraceSettings(exchange, null));
-        model(ApiGroup.TRACE, "GET", "/trace/setting", observation::traceSettings);
-        model(ApiGroup.TRACE, "POST", "/trace/setting", observation::updateTraceSettings);
-        add(ApiGroup.LOGGING, "GET", "/v2/logging", observation::logSettings);
-        add(ApiGroup.LOGGING, "POST", "/v2/logging", observation::updateLogSettings);
+        add(Operation.STATISTICS, "GET", "/v2/models/stats", observation::allStatistics);
+        model(Operation.STATISTICS, "GET", "/stats", observation::statistics);
+        add(Operation.TRACE, "GET", "/v2/trace/setting", exchange -> observation.traceSettings(exchange, null));
+        add(
+                Operation.CONFIGURE_TRACE,
+                "POST",
+                "/v2/trace/setting",
+                exchange -> observation.updateTraceSettings(exchange, null));
+        model(Operation.TRACE, "GET", "/trace/setting", observation::traceSettings);
+        model(Operation.CONFIGURE_TRACE, "POST", "/trace/setting", observation::updateTraceSettings);
+        add(Operation.LOGGING, "GET", "/v2/logging", observation::logSettings);
+        add(Operation.CONFIGURE_LOGGING, "POST", "/v2/logging", observation::updateLogSettings);
     }
 
     private void sharedMemory() {
         RestSharedMemory memory = new RestSharedMemory(context);
-        ApiGroup group = ApiGroup.SHARED_MEMORY;
+        Operation share = Operation.SHARED_MEMORY;
         String system = "/v2/systemsharedmemory";
-        add(group, "GET", system + "/status", exchange -> memory.status(exchange, ""));
-        add(group, "GET", system + "/region/{region}/status", each(memory::status));
-        add(group, "POST", system + "/region/{region}/register", each(memory::register));
-        add(group, "POST", system + "/unregister", exchange -> memory.unregister(exchange, ""));
-        add(group, "POST", system + "/region/{region}/unregister", each(memory::unregister));
+        add(share, "GET", system + "/status", exchange -> memory.status(exchange, ""));
+        add(share, "GET", system + "/region/{region}/status", each(memory::status));
+        add(share, "POST", system + "/region/{region}/register", each(memory::register));
+        add(share, "POST", system + "/unregister", exchange -> memory.unregister(exchange, ""));
+        add(share, "POST", system + "/region/{region}/unregister", each(memory::unregister));
         String cuda = "/v2/cudasharedmemory";
-        add(group, "GET", cuda + "/status", memory::cudaStatus);
-        add(group, "GET", cuda + "/region/{region}/status", each(memory::cudaStatus));
-        add(group, "POST", cuda + "/region/{region}/register", each(memory::cudaRegister));
-        add(group, "POST", cuda + "/unregister", memory::cudaUnregister);
-        add(group, "POST", cuda + "/region/{region}/unregister", memory::cudaUnregister);
+        add(share, "GET", cuda + "/status", memory::cudaStatus);
+        add(share, "GET", cuda + "/region/{region}/status", each(memory::cudaStatus));
+        add(share, "POST", cuda + "/region/{region}/register", each(memory::cudaRegister));
+        add(share, "POST", cuda + "/unregister", memory::cudaUnregister);
+        add(share, "POST", cuda + "/region/{region}/unregister", memory::cudaUnregister);
     }
 
     private static HttpHandler each(BiConsumer<HttpExchange, String> handler) {
         return exchange -> handler.accept(exchange, exchange.pathParameter(0));
     }
 
-    private void model(ApiGroup group, String method, String call, BiConsumer<HttpExchange, ModelRef> handler) {
+    private void model(Operation operation, String method, String call, BiConsumer<HttpExchange, ModelRef> handler) {
         add(
-                group,
+                operation,
                 method,
                 "/v2/models/{model}" + call,
                 exchange -> handler.accept(exchange, ModelReferences.reference(exchange.pathParameter(0), null)));
         add(
-                group,
+                operation,
                 method,
                 "/v2/models/{model}/versions/{version}" + call,
                 exchange -> handler.accept(
                         exchange, ModelReferences.reference(exchange.pathParameter(0), exchange.pathParameter(1))));
     }
 
-    private void add(ApiGroup group, String method, String template, HttpHandler handler) {
-        RestrictedApiHeader restriction = context.options.httpRestrictions().get(group);
-        routes.add(new HttpRoute(method, template, restriction == null ? handler : restricted(restriction, handler)));
-    }
-
-    private static HttpHandler restricted(RestrictedApiHeader restriction, HttpHandler handler) {
-        return exchange -> {
-            if (restriction.allows(exchange.header(restriction.header()))) {
-                handler.handle(exchange);
-            } else {
-                exchange.reply(HttpReply.error(
-                        403, "This API is restricted, expecting header '" + restriction.header() + "'"));
-            }
-        };
+    private void add(Operation operation, String method, String template, HttpHandler handler) {
+        routes.add(new HttpRoute(method, template, operation, handler));
     }
 }

@@ -9,6 +9,7 @@ import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.UnknownFieldSet;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.protocols.v2.Wire;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
@@ -393,7 +394,7 @@ class GrpcCodecDifferentialTest {
             ModelInferRequest parsed = ModelInferRequest.parseFrom(wire);
             MemoryRegion region = MemoryRegion.copyOf(wire, 0, wire.length);
             buffers.grpcReader.scan(region);
-            InferenceRequest ours = buffers.grpcReader.read(Long.MAX_VALUE, 0, null, Map.of());
+            InferenceRequest ours = buffers.grpcReader.read(Long.MAX_VALUE, 0, null, Map.of(), Caller.INTERNAL);
             assertThat(ours.model().model()).as("seed %d", seed).isEqualTo(parsed.getModelName());
             assertThat(ours.model().version())
                     .isEqualTo(parsed.getModelVersion().isEmpty() ? -1 : Long.parseLong(parsed.getModelVersion()));
@@ -505,7 +506,9 @@ class GrpcCodecDifferentialTest {
             MemoryRegion region = MemoryRegion.copyOf(wire, 0, wire.length);
             try {
                 buffers.grpcReader.scan(region);
-                buffers.grpcReader.read(Long.MAX_VALUE, 0, null, Map.of()).release();
+                buffers.grpcReader
+                        .read(Long.MAX_VALUE, 0, null, Map.of(), Caller.INTERNAL)
+                        .release();
                 assertThat(theirs)
                         .as("seed %d: %s", seed, java.util.HexFormat.of().formatHex(wire))
                         .isTrue();

@@ -8,6 +8,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Message;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
+import io.nereid.base.access.Caller;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import io.nereid.protocols.v2.FakeCall;
@@ -28,7 +29,6 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelInferResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ModelStatistics;
 import io.nereid.protocols.v2.proto.OpenInference.ModelStatisticsRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelStatisticsResponse;
-import io.nereid.protocols.v2.proto.OpenInference.ServerLiveRequest;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryRegisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusResponse;
@@ -63,7 +63,6 @@ class GrpcExtensionsTest {
         codec = codec(V2Options.builder("1", 1 << 20)
                 .clientSharedMemory(List.of(Pattern.compile("my_.*")))
                 .forwardGrpcHeaders(Pattern.compile("my-.*"))
-                .restrictGrpc("logging,trace:admin=secret")
                 .build());
         Files.write(directory.resolve("my_data"), new byte[64]);
         buffersBefore = Wire.pooledBuffers();
@@ -81,7 +80,6 @@ class GrpcExtensionsTest {
 
     private FakeCall call(String method, Message request) {
         FakeCall call = new FakeCall(codec, SERVICE + method);
-        call.metadata.put("triton-grpc-protocol-admin", "secret");
         call.start().message(request);
         return call;
     }
@@ -178,15 +176,33 @@ class GrpcExtensionsTest {
     }
 
     @Test
-    void aRestrictedGroupNeedsItsMetadata() {
-        FakeCall call = new FakeCall(codec, SERVICE + "LogSettings");
-        call.metadata.put("triton-grpc-protocol-admin", "guess!");
-        call.start();
-        assertThat(call.code).isEqualTo(ErrorCode.PERMISSION_DENIED);
-        assertThat(call.text).isEqualTo("This protocol is restricted, expecting header 'triton-grpc-protocol-admin'");
-        FakeCall other = new FakeCall(codec, SERVICE + "ServerLive");
-        other.start().message(ServerLiveRequest.getDefaultInstance());
-        assertThat(other.code).isEqualTo(ErrorCode.OK);
+    void aCallThatChangesSettingsNeedsMoreThanOneThatReadsThem() {
+        FakeCall read = new FakeCall(codec, SERVICE + "LogSettings");
+        read.caller = Caller.ANONYMOUS;
+        read.start().message(LogSettingsRequest.getDefaultInstance());
+        assertThat(read.code).isEqualTo(ErrorCode.OK);
+        FakeCall change = new FakeCall(codec, SERVICE + "LogSettings");
+        change.caller = Caller.ANONYMOUS;
+        change.start()
+                .message(LogSettingsRequest.newBuilder()
+                        .putSettings(
+                                "log_verbose_level",
+                                LogSettingsRequest.SettingValue.newBuilder()
+                                        .setUint32Param(2)
+                                        .build())
+                        .build());
+        assertThat(change.code).isEqualTo(ErrorCode.PERMISSION_DENIED);
+        FakeCall trace = new FakeCall(codec, SERVICE + "TraceSetting");
+        trace.caller = Caller.ANONYMOUS;
+        trace.start()
+                .message(TraceSettingRequest.newBuilder()
+                        .putSettings(
+                                "trace_rate",
+                                TraceSettingRequest.SettingValue.newBuilder()
+                                        .addValue("1")
+                                        .build())
+                        .build());
+        assertThat(trace.code).isEqualTo(ErrorCode.PERMISSION_DENIED);
     }
 
     @Test

@@ -3,7 +3,6 @@
 package io.nereid.protocols.v2.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -23,6 +22,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class RestManagementTest {
     private final FakeEngine engine = new FakeEngine();
@@ -130,11 +130,46 @@ class RestManagementTest {
         assertThat(engine.loads).isEmpty();
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"parameters\":{\"config\":\"{}\",\"file:1/model.onnx\":\"AQID\"}}",
+                "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"python\\\"}\"}}",
+                "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"mine\\\"}\"}}",
+                "{\"parameters\":{\"config\":\"{\\\"platform\\\":\\\"mine\\\"}\"}}",
+                "{\"parameters\":{\"config\":\"{\\\"modelOperations\\\":{}}\"}}",
+                "{\"parameters\":{\"config\":\"{\\\"parameters\\\":{\\\"EXECUTION_ENV_PATH\\\":{}}}\"}}",
+            })
+    void filesAndCodeOfClientsAreNotAccepted(String body) {
+        FakeExchange x = post("/v2/repository/models/m/load", body);
+        assertThat(x.status).isEqualTo(403);
+        assertThat(x.text()).contains("--allow-model-upload");
+        assertThat(engine.loads).isEmpty();
+    }
+
     @Test
-    void aLoadMayBringItsConfigurationAndFiles() {
-        FakeExchange x = post(
-                "/v2/repository/models/m/load",
-                "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"b\\\"}\",\"file:1/model.onnx\":\"AQID\"}}");
+    void aConfigurationOfAModelThatIsDataIsAccepted() {
+        String body =
+                "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"onnxruntime\\\",\\\"max_batch_size\\\":8}\"}}";
+        assertThat(post("/v2/repository/models/m/load", body).status).isEqualTo(200);
+    }
+
+    @Test
+    void aLoadMayBringItsConfigurationAndFilesWhereThatIsAllowed() {
+        V2Codec open = new V2Codec(
+                engine,
+                engine,
+                Observability.NONE,
+                Clock.system(),
+                Runnable::run,
+                V2Options.builder("1", 1 << 20).modelUpload(true).build());
+        FakeExchange x = Wire.send(
+                open,
+                new FakeExchange(
+                        "POST",
+                        "/v2/repository/models/m/load",
+                        Wire.utf8(
+                                "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"b\\\"}\",\"file:1/model.onnx\":\"AQID\"}}")));
         assertThat(x.status).isEqualTo(200);
         assertThat(engine.lastLoad.config()).isEqualTo("{\"backend\":\"b\"}");
         assertThat(engine.lastLoad.files().get("1/model.onnx")).containsExactly(1, 2, 3);
@@ -174,50 +209,5 @@ class RestManagementTest {
         assertThat(message.getInstanceGroup(0).getKind().name()).isEqualTo("KIND_CPU");
         assertThat(message.getParametersOrThrow("p").getStringValue()).isEqualTo("v");
         assertThat(message.getVersionPolicy().getSpecific().getVersions(0)).isEqualTo(3);
-    }
-
-    @Test
-    void restrictedCallsWantTheirHeader() {
-        V2Codec guarded = new V2Codec(
-                engine,
-                engine,
-                Observability.NONE,
-                Clock.system(),
-                Runnable::run,
-                V2Options.builder("1", 1 << 20)
-                        .restrictHttp("model-repository, metadata:Admin-Key=s3cret")
-                        .build());
-        FakeExchange x = Wire.send(guarded, new FakeExchange("POST", "/v2/repository/index", new byte[0]));
-        assertThat(x.status).isEqualTo(403);
-        assertThat(x.text()).isEqualTo("{\"error\":\"This API is restricted, expecting header 'admin-key'\"}");
-        assertThat(Wire.send(
-                                guarded,
-                                new FakeExchange("POST", "/v2/repository/index", new byte[0])
-                                        .header("Admin-Key", "s3creT"))
-                        .status)
-                .isEqualTo(403);
-        assertThat(Wire.send(
-                                guarded,
-                                new FakeExchange("POST", "/v2/repository/index", new byte[0])
-                                        .header("Admin-Key", "s3cret"))
-                        .status)
-                .isEqualTo(200);
-        assertThat(Wire.send(guarded, new FakeExchange("GET", "/v2", new byte[0])).status)
-                .isEqualTo(403);
-        assertThat(Wire.send(guarded, new FakeExchange("GET", "/v2/health/live", new byte[0])).status)
-                .isEqualTo(200);
-    }
-
-    @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            value = {
-                "nothing:a=b | unknown restricted api 'nothing'",
-                "health | is not of the form",
-                "health:a | is not of the form",
-                "health,health:a=b | restricted api 'health' can not be specified in multiple config groups",
-            })
-    void malformedRestrictionsAreRejected(String spec, String reason) {
-        assertThatThrownBy(() -> V2Options.builder("1", 1).restrictHttp(spec)).hasMessageContaining(reason);
     }
 }

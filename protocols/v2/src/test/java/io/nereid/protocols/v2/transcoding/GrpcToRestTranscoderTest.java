@@ -11,6 +11,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Message;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.protocols.v2.FakeCall;
 import io.nereid.protocols.v2.Wire;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
@@ -87,7 +88,8 @@ class GrpcToRestTranscoderTest {
     }
 
     private FakeCall call(FakeCall call, Message message) {
-        return call.start(new GrpcMethod(call.path, GrpcMethod.Kind.UNARY, c -> bridge.start(c, this::rest)))
+        return call.start(new GrpcMethod(
+                        call.path, GrpcMethod.Kind.UNARY, Operation.INFERENCE, c -> bridge.start(c, this::rest)))
                 .message(message)
                 .halfClose();
     }
@@ -299,7 +301,11 @@ class GrpcToRestTranscoderTest {
     void reflectionListsTheServices() {
         FakeCall call = new FakeCall("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
         byte[] listServices = {0x3a, 0x00};
-        call.start(new GrpcMethod(call.path, GrpcMethod.Kind.BIDI_STREAMING, c -> bridge.start(c, this::rest)))
+        call.start(new GrpcMethod(
+                        call.path,
+                        GrpcMethod.Kind.BIDI_STREAMING,
+                        Operation.INFERENCE,
+                        c -> bridge.start(c, this::rest)))
                 .message(listServices);
         assertThat(new String(call.sent.get(0), StandardCharsets.UTF_8)).contains("inference.GRPCInferenceService");
         assertThat(asked).isEmpty();

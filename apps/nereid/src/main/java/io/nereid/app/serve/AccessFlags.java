@@ -1,0 +1,70 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.serve;
+
+import io.nereid.access.AccessOptions;
+import io.nereid.base.Clock;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** The options that say who may do what. Set by picocli, then only read. */
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+final class AccessFlags {
+    @Option(
+            names = "--api-keys",
+            paramLabel = "FILE",
+            description = "API keys that clients must send; made with nereid keys. Read again when it changes.")
+    Path apiKeys;
+
+    @Option(
+            names = "--access-config",
+            paramLabel = "FILE",
+            description =
+                    "Roles, tokens (JWT), client certificates and quotas: access.yaml. Read again when it changes.")
+    Path accessConfig;
+
+    @Option(
+            names = "--open-management",
+            description =
+                    "Let everyone who reaches the port load models and change settings. Without it, that is open to"
+                            + " local clients only, and only where every address is a loopback address.")
+    boolean openManagement;
+
+    @Option(
+            names = "--allow-model-upload",
+            description = "Let clients that may load models bring files and code of their own in a load request.")
+    boolean modelUpload;
+
+    @Option(
+            names = "--request-log-root",
+            paramLabel = "DIR",
+            description = "Directory below which a model list of a client may write request logs (logging_config); by"
+                    + " default such a list may only use the prefixes of the list at the start.")
+    @Nullable Path requestLogRoot;
+
+    @Option(
+            names = "--audit-log",
+            paramLabel = "FILE",
+            description =
+                    "Write who did what to this file as JSON lines: everything that needs more than the permission"
+                            + " to infer, and every refusal.")
+    @Nullable Path auditLog;
+
+    /** The options of access. */
+    AccessOptions options(
+            Set<String> localHosts, List<String> httpRestrictions, List<String> grpcRestrictions, Clock clock) {
+        return new AccessOptions(
+                apiKeys,
+                accessConfig,
+                openManagement,
+                localHosts,
+                httpRestrictions,
+                grpcRestrictions,
+                null,
+                auditLog,
+                clock);
+    }
+}

@@ -1,0 +1,12 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport.api.access;
+
+import io.nereid.transport.api.VirtualHosts;
+import java.util.function.BiConsumer;
+
+/** The head of a request, as an {@link AccessPolicy} sees it. Valid only during the call. */
+public interface RequestHead extends VirtualHosts.Head {
+    /** Passes every header to {@code each}, names in lower case, in the order of arrival. */
+    void headers(BiConsumer<String, String> each);
+}

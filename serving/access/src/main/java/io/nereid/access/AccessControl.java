@@ -1,0 +1,523 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.access;
+
+import com.nimbusds.jwt.JWTClaimsSet;
+import io.nereid.access.config.AccessConfig;
+import io.nereid.access.config.AccessConfigReader;
+import io.nereid.access.config.Binding;
+import io.nereid.access.config.JwtConfig;
+import io.nereid.access.config.Quota;
+import io.nereid.access.config.Role;
+import io.nereid.access.credential.ApiKey;
+import io.nereid.access.credential.ApiKeyFile;
+import io.nereid.access.credential.ApiKeys;
+import io.nereid.access.credential.JwkSource;
+import io.nereid.access.credential.Principal;
+import io.nereid.access.credential.TokenVerifier;
+import io.nereid.access.quota.QuotaTable;
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.base.access.Caller;
+import io.nereid.base.access.Operation;
+import io.nereid.observe.metrics.MetricsWriter;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.transport.api.access.AccessPolicy;
+import io.nereid.transport.api.access.ClientConnection;
+import io.nereid.transport.api.access.LocalAccessPolicy;
+import io.nereid.transport.api.access.RequestHead;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.security.MessageDigest;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The access policy of a server: who makes a request, by API key, token or client certificate, and whether the caller
+ * holds the permission that the route needs. Without credentials configured, {@link LocalAccessPolicy} decides.
+ * tritonserver's restricted APIs are one more credential.
+ *
+ * <p>The files of keys and rules are read again when they change; a file that cannot be read leaves the rules from before
+ * in force. A decision costs no file access, no lock and, on a connection that sends the same credentials again, no
+ * verification. Thread-safe.
+ *
+ * <pre>{@code
+ * AccessControl access = new AccessControl(options);
+ * serverOptions.access(access);
+ * ProtocolCodec codec = new V2Codec(access.guard(engine), …);
+ * }</pre>
+ */
+public final class AccessControl implements AccessPolicy, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(AccessControl.class);
+    private static final long POLL_SECONDS = 2;
+    private static final Duration KEYS_MAX_AGE = Duration.ofMinutes(10);
+    private static final int MOST_TOKEN_CHARS = 16 << 10;
+    private static final long USE_NANOS = 1_000_000_000L;
+
+    private final AccessOptions options;
+    private final Clock clock;
+    private final LocalAccessPolicy localPolicy;
+    private final RestrictedApis http;
+    private final RestrictedApis grpc;
+    private final @Nullable ApiKeys keys;
+    private final FailedAttempts failures;
+    private final QuotaTable quotas;
+    private final @Nullable ScheduledExecutorService timer;
+
+    /** When keys were used last, so that one use in a second is noted. */
+    private final Map<String, Long> usedNanos = new ConcurrentHashMap<>();
+
+    /** The token that the server has made itself, and the caller that sends it. */
+    private final byte @Nullable [] ownToken;
+
+    private final Principal owner = new Principal(
+            "owner", List.of(Objects.requireNonNull(Role.builtIn().get("admin"))), Quota.NONE, true, Long.MAX_VALUE);
+
+    private volatile Rules rules;
+    private @Nullable FileTime keysTime;
+    private @Nullable FileTime configTime;
+    private long tokenKeysNanos;
+
+    /**
+     * Everything that a change of the files replaces, as one. Immutable.
+     *
+     * @param verifiers by issuer
+     */
+    private record Rules(
+            AccessConfig config, Map<String, TokenVerifier> verifiers, Principal anonymous, Principal local) {}
+
+    /** What a connection has shown, so that the same credentials are not verified again. Immutable. */
+    private record Remembered(
+            Rules rules,
+            String credentials,
+            Principal principal,
+            @Nullable ApiKey key) {}
+
+    /**
+     * Reads the files.
+     *
+     * @throws ServingException INVALID_ARGUMENT or FAILED_PRECONDITION when a file or an option is wrong
+     */
+    public AccessControl(AccessOptions options) {
+        this.options = options;
+        this.clock = options.clock();
+        this.localPolicy = new LocalAccessPolicy(options.openManagement(), options.localHosts());
+        this.http = new RestrictedApis(options.httpRestrictions(), false);
+        this.grpc = new RestrictedApis(options.grpcRestrictions(), true);
+        String own = options.token();
+        this.ownToken = own == null ? null : own.getBytes(StandardCharsets.UTF_8);
+        this.failures = new FailedAttempts(clock);
+        Path keysFile = options.keysFile();
+        this.keysTime = timeOf(keysFile);
+        this.configTime = timeOf(options.configFile());
+        this.keys = keysFile == null ? null : new ApiKeys(new ApiKeyFile(keysFile));
+        AccessConfig config =
+                options.configFile() == null ? AccessConfig.DEFAULT : AccessConfigReader.read(options.configFile());
+        this.quotas = new QuotaTable(config, clock);
+        this.timer = options.hasCredentials() ? Threads.timer("access") : null;
+        this.rules = rules(config, Map.of());
+        if (timer != null) {
+            refreshTokenKeys();
+            var unused = timer.scheduleWithFixedDelay(this::poll, POLL_SECONDS, POLL_SECONDS, TimeUnit.SECONDS);
+        }
+    }
+
+    private Rules rules(AccessConfig config, Map<String, TokenVerifier> before) {
+        Map<String, TokenVerifier> verifiers = new ConcurrentHashMap<>();
+        Path base = options.configFile() == null
+                ? Path.of("")
+                : options.configFile().toAbsolutePath().getParent();
+        for (JwtConfig token : config.tokens()) {
+            TokenVerifier known = before.get(token.issuer());
+            verifiers.put(
+                    token.issuer(),
+                    known != null && known.config().equals(token)
+                            ? known
+                            : new TokenVerifier(
+                                    token, new JwkSource(token, base == null ? Path.of("") : base, this::refreshSoon)));
+        }
+        return new Rules(
+                config,
+                Map.copyOf(verifiers),
+                new Principal("anonymous", rolesOf(config, config.anonymous()), Quota.NONE, false, Long.MAX_VALUE),
+                new Principal("local", rolesOf(config, config.local()), Quota.NONE, false, Long.MAX_VALUE));
+    }
+
+    private static List<Role> rolesOf(AccessConfig config, Iterable<String> names) {
+        List<Role> roles = new ArrayList<>();
+        for (String name : names) {
+            Role role = config.roles().get(name);
+            if (role != null) {
+                roles.add(role);
+            }
+        }
+        return roles;
+    }
+
+    // ---- the decision
+
+    @Override
+    public Caller admit(RequestHead head, ClientConnection connection, Operation operation, @Nullable String model) {
+        if (ownToken != null && hasOwnToken(ownToken, head)) {
+            return owner;
+        }
+        RestrictedApis restricted = grpc.isEmpty() && http.isEmpty() ? http : isGrpc(head) ? grpc : http;
+        if (restricted.restricts(operation)) {
+            Caller caller = restricted.caller(operation, head);
+            if (caller != null) {
+                return caller;
+            }
+            Caller known = options.hasCredentials() ? authenticate(head, connection) : null;
+            if (known instanceof Principal principal
+                    && principal.hasCredentials()
+                    && principal.may(operation.permission(), model)) {
+                return principal;
+            }
+            throw restricted.denied(operation);
+        }
+        if (!options.hasCredentials()) {
+            return localPolicy.admit(head, connection, operation, model);
+        }
+        Principal principal = authenticate(head, connection);
+        if (principal.may(operation.permission(), model)) {
+            return principal;
+        }
+        if (options.openManagement() && !principal.hasCredentials()) {
+            return localPolicy.admit(head, connection, operation, model);
+        }
+        if (!principal.hasCredentials()) {
+            throw ServingException.of(
+                    ErrorCode.UNAUTHENTICATED,
+                    "'" + operation.permission().configName() + "' needs credentials",
+                    "send an API key or a token in the header 'authorization: Bearer …'");
+        }
+        throw principal.denied(operation.permission(), model);
+    }
+
+    private static boolean hasOwnToken(byte[] token, RequestHead head) {
+        String given = head.header("authorization");
+        return given != null
+                && given.regionMatches(true, 0, "Bearer ", 0, 7)
+                && MessageDigest.isEqual(given.substring(7).strip().getBytes(StandardCharsets.UTF_8), token);
+    }
+
+    private static boolean isGrpc(RequestHead head) {
+        String type = head.header("content-type");
+        return type != null && type.startsWith("application/grpc");
+    }
+
+    private Principal authenticate(RequestHead head, ClientConnection connection) {
+        Rules now = rules;
+        String credentials = credentials(head);
+        if (credentials == null) {
+            return withoutCredentials(now, head, connection);
+        }
+        if (connection.remembered() instanceof Remembered known
+                && known.rules == now
+                && known.credentials.equals(credentials)
+                && clock.millis() < known.principal.expiresMillis()) {
+            if (known.key != null) {
+                noteUse(known.key);
+            }
+            return known.principal;
+        }
+        if (credentials.length() > MOST_TOKEN_CHARS) {
+            throw unauthenticated("the credentials are longer than " + MOST_TOKEN_CHARS + " characters");
+        }
+        Remembered verified;
+        if (ApiKeys.isKey(credentials)) {
+            verified = verifyKey(now, credentials, connection);
+        } else {
+            verified = verifyToken(now, credentials, connection);
+        }
+        connection.remember(verified);
+        return verified.principal;
+    }
+
+    /** The key or token that a request carries: {@code Bearer}, {@code Basic} with it as the password, or x-api-key. */
+    private static @Nullable String credentials(RequestHead head) {
+        String given = head.header("authorization");
+        if (given == null) {
+            return head.header("x-api-key");
+        }
+        if (given.regionMatches(true, 0, "Bearer ", 0, 7)) {
+            return given.substring(7).strip();
+        }
+        if (given.regionMatches(true, 0, "Basic ", 0, 6)) {
+            try {
+                String pair =
+                        new String(Base64.getDecoder().decode(given.substring(6).strip()), StandardCharsets.UTF_8);
+                return pair.substring(pair.indexOf(':') + 1);
+            } catch (IllegalArgumentException e) {
+                throw unauthenticated("the header 'authorization' is not valid Base64");
+            }
+        }
+        throw unauthenticated("the header 'authorization' has an unknown scheme (expected: Bearer or Basic)");
+    }
+
+    private static ServingException unauthenticated(String reason) {
+        return ServingException.of(ErrorCode.UNAUTHENTICATED, reason);
+    }
+
+    private Principal withoutCredentials(Rules now, RequestHead head, ClientConnection connection) {
+        String subject = connection.peer();
+        if (subject != null) {
+            Set<String> roles = new LinkedHashSet<>();
+            Quota quota = Quota.NONE;
+            for (Binding binding : now.config.bindings()) {
+                if (binding.certificate() != null && binding.certificate().matches(subject)) {
+                    roles.addAll(binding.roles());
+                    quota = quota.isNone() ? binding.quota() : quota;
+                }
+            }
+            if (!roles.isEmpty()) {
+                if (connection.remembered() instanceof Remembered known
+                        && known.rules == now
+                        && known.credentials.isEmpty()) {
+                    return known.principal;
+                }
+                Principal principal = new Principal(subject, rolesOf(now.config, roles), quota, true, Long.MAX_VALUE);
+                connection.remember(new Remembered(now, "", principal, null));
+                return principal;
+            }
+        }
+        return !now.config.local().isEmpty() && localPolicy.refusal(head, connection) == null
+                ? now.local
+                : now.anonymous;
+    }
+
+    private Remembered verifyKey(Rules now, String credentials, ClientConnection connection) {
+        String id = ApiKeys.idOf(credentials);
+        Instant time = Instant.ofEpochMilli(clock.millis());
+        ApiKey key = keys == null ? null : keys.verify(credentials, time);
+        if (key == null) {
+            throw refused(
+                    connection,
+                    id == null ? "a malformed API key" : "API key with the id " + id,
+                    unauthenticated("the API key is not valid"));
+        }
+        Set<String> roles = new LinkedHashSet<>(key.roles());
+        Quota quota = Quota.NONE;
+        for (Binding binding : now.config.bindings()) {
+            if (binding.key() != null && binding.key().matches(key.name())) {
+                roles.addAll(binding.roles());
+                quota = quota.isNone() ? binding.quota() : quota;
+            }
+        }
+        noteUse(key);
+        Instant expires = key.expires();
+        return new Remembered(
+                now,
+                credentials,
+                new Principal(
+                        key.name(),
+                        rolesOf(now.config, roles),
+                        quota,
+                        true,
+                        expires == null ? Long.MAX_VALUE : expires.toEpochMilli()),
+                key);
+    }
+
+    private Remembered verifyToken(Rules now, String credentials, ClientConnection connection) {
+        String issuer = TokenVerifier.issuerOf(credentials);
+        TokenVerifier verifier = issuer == null ? null : now.verifiers.get(issuer);
+        if (verifier == null) {
+            throw refused(
+                    connection,
+                    issuer == null ? "neither an API key nor a token" : "a token of an unknown issuer",
+                    unauthenticated("the credentials are neither an API key nor a token of a known issuer"));
+        }
+        JWTClaimsSet claims;
+        try {
+            claims = verifier.verify(credentials);
+        } catch (ServingException e) {
+            throw e.code() == ErrorCode.UNAUTHENTICATED ? refused(connection, e.getMessage(), e) : e;
+        }
+        JwtConfig config = verifier.config();
+        Set<String> roles = new LinkedHashSet<>();
+        if (!config.rolesClaim().isEmpty()) {
+            roles.addAll(values(claims, config.rolesClaim()));
+        }
+        Quota quota = Quota.NONE;
+        for (Binding binding : now.config.bindings()) {
+            String claim = binding.claim();
+            if (claim != null
+                    && binding.value() != null
+                    && values(claims, claim).stream().anyMatch(binding.value()::matches)) {
+                roles.addAll(binding.roles());
+                quota = quota.isNone() ? binding.quota() : quota;
+            }
+        }
+        List<String> subject = values(claims, config.subjectClaim());
+        long expires =
+                claims.getExpirationTime().toInstant().plus(config.clockSkew()).toEpochMilli();
+        return new Remembered(
+                now,
+                credentials,
+                new Principal(
+                        subject.isEmpty() ? "token" : subject.get(0), rolesOf(now.config, roles), quota, true, expires),
+                null);
+    }
+
+    /** The values of a claim: of a list all, of a text with spaces (as of {@code scope}) its words. */
+    private static List<String> values(JWTClaimsSet claims, String name) {
+        Object value = claims.getClaim(name);
+        if (value instanceof List<?> list) {
+            return list.stream().map(String::valueOf).toList();
+        }
+        if (value == null) {
+            return List.of();
+        }
+        String text = String.valueOf(value);
+        return name.equals("scope") ? List.of(text.split(" ")) : List.of(text);
+    }
+
+    /** The error of wrong credentials; another one, which says nothing about them, when an address tries too many. */
+    private ServingException refused(ClientConnection connection, String what, ServingException e) {
+        long blocked = failures.failed(connection.remote(), what);
+        if (blocked == 0) {
+            return e;
+        }
+        Duration wait = Duration.ofNanos(blocked);
+        return ServingException.retryable(
+                ErrorCode.RESOURCE_EXHAUSTED,
+                "too many wrong credentials from this address",
+                "try again in " + Math.max(1, wait.plusMillis(999).toSeconds()) + " s",
+                wait);
+    }
+
+    private void noteUse(ApiKey key) {
+        if (keys == null) {
+            return;
+        }
+        long now = clock.nanos();
+        Long before = usedNanos.get(key.id());
+        if (before == null || now - before >= USE_NANOS) {
+            usedNanos.put(key.id(), now);
+            keys.used(key, Instant.ofEpochMilli(clock.millis()));
+        }
+    }
+
+    // ---- the files
+
+    private static @Nullable FileTime timeOf(@Nullable Path file) {
+        try {
+            return file == null ? null : Files.getLastModifiedTime(file);
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    private void refreshSoon() {
+        if (timer != null) {
+            timer.execute(this::refreshTokenKeys);
+        }
+    }
+
+    private void refreshTokenKeys() {
+        tokenKeysNanos = clock.nanos();
+        rules.verifiers.values().forEach(v -> v.keys().refresh());
+    }
+
+    private void poll() {
+        try {
+            if (keys != null) {
+                keys.writeUse();
+            }
+            FileTime keysNow = timeOf(options.keysFile());
+            FileTime configNow = timeOf(options.configFile());
+            if (!Objects.equals(keysNow, keysTime) || !Objects.equals(configNow, configTime)) {
+                keysTime = keysNow;
+                configTime = configNow;
+                reload();
+            }
+            if (clock.nanos() - tokenKeysNanos > KEYS_MAX_AGE.toNanos()) {
+                refreshTokenKeys();
+            }
+        } catch (RuntimeException e) {
+            LOG.error("the access rules could not be refreshed; those from before stay in force", e);
+        }
+    }
+
+    /** Reads the files again; when one is wrong, its rules from before stay in force and the log says so. */
+    public void reload() {
+        Rules before = rules;
+        if (keys != null) {
+            try {
+                keys.reload();
+            } catch (ServingException e) {
+                LOG.error("{}; the API keys from before stay in force", e.describe());
+            }
+        }
+        AccessConfig config = before.config;
+        if (options.configFile() != null) {
+            try {
+                config = AccessConfigReader.read(options.configFile());
+            } catch (ServingException e) {
+                LOG.error("{}; the rules from before stay in force", e.describe());
+            }
+        }
+        Rules next = rules(config, before.verifiers);
+        quotas.configure(config);
+        rules = next; // also ends what connections remember of keys that may have changed
+        if (!next.verifiers.equals(before.verifiers)) {
+            refreshTokenKeys();
+        }
+        LOG.info(
+                "access rules read: {} API keys, {} roles, {} bindings, {} token issuers",
+                keys == null ? 0 : keys.size(),
+                config.roles().size(),
+                config.bindings().size(),
+                config.tokens().size());
+    }
+
+    // ---- parts for other components
+
+    /**
+     * An engine that lets callers run what they may, within their quotas; the engine itself where callers are not known
+     * by credentials.
+     */
+    public InferenceEngine guard(InferenceEngine engine) {
+        return options.hasCredentials() ? quotas.guard(engine) : engine;
+    }
+
+    /** Writes the metrics of keys and quotas. */
+    public void writeMetrics(MetricsWriter page) {
+        if (options.hasCredentials()) {
+            quotas.writeMetrics(page);
+        }
+    }
+
+    /** Whether guarded operations are open to local callers without credentials, as far as the options go. */
+    public boolean trustsLocalCallers() {
+        return !options.hasCredentials() || !rules.config.local().isEmpty();
+    }
+
+    @Override
+    public void close() {
+        if (timer != null) {
+            timer.shutdownNow();
+        }
+        if (keys != null) {
+            keys.writeUse();
+        }
+    }
+}
