@@ -30,6 +30,7 @@ import io.nereid.storage.spi.StorageContext;
 import io.nereid.storage.spi.StorageProvider;
 import io.nereid.storage.spi.StorageSettings;
 import io.nereid.storage.spi.StorageUri;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -162,6 +163,7 @@ public final class Storage implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT for a URI that cannot be written to
      */
     public Bucket bucket(String uri, Supplier<Map<String, String>> credentials) {
+        options.access().check(uri);
         return new Bucket(uri, credentials, providers, writes);
     }
 
@@ -183,11 +185,13 @@ public final class Storage implements AutoCloseable {
         StorageRequest request = waiter.request;
         String uri = request.uri();
         StorageUris.Kind kind = providers.isPlugin(uri) ? null : StorageUris.kind(uri);
+        options.access().check(uri);
         StorageSettings settings = providers.settings(request.credentials());
         GlobFilter patterns = patterns(request, settings);
         if (kind == StorageUris.Kind.FILE || kind == StorageUris.Kind.PVC) {
-            StorageLease stored =
-                    local.open(uri, LocalSource.resolve(uri, kind, options.pvcRoot()), patterns, waiter.cancel);
+            Path path = LocalSource.resolve(uri, kind, options.pvcRoot());
+            options.access().checkPath(uri, path);
+            StorageLease stored = local.open(uri, path, patterns, waiter.cancel);
             waiter.progress.on(
                     new ProgressListener.Step(ProgressListener.Phase.DONE, stored.bytes(), stored.bytes(), 0, 0));
             waiter.complete(stored);

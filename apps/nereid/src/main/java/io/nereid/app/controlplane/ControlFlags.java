@@ -7,7 +7,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.storage.request.StorageAccess;
 import io.nereid.storage.request.StorageOptions;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -79,6 +82,16 @@ public final class ControlFlags {
     @Nullable Path pvcRoot;
 
     @Option(
+            names = "--storage-allow",
+            paramLabel = "PATTERN",
+            split = ",",
+            description = "Which storage URIs resources may name, and which hosts are reached for them:"
+                    + " scheme://host[:port][/prefix], or * for all; may be repeated. Without it, all URIs are allowed."
+                    + " Link-local and metadata addresses are refused unless a pattern names their host, those of this"
+                    + " machine too if --control-address is not a loopback address.")
+    List<String> storageAllow = new ArrayList<>();
+
+    @Option(
             names = "--ingress-domain",
             paramLabel = "DOMAIN",
             description =
@@ -129,8 +142,21 @@ public final class ControlFlags {
         Path where = cache != null ? cache : home("XDG_CACHE_HOME", ".cache").resolve("nereid/models");
         Map<String, String> environment = System.getenv();
         StorageOptions options = StorageOptions.defaults(where.toAbsolutePath()).withEnvironment(environment);
-        options = options.withQuota(Units.bytes(cacheSize), options.keepFreeBytes());
+        options = options.withQuota(Units.bytes(cacheSize), options.keepFreeBytes())
+                .withAccess(StorageAccess.of(storageAllow, onLoopback(), environment));
         return pvcRoot == null ? options : options.withPvcRoot(pvcRoot.toAbsolutePath());
+    }
+
+    /**
+     * Whether clients of the control API are on this machine. They can reach its services themselves, so the server's
+     * fetches may too.
+     */
+    private boolean onLoopback() {
+        try {
+            return InetAddress.getByName(address).isLoopbackAddress();
+        } catch (UnknownHostException e) {
+            return false;
+        }
     }
 
     /** Rejects options that require {@code --control} when it is not set. */
@@ -140,12 +166,14 @@ public final class ControlFlags {
                         || cache != null
                         || pvcRoot != null
                         || ingressDomain != null
+                        || !storageAllow.isEmpty()
                         || !hosts.isEmpty())) {
             throw ServingException.invalidArgument(
-                    "--control-directory, --control-host, --ingress-domain, --model-cache and --pvc-root need"
-                            + " --control",
+                    "--control-directory, --control-host, --ingress-domain, --model-cache, --pvc-root and"
+                            + " --storage-allow need --control",
                     "add --control");
         }
+        StorageAccess.of(storageAllow, false, Map.of());
         if (ingressDomain != null && !DOMAIN.matcher(ingressDomain).matches()) {
             throw ServingException.invalidArgument(
                     "--ingress-domain is '" + ingressDomain

@@ -10,8 +10,15 @@ package io.nereid.storage.spi;
  * @param retries timeouts, and how often a request is sent
  * @param cancel ends opening, listing and writing. Reads have a token of their own, because several fetches can share a
  *     download
+ * @param hosts which hosts connections may reach
  */
-public record StorageContext(String uri, StorageSettings settings, RetryPolicy retries, CancellationToken cancel) {
+public record StorageContext(
+        String uri, StorageSettings settings, RetryPolicy retries, CancellationToken cancel, HostCheck hosts) {
+    /** A context that permits every host. */
+    public StorageContext(String uri, StorageSettings settings, RetryPolicy retries, CancellationToken cancel) {
+        this(uri, settings, retries, cancel, HostCheck.ANY);
+    }
+
     /** The URI without user, password and query, for messages and logs. */
     public String shownUri() {
         return StorageUri.shown(uri);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.http;
 
-import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.storage.request.StorageAccess;
 import io.nereid.storage.request.StorageJson;
 import io.nereid.storage.spi.CancellationToken;
 import io.nereid.storage.spi.RetryPolicy;
@@ -11,16 +11,10 @@ import io.nereid.storage.spi.StorageFailures;
 import io.nereid.storage.spi.StorageSettings;
 import io.nereid.storage.spi.StorageUri;
 import java.io.IOException;
-import java.io.InputStream;
 import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpHeaders;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Locale;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -36,8 +30,10 @@ public final class HttpSession {
     private static final int SLOWEST_BYTES_PER_MILLI = 256;
 
     private final HttpClients http;
-    private final HttpClient client;
+    private final TlsSettings tls;
+    private final StorageAccess.Connections access;
     private final StorageSettings settings;
+    private final Duration connectTimeout;
     private final Duration readTimeout;
     private final int attempts;
     private volatile CancellationToken cancel;
@@ -47,10 +43,13 @@ public final class HttpSession {
             TlsSettings tls,
             StorageSettings settings,
             RetryPolicy retryPolicy,
-            CancellationToken cancel) {
+            CancellationToken cancel,
+            StorageAccess.Connections access) {
         this.http = http;
-        this.client = http.client(tls, retryPolicy.connect());
+        this.tls = tls;
+        this.access = access;
         this.settings = settings;
+        this.connectTimeout = retryPolicy.connect();
         this.readTimeout = retryPolicy.read();
         this.attempts = retryPolicy.attempts();
         this.cancel = cancel;
@@ -71,9 +70,23 @@ public final class HttpSession {
         }
     }
 
-    /** A session of the same fetch for a local endpoint: without retries, with short timeouts. */
+    /**
+     * A session of the same fetch for the services of this machine that give credentials: without retries, with short
+     * timeouts.
+     */
     public HttpSession brief(Duration timeout) {
-        return new HttpSession(http, TlsSettings.MACHINE, settings, new RetryPolicy(timeout, timeout, 1), cancel);
+        return new HttpSession(
+                http,
+                TlsSettings.MACHINE,
+                settings,
+                new RetryPolicy(timeout, timeout, 1),
+                cancel,
+                access.withMachineServices(http.options.environment()));
+    }
+
+    /** Whether the operator has named exactly this host, for targets that get a password. */
+    public boolean names(URI target) {
+        return access.names(target);
     }
 
     public CancellationToken cancel() {
@@ -130,14 +143,9 @@ public final class HttpSession {
     public HttpBody open(HttpCall first) throws IOException {
         HttpCall call = first;
         for (int hop = 0; ; hop++) {
-            HttpResponse<InputStream> response = exchange(call);
+            HttpConnection.Response response = exchange(call);
             HttpBody body = new HttpBody(
-                            http,
-                            cancel,
-                            response.statusCode(),
-                            response.headers(),
-                            response.body(),
-                            readTimeout.toNanos())
+                            http, cancel, response.status(), response.headers(), response.body(), readTimeout.toNanos())
                     .watched();
             String location = body.header("Location");
             boolean redirect = body.status() == 301
@@ -170,39 +178,14 @@ public final class HttpSession {
         }
     }
 
-    private HttpResponse<InputStream> exchange(HttpCall call) throws IOException {
-        HttpRequest.Builder request = HttpRequest.newBuilder(call.uri())
-                .timeout(readTimeout.plusMillis(call.body().length / SLOWEST_BYTES_PER_MILLI));
-        call.headers().forEach(request::setHeader);
-        if (!call.headers().containsKey("User-Agent")) {
-            request.setHeader("User-Agent", "nereid");
-        }
-        request.method(
-                call.method(),
-                call.sends()
-                        ? HttpRequest.BodyPublishers.ofByteArray(call.body())
-                        : HttpRequest.BodyPublishers.noBody());
-        CancellationToken current = cancel;
-        CompletableFuture<HttpResponse<InputStream>> sent =
-                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofInputStream());
-        Runnable ending = () -> sent.cancel(true);
-        current.add(ending);
-        try {
-            return sent.get();
-        } catch (ExecutionException e) {
-            if (e.getCause() instanceof IOException io) {
-                throw io;
-            }
-            throw new IOException(String.valueOf(e.getCause()), e.getCause());
-        } catch (InterruptedException e) {
-            sent.cancel(true);
-            Thread.currentThread().interrupt();
-            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was interrupted");
-        } catch (java.util.concurrent.CancellationException e) {
-            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was cancelled");
-        } finally {
-            current.remove(ending);
-        }
+    private HttpConnection.Response exchange(HttpCall call) throws IOException {
+        return http.exchange(
+                call,
+                tls,
+                access,
+                connectTimeout,
+                readTimeout.plusMillis(call.body().length / SLOWEST_BYTES_PER_MILLI),
+                cancel);
     }
 
     public static long retryAfterMillis(String header) {

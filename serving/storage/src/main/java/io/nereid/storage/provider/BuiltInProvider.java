@@ -115,6 +115,12 @@ final class BuiltInProvider implements StorageProvider {
             case HDFS -> TlsSettings.ofHdfs(settings);
             default -> TlsSettings.ofCluster(settings);
         };
-        return new HttpSession(http, tls, settings, retries, context.cancel());
+        return new HttpSession(
+                http,
+                tls,
+                settings,
+                retries,
+                context.cancel(),
+                http.options.access().connections(context.uri()));
     }
 }

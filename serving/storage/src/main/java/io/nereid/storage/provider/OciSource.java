@@ -27,13 +27,17 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** {@code oci://registry/name[:tag][@digest]}: the files below /models in an OCI image (a "modelcar"). Thread-safe. */
 final class OciSource implements ObjectSource {
+    private static final Logger LOG = LoggerFactory.getLogger(OciSource.class);
     private static final String INDEX = "application/vnd.oci.image.index.v1+json";
     private static final String LIST = "application/vnd.docker.distribution.manifest.list.v2+json";
     private static final String ACCEPT = "application/vnd.oci.image.manifest.v1+json, "
@@ -125,12 +129,42 @@ final class OciSource implements ObjectSource {
                     ErrorCode.UNAUTHENTICATED,
                     StorageUri.shown(uri) + ": the registry requires an unknown authentication scheme");
         }
+        login = loginFor(StorageUris.parse(realm), login);
+        String sent = login;
         String target = realm + (realm.contains("?") ? "&" : "?") + "service="
                 + HttpCall.encode(parameters.getOrDefault("service", ""), false) + "&scope="
                 + HttpCall.encode(parameters.getOrDefault("scope", "repository:" + name + ":pull"), false);
         return "Bearer "
-                + tokens.of(target + "\n" + login, () -> token(StorageUris.parse(target), login))
+                + tokens.of(target + "\n" + sent, () -> token(StorageUris.parse(target), sent))
                         .value();
+    }
+
+    /**
+     * The user and password that the registry's token service gets: the registry's own if the service is on the
+     * registry's host, on a domain above or below it, or named by the operator. Another host gets what the pull secret
+     * has for that host, else nothing. A registry could otherwise name any host, which would then collect
+     * passwords.
+     */
+    private @Nullable String loginFor(URI realm, @Nullable String login) {
+        String service = String.valueOf(realm.getHost()).toLowerCase(Locale.ROOT);
+        String own = String.valueOf(URI.create(root).getHost()).toLowerCase(Locale.ROOT);
+        boolean related = service.equals(own)
+                || service.endsWith("." + own)
+                || own.endsWith("." + service) && service.contains(".")
+                || registry.equals("docker.io") && service.equals("auth.docker.io");
+        if (login == null || related || session.names(realm)) {
+            return login;
+        }
+        String other = login(List.of(service, "https://" + service, "https://" + service + "/"));
+        if (other == null) {
+            LOG.warn(
+                    "the registry {} names {} as its token service, which does not get the registry's password;"
+                            + " --storage-allow=https://{}/ permits it",
+                    registry,
+                    service,
+                    service);
+        }
+        return other;
     }
 
     private TokenCache.Token token(URI target, @Nullable String login) {
@@ -149,6 +183,13 @@ final class OciSource implements ObjectSource {
 
     /** User and password for the registry in base64, from the pull secret or Docker's configuration file, or null. */
     private @Nullable String login() {
+        return login(
+                registry.equals("docker.io")
+                        ? List.of("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
+                        : List.of(registry, "https://" + registry, "https://" + registry + "/"));
+    }
+
+    private @Nullable String login(List<String> keys) {
         String json = settings.text(".dockerconfigjson", "{");
         if (json == null) {
             String directory = settings.get("DOCKER_CONFIG");
@@ -167,9 +208,6 @@ final class OciSource implements ObjectSource {
         }
         JsonNode auths =
                 StorageJson.read(json, "storage setting .dockerconfigjson").path("auths");
-        List<String> keys = registry.equals("docker.io")
-                ? List.of("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
-                : List.of(registry, "https://" + registry, "https://" + registry + "/");
         for (String key : keys) {
             JsonNode entry = auths.path(key);
             if (!entry.path("auth").asText().isEmpty()) {

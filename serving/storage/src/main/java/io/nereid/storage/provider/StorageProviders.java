@@ -184,6 +184,11 @@ public final class StorageProviders {
     public StorageContext context(
             StorageProvider provider, String uri, StorageSettings settings, CancellationToken cancel) {
         RetryPolicy server = new RetryPolicy(options.connectTimeout(), options.readTimeout(), options.attempts());
-        return new StorageContext(uri, settings, provider.retries(settings, server), cancel);
+        return new StorageContext(
+                uri,
+                settings,
+                provider.retries(settings, server),
+                cancel,
+                options.access().connections(uri)::checkHost);
     }
 }

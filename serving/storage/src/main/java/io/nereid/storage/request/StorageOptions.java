@@ -31,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  * @param readTimeout timeout until a response begins, and between two arrivals of bytes
  * @param useStale whether to use the last fetched copy, of the same credentials, when the store cannot be reached
  * @param limits limits for archives
+ * @param access which URIs requests may name, and which addresses connections may reach
  */
 public record StorageOptions(
         Path cache,
@@ -44,7 +45,8 @@ public record StorageOptions(
         Duration connectTimeout,
         Duration readTimeout,
         boolean useStale,
-        Limits limits) {
+        Limits limits,
+        StorageAccess access) {
 
     /**
      * Limits for archives, against decompression bombs. Immutable.
@@ -118,13 +120,20 @@ public record StorageOptions(
         return draft.options();
     }
 
+    /** With a restriction of URIs and addresses, for requests that come through an API. */
+    public StorageOptions withAccess(StorageAccess to) {
+        Draft draft = new Draft(this);
+        draft.access = to;
+        return draft.options();
+    }
+
     /** All options except the environment, whose values may be secrets. */
     @Override
     public String toString() {
         return "StorageOptions[cache=" + cache + ", quotaBytes=" + quotaBytes + ", keepFreeBytes=" + keepFreeBytes
                 + ", pvcRoot=" + pvcRoot + ", connections=" + connections + ", downloads=" + downloads + ", attempts="
                 + attempts + ", connectTimeout=" + connectTimeout + ", readTimeout=" + readTimeout + ", useStale="
-                + useStale + ", limits=" + limits + "]";
+                + useStale + ", limits=" + limits + ", access=" + access + "]";
     }
 
     /** Mutable builder of options. Confined to one thread. */
@@ -141,6 +150,7 @@ public record StorageOptions(
         private Duration readTimeout = Duration.ofSeconds(30);
         private boolean useStale = true;
         private Limits limits = Limits.defaults();
+        private StorageAccess access = StorageAccess.UNRESTRICTED;
 
         Draft(Path cache) {
             this.cache = cache;
@@ -159,6 +169,7 @@ public record StorageOptions(
             readTimeout = from.readTimeout;
             useStale = from.useStale;
             limits = from.limits;
+            access = from.access;
         }
 
         StorageOptions options() {
@@ -174,7 +185,8 @@ public record StorageOptions(
                     connectTimeout,
                     readTimeout,
                     useStale,
-                    limits);
+                    limits,
+                    access);
         }
     }
 }

@@ -4,6 +4,7 @@ package io.nereid.storage.s3;
 
 import io.nereid.base.ServingException;
 import io.nereid.storage.spi.CancellationToken;
+import io.nereid.storage.spi.HostCheck;
 import io.nereid.storage.spi.StorageContext;
 import io.nereid.storage.spi.StorageSettings;
 import java.io.ByteArrayInputStream;
@@ -36,9 +37,11 @@ final class CancellableHttpClient implements SdkHttpClient {
     private static final ThreadLocal<@Nullable CancellationToken> CURRENT = new ThreadLocal<>();
 
     private final SdkHttpClient client;
+    private final HostCheck hosts;
 
-    private CancellableHttpClient(SdkHttpClient client) {
+    private CancellableHttpClient(SdkHttpClient client, HostCheck hosts) {
         this.client = client;
+        this.hosts = hosts;
     }
 
     static CancellableHttpClient of(StorageContext context) {
@@ -51,9 +54,11 @@ final class CancellableHttpClient implements SdkHttpClient {
         if (trusted != null) {
             builder.tlsTrustManagersProvider(() -> trusted);
         }
-        return new CancellableHttpClient(builder.buildWithDefaults(AttributeMap.builder()
-                .put(SdkHttpConfigurationOption.TRUST_ALL_CERTIFICATES, !verify)
-                .build()));
+        return new CancellableHttpClient(
+                builder.buildWithDefaults(AttributeMap.builder()
+                        .put(SdkHttpConfigurationOption.TRUST_ALL_CERTIFICATES, !verify)
+                        .build()),
+                context.hosts());
     }
 
     /** The trust managers of the settings' certificates, or null for those of the JVM. */
@@ -104,6 +109,7 @@ final class CancellableHttpClient implements SdkHttpClient {
 
     @Override
     public ExecutableHttpRequest prepareRequest(HttpExecuteRequest request) {
+        hosts.check(request.httpRequest().getUri());
         ExecutableHttpRequest prepared = client.prepareRequest(request);
         CancellationToken cancel = CURRENT.get();
         return cancel == null ? prepared : new Request(prepared, cancel);
