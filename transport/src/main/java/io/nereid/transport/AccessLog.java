@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
+import io.nereid.base.ErrorCode;
+import io.nereid.base.access.Operation;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
 
@@ -27,6 +29,9 @@ public interface AccessLog {
      * @param remote the client's address
      * @param requestId the client's {@code x-request-id}, if it sent one
      * @param peer the subject of the client's certificate, if it presented a valid one
+     * @param caller the name of the caller, as the access policy knows it
+     * @param operation what the request does; null when there is no route for it
+     * @param model the model that path or message name, as far as it was read for the decision on access; null for none
      */
     record Entry(
             String protocol,
@@ -38,5 +43,20 @@ public interface AccessLog {
             long nanos,
             SocketAddress remote,
             @Nullable String requestId,
-            @Nullable String peer) {}
+            @Nullable String peer,
+            String caller,
+            @Nullable Operation operation,
+            @Nullable String model) {
+        /** Whether the request has failed because of who made it. */
+        public boolean denied() {
+            return protocol.equals("gRPC")
+                    ? status == ErrorCode.PERMISSION_DENIED.number() || status == ErrorCode.UNAUTHENTICATED.number()
+                    : status == 401 || status == 403;
+        }
+
+        /** Whether the request was served. */
+        public boolean succeeded() {
+            return protocol.equals("gRPC") ? status == 0 : status < 400;
+        }
+    }
 }

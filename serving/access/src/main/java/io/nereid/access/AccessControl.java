@@ -3,6 +3,8 @@
 package io.nereid.access;
 
 import com.nimbusds.jwt.JWTClaimsSet;
+import io.nereid.access.audit.AuditEntry;
+import io.nereid.access.audit.AuditLog;
 import io.nereid.access.config.AccessConfig;
 import io.nereid.access.config.AccessConfigReader;
 import io.nereid.access.config.Binding;
@@ -24,6 +26,7 @@ import io.nereid.base.access.Caller;
 import io.nereid.base.access.Operation;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.InferenceEngine;
+import io.nereid.transport.api.HttpStatusCodes;
 import io.nereid.transport.api.access.AccessPolicy;
 import io.nereid.transport.api.access.ClientConnection;
 import io.nereid.transport.api.access.LocalAccessPolicy;
@@ -81,6 +84,7 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
     private final FailedAttempts failures;
     private final QuotaTable quotas;
     private final @Nullable ScheduledExecutorService timer;
+    private final @Nullable AuditLog audit;
 
     /** When keys were used last, so that one use in a second is noted. */
     private final Map<String, Long> usedNanos = new ConcurrentHashMap<>();
@@ -124,6 +128,7 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         this.grpc = new RestrictedApis(options.grpcRestrictions(), true);
         String own = options.token();
         this.ownToken = own == null ? null : own.getBytes(StandardCharsets.UTF_8);
+        this.audit = options.auditFile() == null ? null : new AuditLog(options.auditFile());
         this.failures = new FailedAttempts(clock);
         Path keysFile = options.keysFile();
         this.keysTime = timeOf(keysFile);
@@ -176,6 +181,28 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
 
     @Override
     public Caller admit(RequestHead head, ClientConnection connection, Operation operation, @Nullable String model) {
+        try {
+            return decide(head, connection, operation, model);
+        } catch (ServingException e) {
+            AuditLog log = audit;
+            if (log != null && e.code() != ErrorCode.INTERNAL) {
+                log.record(new AuditEntry(
+                        clock.millis(),
+                        connection.remembered() instanceof Remembered known ? known.principal.name() : "anonymous",
+                        operation,
+                        model,
+                        head.method(),
+                        head.path(),
+                        String.valueOf(connection.remote()).replaceFirst("^/", ""),
+                        head.header("x-request-id"),
+                        AuditEntry.Outcome.DENIED,
+                        isGrpc(head) ? e.code().number() : HttpStatusCodes.http(e.code())));
+            }
+            throw e;
+        }
+    }
+
+    private Caller decide(RequestHead head, ClientConnection connection, Operation operation, @Nullable String model) {
         if (ownToken != null && hasOwnToken(ownToken, head)) {
             return owner;
         }
@@ -491,6 +518,11 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
 
     // ---- parts for other components
 
+    /** The audit log; null when there is none. */
+    public @Nullable AuditLog audit() {
+        return audit;
+    }
+
     /**
      * An engine that lets callers run what they may, within their quotas; the engine itself where callers are not known
      * by credentials.
@@ -518,6 +550,9 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         }
         if (keys != null) {
             keys.writeUse();
+        }
+        if (audit != null) {
+            audit.close();
         }
     }
 }

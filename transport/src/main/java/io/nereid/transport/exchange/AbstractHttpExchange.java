@@ -186,7 +186,10 @@ public abstract class AbstractHttpExchange implements HttpExchange {
                     server.nanos() - arrivedNanos,
                     remote(),
                     header("x-request-id"),
-                    peer()));
+                    peer(),
+                    caller.name(),
+                    line.operation(),
+                    line.match().model()));
         }
     }
 

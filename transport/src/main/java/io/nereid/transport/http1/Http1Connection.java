@@ -643,6 +643,10 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         if (log != null) {
             Http1RequestHead head = last;
             RequestLine line = partialLength > 0 || head == null ? null : head.lineOrNull();
+            RequestLine found = routed;
+            if (line != null && found != null && found.sent().equals(line.sent())) {
+                line = found;
+            }
             log.finished(new AccessLog.Entry(
                     "HTTP/1.1",
                     line == null ? "-" : line.method(),
@@ -653,7 +657,10 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
                     now - arrivedNanos,
                     client().remote(),
                     line == null || head == null ? null : head.header("x-request-id"),
-                    client().peer()));
+                    client().peer(),
+                    caller.name(),
+                    line == null ? null : line.operation(),
+                    line == null ? null : line.match().model()));
         }
         writeLast(Http1ResponseEncoder.render(reply, ContentEncoding.IDENTITY, server.dateLine(now), 0, false), true);
     }

@@ -5,6 +5,7 @@ package io.nereid.transport.http2;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
+import io.nereid.base.access.Permission;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
@@ -102,6 +103,9 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     private int unconsumed;
 
     private volatile int ended;
+
+    /** The model that a message names, as far as access to it was checked; for the access log. */
+    private volatile @Nullable String model;
 
     /** When the client may try again, for the trailers of a failed call. */
     private volatile @Nullable Duration retryAfter;
@@ -277,7 +281,10 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
                     server.nanos() - arrivedNanos,
                     connection.client().remote(),
                     metadata("x-request-id"),
-                    connection.client().peer()));
+                    connection.client().peer(),
+                    caller.name(),
+                    method == null ? null : method.operations().select("POST", path),
+                    model));
         }
     }
 
@@ -633,6 +640,12 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     @Override
     public Caller caller() {
         return caller;
+    }
+
+    @Override
+    public void require(Permission permission, @Nullable String named) {
+        model = named;
+        GrpcCall.super.require(permission, named);
     }
 
     @Override

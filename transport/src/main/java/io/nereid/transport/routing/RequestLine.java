@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.routing;
 
+import io.nereid.base.access.Operation;
+import io.nereid.transport.api.HttpRoute;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +27,12 @@ public record RequestLine(
         String path = mark < 0 ? target : target.substring(0, mark);
         String query = mark < 0 ? null : target.substring(mark + 1);
         return new RequestLine(method, path, query, UNKNOWN, path);
+    }
+
+    /** What the request does; null when there is no route for it. */
+    public @Nullable Operation operation() {
+        HttpRoute route = match.route();
+        return route == null ? null : route.operations().select(method, path);
     }
 
     /** The first value of a query parameter, decoded, or null. */

@@ -67,6 +67,7 @@ public final class Logging {
 
     private final String file;
     private volatile Settings settings;
+    private Lines lines;
 
     private Logging(String file, Settings settings) {
         this.file = file;
@@ -93,7 +94,8 @@ public final class Logging {
                 least <= Level.FINEST.intValue() ? 2 : least < Level.INFO.intValue() ? 1 : 0);
         Logging logging = new Logging(file == null ? "" : file.toString(), settings);
         LogManager.getLogManager().reset();
-        Logger.getLogger("").addHandler(logging.new Lines(file == null ? System.err : open(file)));
+        logging.lines = logging.new Lines(file == null ? System.err : open(file));
+        Logger.getLogger("").addHandler(logging.lines);
         logging.apply();
         return logging;
     }
@@ -107,6 +109,18 @@ public final class Logging {
         } catch (IOException e) {
             throw ServingException.invalidArgument(
                     "--log-file '" + file + "' cannot be written: " + e, "give a file in a directory that exists");
+        }
+    }
+
+    /** Whether lines are JSON objects. */
+    public boolean isJson() {
+        return settings.format == Format.JSON;
+    }
+
+    /** Opens the log file again, after a rotation has moved it. */
+    public void reopen() {
+        if (!file.isEmpty()) {
+            lines.to(open(Path.of(file)));
         }
     }
 
@@ -198,7 +212,7 @@ public final class Logging {
     }
 
     private final class Lines extends Handler {
-        private final PrintStream to;
+        private volatile PrintStream to;
         private final Formatter text = new TextFormatter();
         private final Formatter json = new JsonFormatter();
         private final Formatter triton = new TritonFormatter(false);
@@ -206,6 +220,13 @@ public final class Logging {
 
         Lines(PrintStream to) {
             this.to = to;
+        }
+
+        /** Writes to another stream from now on. */
+        void to(PrintStream next) {
+            PrintStream before = to;
+            to = next;
+            before.close();
         }
 
         @Override
@@ -258,6 +279,8 @@ public final class Logging {
     }
 
     private static final class JsonFormatter extends Formatter {
+        private static final String ACCESS = "access";
+
         @Override
         public String format(LogRecord entry) {
             StringBuilder line = new StringBuilder("{\"time\":\"")
@@ -265,9 +288,16 @@ public final class Logging {
                     .append("\",\"level\":\"")
                     .append(level(entry))
                     .append("\",\"logger\":")
-                    .append(HttpReply.quote(String.valueOf(entry.getLoggerName())))
-                    .append(",\"message\":")
-                    .append(HttpReply.quote(String.valueOf(formatMessage(entry))));
+                    .append(HttpReply.quote(String.valueOf(entry.getLoggerName())));
+            String message = String.valueOf(formatMessage(entry));
+            if (ACCESS.equals(entry.getLoggerName()) && message.startsWith("{")) {
+                // the access log gives an object: its fields stand beside time and level, where a log store finds them
+                return line.append(',')
+                        .append(message, 1, message.length())
+                        .append('\n')
+                        .toString();
+            }
+            line.append(",\"message\":").append(HttpReply.quote(message));
             if (entry.getThrown() != null) {
                 line.append(",\"exception\":").append(HttpReply.quote(trace(entry.getThrown())));
             }

@@ -4,8 +4,10 @@ package io.nereid.app.serve;
 
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
+import io.nereid.access.audit.AuditLog;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.process.CacheDirectory;
+import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Clock;
@@ -18,7 +20,6 @@ import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
-import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.tls.TlsOptions;
 import java.io.PrintWriter;
@@ -39,7 +40,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -234,7 +234,7 @@ public final class ServeCommand implements Callable<Integer> {
         AccessControl access = new AccessControl(accessOptions());
         NereidServer server = new NereidServer(
                 engineOptions(roots),
-                listen(maxBody),
+                listen(maxBody, logging, access),
                 budget,
                 v2(maxBody),
                 this::v1,
@@ -244,6 +244,14 @@ public final class ServeCommand implements Callable<Integer> {
                 new NereidServer.ClientRules(
                         modelControlMode == null || modelControlMode == Mode.explicit, accessFlags.requestLogRoot),
                 control.control ? control : null);
+        HangupSignal.handle(() -> {
+            logging.reopen();
+            AuditLog audit = access.audit();
+            if (audit != null) {
+                audit.reopen();
+            }
+            access.reload();
+        });
         PrintWriter out = spec.commandLine().getOut();
         List<InetSocketAddress> addresses = server.listen();
         CountDownLatch stopped = new CountDownLatch(1);
@@ -408,7 +416,7 @@ public final class ServeCommand implements Callable<Integer> {
         return number;
     }
 
-    private ServerOptions.Builder listen(int maxBody) {
+    private ServerOptions.Builder listen(int maxBody, Logging logging, AccessControl access) {
         TlsOptions everywhere = tls.everywhere();
         TlsOptions grpc = tls.grpc();
         TlsOptions main = tfs.sslConfigFile == null ? everywhere : TfServingSslConfig.tls(tfs.sslConfigFile);
@@ -445,8 +453,8 @@ public final class ServeCommand implements Callable<Integer> {
                 case kserve -> listen.listen(host, 8081, ServerOptions.Purpose.ALL, everywhere);
             }
         }
-        if (accessLog) {
-            listen.accessLog(new AccessLogger());
+        if (accessLog || access.audit() != null) {
+            listen.accessLog(new RequestLogs(accessLog, logging, access.audit(), Clock.system()));
         }
         return listen;
     }
@@ -457,26 +465,6 @@ public final class ServeCommand implements Callable<Integer> {
         } catch (IllegalArgumentException e) {
             throw ServingException.invalidArgument("--log-level '" + name
                     + "' is not a level (expected SEVERE, WARNING, INFO, FINE, FINER or FINEST)");
-        }
-    }
-
-    /** Writes a line per request to the logger {@code access}. Thread-safe. */
-    private static final class AccessLogger implements AccessLog {
-        private final org.slf4j.Logger log = LoggerFactory.getLogger("access");
-
-        @Override
-        public void finished(Entry e) {
-            log.info(
-                    "{} {} {} {} {} in={} out={} us={} id={}",
-                    e.remote(),
-                    e.protocol(),
-                    e.method(),
-                    e.path(),
-                    e.status(),
-                    e.bytesIn(),
-                    e.bytesOut(),
-                    e.nanos() / 1_000,
-                    e.requestId() == null ? "-" : e.requestId());
         }
     }
 }

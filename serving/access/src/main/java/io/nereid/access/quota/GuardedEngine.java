@@ -90,7 +90,7 @@ final class GuardedEngine implements InferenceEngine {
         if (all != null) {
             QuotaLimiter.Refusal refusal = all.begin(size, now);
             if (refusal != null) {
-                shares.saturated(now);
+                shares.saturated(key, now);
                 if (mine != null) {
                     mine.end();
                 }
@@ -151,7 +151,7 @@ final class GuardedEngine implements InferenceEngine {
         public void fail(ServingException e) {
             if (e.code() == ErrorCode.UNAVAILABLE && e.retryAfter() != null
                     || e.code() == ErrorCode.RESOURCE_EXHAUSTED) {
-                shares.saturated(quotas.nanos());
+                shares.saturated(name, quotas.nanos());
             }
             end();
             sink.fail(e);

@@ -8,38 +8,53 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The requests of one model in progress, by key. While the model is saturated (it has refused a request within the last
- * second, or its own quota is used up), a key with more than its fair share of the requests in progress may not add
- * another one, so that a key with few requests finds a place. Thread-safe, lock-free; the counts are exact, the share is
- * of a moment.
+ * second), a key with more than its fair share of the requests in progress may not add another one, so that a key with
+ * few requests finds a place. Keys share with those that have requests in progress or were refused within the last second.
+ * Thread-safe, lock-free; the counts are exact, the share is of a moment.
  */
 final class ModelShares {
-    private static final long SATURATED_NANOS = 1_000_000_000L;
+    private static final long RECENT_NANOS = 1_000_000_000L;
 
-    private final Map<String, AtomicInteger> byKey = new ConcurrentHashMap<>();
+    private final Map<String, Share> byKey = new ConcurrentHashMap<>();
     private final AtomicInteger all = new AtomicInteger();
-    private volatile long saturatedUntil = Long.MIN_VALUE;
+    private volatile boolean refused;
+    private volatile long refusedAt;
 
-    /** Notes that the model has refused a request because it has too many. */
-    void saturated(long nowNanos) {
-        saturatedUntil = nowNanos + SATURATED_NANOS;
+    /** The requests of one key. */
+    private static final class Share {
+        final AtomicInteger running = new AtomicInteger();
+        volatile boolean refused;
+        volatile long refusedAt;
+
+        boolean active(long nowNanos) {
+            return running.get() > 0 || refused && nowNanos - refusedAt < RECENT_NANOS;
+        }
+    }
+
+    private Share of(String key) {
+        Share known = byKey.get(key);
+        return known == null ? byKey.computeIfAbsent(key, k -> new Share()) : known;
+    }
+
+    /** Notes that the model has refused a request of a key because it has too many. */
+    void saturated(String key, long nowNanos) {
+        refusedAt = nowNanos;
+        refused = true;
+        Share share = of(key);
+        share.refusedAt = nowNanos;
+        share.refused = true;
     }
 
     /** Whether a key may begin a request; {@link #begin} counts it. */
     boolean fair(String key, long nowNanos) {
-        long until = saturatedUntil;
-        if (until == Long.MIN_VALUE || nowNanos - until >= 0) {
+        if (!refused || nowNanos - refusedAt >= RECENT_NANOS) {
             return true;
         }
-        return belowShare(key);
-    }
-
-    /** Whether a key has fewer requests in progress than its share of all. */
-    boolean belowShare(String key) {
-        AtomicInteger own = byKey.get(key);
-        int mine = own == null ? 0 : own.get();
-        int active = mine == 0 ? 1 : 0;
-        for (AtomicInteger count : byKey.values()) {
-            if (count.get() > 0) {
+        Share own = of(key);
+        int mine = own.running.get();
+        int active = 0;
+        for (Share share : byKey.values()) {
+            if (share == own || share.active(nowNanos)) {
                 active++;
             }
         }
@@ -47,15 +62,12 @@ final class ModelShares {
     }
 
     void begin(String key) {
-        byKey.computeIfAbsent(key, k -> new AtomicInteger()).incrementAndGet();
+        of(key).running.incrementAndGet();
         all.incrementAndGet();
     }
 
     void end(String key) {
-        AtomicInteger own = byKey.get(key);
-        if (own != null) {
-            own.decrementAndGet();
-        }
+        of(key).running.decrementAndGet();
         all.decrementAndGet();
     }
 }
