@@ -24,6 +24,7 @@ public final class ServerContext {
 
     public final ServerOptions options;
     public final TransportStats stats = new TransportStats();
+    public final CrossOrigin crossOrigin;
 
     /** Set when the server drains: HTTP/1.1 responses then carry {@code connection: close}. */
     public volatile boolean draining;
@@ -38,6 +39,7 @@ public final class ServerContext {
 
     public ServerContext(ServerOptions options) {
         this.options = options;
+        this.crossOrigin = new CrossOrigin(options.corsOrigins());
         this.now = render(options.clock().nanos());
     }
 

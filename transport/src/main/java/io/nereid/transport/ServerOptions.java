@@ -44,6 +44,7 @@ import org.jspecify.annotations.Nullable;
  * @param virtualHosts chooses, from the head of every request, the virtual host whose routes serve it in place of the
  *     server's own
  * @param access decides who may do what
+ * @param corsOrigins the origins of web pages that may call the server; empty for none
  * @param loops event loops to share, which their creator closes; null to create {@code eventLoops} of its own
  */
 public record ServerOptions(
@@ -62,6 +63,7 @@ public record ServerOptions(
         @Nullable AccessLog accessLog,
         VirtualHosts virtualHosts,
         AccessPolicy access,
+        List<String> corsOrigins,
         @Nullable EventLoops loops) {
     /** What is served on an address. */
     public enum Purpose {
@@ -96,9 +98,10 @@ public record ServerOptions(
         }
     }
 
-    /** Copies the list. */
+    /** Copies the lists. */
     public ServerOptions {
         listen = List.copyOf(listen);
+        corsOrigins = List.copyOf(corsOrigins);
     }
 
     /** A builder with the defaults and no address. */
@@ -123,6 +126,7 @@ public record ServerOptions(
         private @Nullable AccessLog accessLog;
         private VirtualHosts virtualHosts = VirtualHosts.NONE;
         private AccessPolicy access = new LocalAccessPolicy(false, Set.of());
+        private List<String> corsOrigins = List.of();
         private @Nullable EventLoops loops;
 
         private Builder() {}
@@ -227,6 +231,12 @@ public record ServerOptions(
             return this;
         }
 
+        /** Sets the origins of web pages that may call the server, such as {@code https://app.example}. */
+        public Builder corsOrigins(List<String> origins) {
+            this.corsOrigins = origins;
+            return this;
+        }
+
         /** Sets event loops to share; the server then creates none of its own. */
         public Builder loops(EventLoops shared) {
             this.loops = shared;
@@ -251,6 +261,7 @@ public record ServerOptions(
                     accessLog,
                     virtualHosts,
                     access,
+                    corsOrigins,
                     loops);
         }
     }

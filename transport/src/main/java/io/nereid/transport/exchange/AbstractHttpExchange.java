@@ -118,7 +118,8 @@ public abstract class AbstractHttpExchange implements HttpExchange {
     }
 
     @Override
-    public final void reply(HttpReply reply) {
+    public final void reply(HttpReply plain) {
+        HttpReply reply = readable(plain);
         AbstractResponseStream begun = stream;
         if (begun != null) {
             reply.content().discard();
@@ -149,7 +150,8 @@ public abstract class AbstractHttpExchange implements HttpExchange {
     }
 
     @Override
-    public final ResponseStream stream(HttpReply head) {
+    public final ResponseStream stream(HttpReply plain) {
+        HttpReply head = readable(plain);
         if (stream != null || end == REPLIED) {
             head.content().discard();
             throw new IllegalStateException(line.method() + " " + line.path() + " was answered twice");
@@ -159,6 +161,10 @@ public abstract class AbstractHttpExchange implements HttpExchange {
         body.release();
         server.options.budget().release(reserved);
         return begun;
+    }
+
+    private HttpReply readable(HttpReply reply) {
+        return server.crossOrigin.enabled() ? server.crossOrigin.readable(reply, header("origin")) : reply;
     }
 
     /** Records the end of a streamed response, complete or aborted. */

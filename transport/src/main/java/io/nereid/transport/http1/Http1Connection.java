@@ -365,7 +365,10 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         boolean hasBody = chunked || length > 0;
         ContentEncoding encoding =
                 hasBody ? ContentEncoding.of(head.header("content-encoding")) : ContentEncoding.IDENTITY;
-        HttpReply denial = match.route() == null ? null : admit(head, line, match.route());
+        HttpReply denial = server.crossOrigin.options(line.method(), match.status(), match.text(), head::header);
+        if (denial == null && match.route() != null) {
+            denial = admit(head, line, match.route());
+        }
         if (match.route() == null || encoding == null || denial != null) {
             // a small body is skipped to keep the connection; with a large or chunked one the connection is closed, and
             // a client that waits for 100 Continue never sends its body
@@ -637,7 +640,10 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
      * Sends an error without a handler and closes the connection: the end of the request is unknown or its body is not
      * going to be read, so the next request cannot be found.
      */
-    private void refuse(HttpReply reply) {
+    private void refuse(HttpReply plain) {
+        HttpReply reply = server.crossOrigin.enabled() && last != null
+                ? server.crossOrigin.readable(plain, last.header("origin"))
+                : plain;
         AccessLog log = server.options.accessLog();
         long now = server.nanos();
         if (log != null) {

@@ -20,6 +20,9 @@ import java.util.Map;
  */
 public final class Http1ResponseEncoder {
     private static final Map<Integer, byte[]> JSON_HEADS = new HashMap<>();
+    /** Keeps browsers from taking an answer, which may quote a request, for something else than it says. */
+    private static final String NOSNIFF = "x-content-type-options: nosniff\r\n";
+
     private static final byte[] CLOSE = ascii("connection: close\r\n");
     private static final byte[] KEEP_ALIVE = ascii("connection: keep-alive\r\n");
     private static final byte[] JSON_200 = jsonHead(200);
@@ -50,7 +53,12 @@ public final class Http1ResponseEncoder {
     }
 
     private static byte[] jsonHead(int status) {
-        return ascii(statusLine(status) + "content-type: application/json\r\n");
+        return ascii(statusLine(status) + "content-type: application/json\r\n" + NOSNIFF);
+    }
+
+    /** Whether a browser might take a body for a page or a script, if it were free to guess. */
+    public static boolean isText(String contentType) {
+        return contentType.startsWith("text/") || contentType.contains("json") || contentType.contains("xml");
     }
 
     private static String statusLine(int status) {
@@ -113,7 +121,9 @@ public final class Http1ResponseEncoder {
             head = known == null ? jsonHead(status) : known;
         } else {
             String type = reply.contentType();
-            head = ascii(statusLine(status) + (type.isEmpty() ? "" : "content-type: " + clean(type) + "\r\n"));
+            head = ascii(statusLine(status)
+                    + (type.isEmpty() ? "" : "content-type: " + clean(type) + "\r\n")
+                    + (isText(type) ? NOSNIFF : ""));
         }
         int size = spare + head.length;
         for (String h : headers) {

@@ -49,14 +49,21 @@ final class Http2Exchange extends AbstractHttpExchange {
         this.headers = headers;
     }
 
+    private static void setType(Http2Headers head, String type) {
+        if (!type.isEmpty()) {
+            head.set("content-type", Http1ResponseEncoder.clean(type));
+            if (Http1ResponseEncoder.isText(type)) {
+                head.set("x-content-type-options", "nosniff");
+            }
+        }
+    }
+
     @Override
     public void send(HttpReply reply) {
         Http2Headers head = new DefaultHttp2Headers(false, 8);
         int status = reply.status();
         head.status(Integer.toString(status));
-        if (!reply.contentType().isEmpty()) {
-            head.set("content-type", Http1ResponseEncoder.clean(reply.contentType()));
-        }
+        setType(head, reply.contentType());
         ContentEncoding encoding = encodingFor(reply);
         ResponseBody content = reply.content();
         if (encoding != ContentEncoding.IDENTITY) {
@@ -101,9 +108,7 @@ final class Http2Exchange extends AbstractHttpExchange {
     public AbstractResponseStream begin(HttpReply reply) {
         Http2Headers head = new DefaultHttp2Headers(false, 8);
         head.status(Integer.toString(reply.status()));
-        if (!reply.contentType().isEmpty()) {
-            head.set("content-type", Http1ResponseEncoder.clean(reply.contentType()));
-        }
+        setType(head, reply.contentType());
         String[] more = reply.headers();
         for (int i = 0; i < more.length; i += 2) {
             head.add(Http1ResponseEncoder.clean(more[i]), Http1ResponseEncoder.clean(more[i + 1]));

@@ -504,9 +504,10 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
                 ? lineOf(site, method, path)
                 : VirtualHostResolver.refused(RequestLine.of(method.toString(), path.toString()), refusal);
         Caller caller = Caller.ANONYMOUS;
-        HttpReply denial = null;
         HttpRoute route = line.match().route();
-        if (route != null) {
+        HttpReply denial = server.crossOrigin.options(
+                line.method(), line.match().status(), line.match().text(), head::header);
+        if (route != null && denial == null) {
             try {
                 caller = server.options
                         .access()

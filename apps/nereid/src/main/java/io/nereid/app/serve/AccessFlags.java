@@ -5,6 +5,7 @@ package io.nereid.app.serve;
 import io.nereid.access.AccessOptions;
 import io.nereid.base.Clock;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -52,6 +53,13 @@ final class AccessFlags {
                     "Write who did what to this file as JSON lines: everything that needs more than the permission"
                             + " to infer, and every refusal.")
     @Nullable Path auditLog;
+
+    @Option(
+            names = "--cors-origin",
+            paramLabel = "ORIGIN",
+            description = "Origin of web pages that may call the HTTP APIs, such as https://app.example, or *; may be"
+                    + " repeated. Off by default. Pages need the same permissions as other clients.")
+    List<String> corsOrigins = new ArrayList<>();
 
     /** The options of access. */
     AccessOptions options(

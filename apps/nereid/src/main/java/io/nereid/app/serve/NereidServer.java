@@ -71,6 +71,7 @@ public final class NereidServer {
     private final @Nullable EventLoops loops;
     private final @Nullable ControlPlane control;
     private final AccessControl access;
+    private final List<ProtocolCodec> codecs;
 
     /**
      * What clients that may manage models may do. Immutable.
@@ -118,7 +119,7 @@ public final class NereidServer {
                 .queueDepths(engine::waiting);
         v1.accept(first);
         V1Options options = first.build();
-        List<ProtocolCodec> codecs = List.of(
+        this.codecs = List.of(
                 new V2Codec(guarded, clients, observation, clock, codecPool, v2),
                 new V1Codec(guarded, clients, codecPool, options),
                 new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
@@ -171,6 +172,11 @@ public final class NereidServer {
 
     Engine engine() {
         return engine;
+    }
+
+    /** The protocols whose routes and gRPC methods the server's ports serve. */
+    List<ProtocolCodec> codecs() {
+        return codecs;
     }
 
     /** Opens the ports, before models are loaded. */

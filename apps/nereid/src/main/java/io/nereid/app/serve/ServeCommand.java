@@ -427,6 +427,7 @@ public final class ServeCommand implements Callable<Integer> {
                         ServerOptions.Purpose.ALL,
                         main == null && grpcPort == null ? grpc : main)
                 .eventLoops(ioThreads)
+                .corsOrigins(accessFlags.corsOrigins)
                 .maxBodyBytes(maxBody)
                 .maxMessageBytes(maxBody);
         if (grpcPort != null) {
