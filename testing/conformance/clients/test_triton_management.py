@@ -42,7 +42,7 @@ def server(repository, folder):
     server = Server(
         repository, "--model-control-mode=explicit", "--load-model=add_sub", "--load-model=repeat", "--load-model=square",
         "--load-model=tagged", "--load-model=echo", "--load-model=versions", "--load-model=simple",
-        "--allow-client-shm=true", "--metrics-config=summary_latencies=true",
+        "--allow-client-shm=true", "--allow-model-upload", "--metrics-config=summary_latencies=true",
         f"--trace-config=triton,file={folder}/trace.json", "--trace-config=rate=1", "--trace-config=level=OFF",
         "--http-restricted-api=logging:admin-key=secret", "--grpc-restricted-protocol=logging:admin-key=secret",
         "--http-header-forward-pattern=my-.*",

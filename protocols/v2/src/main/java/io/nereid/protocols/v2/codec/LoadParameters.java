@@ -38,6 +38,9 @@ public final class LoadParameters {
             "pmml",
             "ensemble");
 
+    /** Parameters that name code outside of the model's directory. */
+    private static final Set<String> CODE_PARAMETERS = Set.of("EXECUTION_ENV_PATH", "TRITON_BATCH_STRATEGY_PATH");
+
     private final boolean upload;
 
     private @Nullable String config;
@@ -140,8 +143,9 @@ public final class LoadParameters {
                     if (!json.tryNull()) {
                         json.beginObject();
                         while (json.nextField()) {
-                            if (json.keyEquals("EXECUTION_ENV_PATH")) {
-                                throw closed("a configuration with the parameter 'EXECUTION_ENV_PATH' is not accepted");
+                            String parameter = json.key();
+                            if (CODE_PARAMETERS.contains(parameter)) {
+                                throw closed("a configuration with the parameter '" + parameter + "' is not accepted");
                             }
                             json.skipValue();
                         }
