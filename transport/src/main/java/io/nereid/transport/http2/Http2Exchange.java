@@ -3,6 +3,7 @@
 package io.nereid.transport.http2;
 
 import io.nereid.base.access.Caller;
+import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.HttpReply;
@@ -47,6 +48,11 @@ final class Http2Exchange extends AbstractHttpExchange {
         this.connection = connection;
         this.stream = stream;
         this.headers = headers;
+    }
+
+    @Override
+    protected ByteBudget budget() {
+        return connection.budget;
     }
 
     @Override
