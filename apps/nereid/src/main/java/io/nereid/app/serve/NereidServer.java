@@ -123,7 +123,8 @@ public final class NereidServer {
                 new V1Codec(guarded, clients, codecPool, options),
                 new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
                 new MlflowCodec(guarded, clients, codecPool, ProgramVersion.number()),
-                new AdminCodec(engine, new ModelListReloader(clients), this::stats, budget, codecPool, this::moreMetrics));
+                new AdminCodec(
+                        engine, new ModelListReloader(clients), this::stats, budget, codecPool, this::moreMetrics));
         if (controlled != null) {
             this.loops = new EventLoops(listen.build().eventLoops(), true);
             this.control = new ControlPlane(
