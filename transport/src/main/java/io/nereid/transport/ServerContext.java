@@ -4,10 +4,12 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.transport.memory.RequestMemory;
 import io.netty.handler.codec.DateFormatter;
 import java.nio.charset.StandardCharsets;
 import java.util.Date;
 import java.util.Locale;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -25,6 +27,10 @@ public final class ServerContext {
     public final ServerOptions options;
     public final TransportStats stats = new TransportStats();
     public final CrossOrigin crossOrigin;
+    public final RequestMemory memory;
+
+    /** Runs what would hold up an event loop: decompression, and the compression of responses. */
+    public final Executor codec;
 
     /** Set when the server drains: HTTP/1.1 responses then carry {@code connection: close}. */
     public volatile boolean draining;
@@ -37,9 +43,16 @@ public final class ServerContext {
     /** The {@code date} header, valid for a second from {@code nanos}. Immutable. */
     private record Now(long nanos, String text, byte[] line) {}
 
-    public ServerContext(ServerOptions options) {
+    /** @param codec runs what would hold up an event loop */
+    public ServerContext(ServerOptions options, Executor codec) {
         this.options = options;
         this.crossOrigin = new CrossOrigin(options.corsOrigins());
+        this.codec = codec;
+        this.memory = new RequestMemory(
+                options.budget(),
+                options.clock(),
+                options.requestTimeout(),
+                Math.max(options.maxBodyBytes(), options.maxMessageBytes()));
         this.now = render(options.clock().nanos());
     }
 
@@ -73,12 +86,17 @@ public final class ServerContext {
     }
 
     /**
-     * The exception to report to the client. Errors with a meaning for the client pass unchanged. INTERNAL, UNKNOWN and
+     * The exception to report to the client. Errors with a meaning for the client pass unchanged, and a failed allocation
+     * refuses the request. INTERNAL, UNKNOWN and
      * any other exception are logged and become INTERNAL with an id that leads to the log, so that no internals leak.
      */
     public ServingException published(Throwable thrown, String what) {
         if (thrown instanceof ServingException e && e.code() != ErrorCode.INTERNAL && e.code() != ErrorCode.UNKNOWN) {
             return e;
+        }
+        if (thrown instanceof OutOfMemoryError) {
+            LOG.warn("no memory for {}: {}", what, thrown.getMessage());
+            return ServingException.from(thrown);
         }
         String id =
                 String.format(Locale.ROOT, "%08x", ThreadLocalRandom.current().nextInt());

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,10 +33,11 @@ import org.jspecify.annotations.Nullable;
  * @param maxBodyBytes largest HTTP request body, compressed and decompressed
  * @param maxMessageBytes largest gRPC message from a client, compressed and decompressed
  * @param maxHeadBytes largest request line and headers together
- * @param budget bytes of request bodies that may be in flight in the process
+ * @param budget bytes of request bodies, and of responses that clients have not taken, that may be in flight
  * @param idleTimeout the time without traffic after which an HTTP/1.1 connection is closed and an HTTP/2 client is
  *     pinged
- * @param requestTimeout the time limit for a request's head; its body has this time and what 64 KiB/s take
+ * @param requestTimeout the time limit for a request's head; its body has this time and what the bytes received take
+ *     at 64 KiB/s, and may not pause for half of it
  * @param compressReplies whether HTTP clients that accept it get text of 1 KiB to 1 MiB compressed
  * @param compressMessages whether gRPC clients that accept gzip get messages of 1 KiB to 1 MiB of text compressed
  * @param nativeTransport whether to use epoll where it is available
@@ -46,6 +48,7 @@ import org.jspecify.annotations.Nullable;
  * @param access decides who may do what
  * @param corsOrigins the origins of web pages that may call the server; empty for none
  * @param loops event loops to share, which their creator closes; null to create {@code eventLoops} of its own
+ * @param codecExecutor runs decompression, and the compression of large responses; null for threads of its own
  */
 public record ServerOptions(
         List<Listen> listen,
@@ -64,7 +67,8 @@ public record ServerOptions(
         VirtualHosts virtualHosts,
         AccessPolicy access,
         List<String> corsOrigins,
-        @Nullable EventLoops loops) {
+        @Nullable EventLoops loops,
+        @Nullable Executor codecExecutor) {
     /** What is served on an address. */
     public enum Purpose {
         /** Every route and method. */
@@ -116,7 +120,7 @@ public record ServerOptions(
         private int maxBodyBytes = 64 << 20;
         private int maxMessageBytes = 64 << 20;
         private int maxHeadBytes = 16 << 10;
-        private ByteBudget budget = new ByteBudget(1L << 30);
+        private ByteBudget budget = new ByteBudget(RequestMemoryLimit.ofProcess());
         private Duration idleTimeout = Duration.ofSeconds(90);
         private Duration requestTimeout = Duration.ofSeconds(60);
         private boolean compressReplies = true;
@@ -128,6 +132,7 @@ public record ServerOptions(
         private AccessPolicy access = new LocalAccessPolicy(false, Set.of());
         private List<String> corsOrigins = List.of();
         private @Nullable EventLoops loops;
+        private @Nullable Executor codecExecutor;
 
         private Builder() {}
 
@@ -243,6 +248,12 @@ public record ServerOptions(
             return this;
         }
 
+        /** Sets the executor for work that would hold up an event loop; its creator ends it. */
+        public Builder codecExecutor(Executor executor) {
+            this.codecExecutor = executor;
+            return this;
+        }
+
         /** The options. */
         public ServerOptions build() {
             return new ServerOptions(
@@ -262,7 +273,8 @@ public record ServerOptions(
                     virtualHosts,
                     access,
                     corsOrigins,
-                    loops);
+                    loops,
+                    codecExecutor);
         }
     }
 }

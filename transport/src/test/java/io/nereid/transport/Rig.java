@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.base.access.Operation;
+import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
@@ -371,6 +374,18 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
             n += arena.numActiveAllocations();
         }
         return n;
+    }
+
+    /**
+     * Checks that everything is given back. The client may have the end of a large response a moment before the server
+     * has counted that.
+     */
+    public static void released(ByteBudget budget) {
+        long due = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (budget.used() != 0 && System.nanoTime() < due) {
+            Thread.onSpinWait();
+        }
+        assertThat(budget.used()).isZero();
     }
 
     @Override

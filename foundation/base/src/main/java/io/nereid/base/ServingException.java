@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The exception of the server. The code decides the gRPC status and the HTTP status; the message describes the error,
  * the offending value and what was expected; the remedy names the next step. Immutable. Exceptions about a client's
- * input or about load carry no stack trace, because they are frequent.
+ * input or about load carry no stack trace, because they are frequent. A long message or remedy is shortened in its
+ * middle, as it may quote a value of a client that is as long as the request.
  *
  * <pre>{@code
  * throw ServingException.of(
@@ -18,6 +19,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ServingException extends RuntimeException {
     private static final long serialVersionUID = 1L;
+
+    /** Longer texts are shortened; the reports of configuration files and the tracebacks of models are not this long. */
+    private static final int LONGEST = 16 << 10;
+
+    private static final int KEPT_AT_END = 2 << 10;
 
     private final ErrorCode code;
     private final @Nullable String remedy;
@@ -30,10 +36,20 @@ public final class ServingException extends RuntimeException {
             @Nullable Duration retryAfter,
             @Nullable Throwable cause,
             boolean stackTrace) {
-        super(Objects.requireNonNull(message, "message"), cause, false, stackTrace);
+        super(shortened(Objects.requireNonNull(message, "message")), cause, false, stackTrace);
         this.code = Objects.requireNonNull(code, "code");
-        this.remedy = remedy;
+        this.remedy = remedy == null ? null : shortened(remedy);
         this.retryAfter = retryAfter;
+    }
+
+    private static String shortened(String text) {
+        int length = text.length();
+        if (length <= LONGEST) {
+            return text;
+        }
+        int head = LONGEST - KEPT_AT_END;
+        return text.substring(0, head) + " … (" + (length - LONGEST) + " characters left out) … "
+                + text.substring(length - KEPT_AT_END);
     }
 
     /** An error about a client's or an operator's input, or about load; without a stack trace. */
@@ -81,11 +97,15 @@ public final class ServingException extends RuntimeException {
     }
 
     /**
-     * Converts any throwable: returns a ServingException as it is, and wraps others with {@link ErrorCode#INTERNAL}.
+     * Converts any throwable: returns a ServingException as it is, makes RESOURCE_EXHAUSTED of a failed allocation, and
+     * wraps others with {@link ErrorCode#INTERNAL}.
      */
     public static ServingException from(Throwable t) {
         if (t instanceof ServingException e) {
             return e;
+        }
+        if (t instanceof OutOfMemoryError) {
+            return wrap(ErrorCode.RESOURCE_EXHAUSTED, "the server has no memory for this request", "retry later", t);
         }
         return internal("internal error: " + t.getClass().getSimpleName(), t);
     }

@@ -39,4 +39,26 @@ class ServingExceptionTest {
         assertThat(ErrorCode.UNAVAILABLE.number()).isEqualTo(14);
         assertThat(ErrorCode.UNAUTHENTICATED.number()).isEqualTo(16);
     }
+
+    @Test
+    void aMessageThatQuotesALongValueIsShortened() {
+        String name = "x".repeat(10_000_000) + "end";
+        ServingException e = ServingException.invalidArgument("unexpected input '" + name + "'", "remove " + name);
+        assertThat(e.getMessage())
+                .hasSizeLessThan(17_000)
+                .startsWith("unexpected input 'xxx")
+                .endsWith("xend'");
+        assertThat(e.getMessage()).contains("characters left out");
+        assertThat(e.describe()).hasSizeLessThan(34_000);
+        assertThat(ServingException.wrap(ErrorCode.INTERNAL, name, new IllegalStateException())
+                        .getMessage())
+                .hasSizeLessThan(17_000);
+    }
+
+    @Test
+    void aFailedAllocationIsAShortageAndNotABug() {
+        ServingException e = ServingException.from(new OutOfMemoryError("Cannot reserve 60000000 bytes"));
+        assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
+        assertThat(e.remedy()).isEqualTo("retry later");
+    }
 }

@@ -11,7 +11,9 @@ import java.util.Objects;
 
 /** A growing byte array that is reused. Confined to one thread. */
 public final class ByteSink {
-    private static final int MAX_CAPACITY = Integer.MAX_VALUE - 16;
+    /** The most bytes of one text: a larger one would leave too little of the heap, whose exhaustion ends the process. */
+    static final int MAX_CAPACITY =
+            (int) Math.min(Integer.MAX_VALUE - 16, Runtime.getRuntime().maxMemory() / 4);
 
     private byte[] bytes;
     private int length;
@@ -61,7 +63,7 @@ public final class ByteSink {
     /**
      * Ensures capacity for {@code count} more bytes.
      *
-     * @throws ServingException RESOURCE_EXHAUSTED when the content would exceed 2 GiB
+     * @throws ServingException RESOURCE_EXHAUSTED when the content would exceed a quarter of the heap, or 2 GiB
      */
     public void ensureWritable(int count) {
         if (bytes.length - length < count) {

@@ -38,6 +38,9 @@ public final class JsonReader {
      */
     public static final int SLACK = 16;
 
+    /** The most bytes of a name: one without a limit would be copied, compared and quoted in messages. */
+    public static final int LONGEST_NAME = 64 << 10;
+
     /** Nesting levels that are allowed unless the constructor sets another limit. */
     public static final int DEFAULT_MAX_DEPTH = 100;
 
@@ -202,6 +205,20 @@ public final class JsonReader {
 
     /** The name of the current field; valid until the next name, text or value is read. */
     public String key() {
+        return name();
+    }
+
+    /** Reads a string that is a name, of which more than {@link #LONGEST_NAME} bytes are rejected. */
+    public String readName() {
+        readText();
+        return name();
+    }
+
+    /** The text that was read last as a name: more than {@link #LONGEST_NAME} bytes are rejected. */
+    public String name() {
+        if (text.length > LONGEST_NAME) {
+            throw error("a name has " + text.length + " bytes (expected: at most " + LONGEST_NAME + ")");
+        }
         return text();
     }
 

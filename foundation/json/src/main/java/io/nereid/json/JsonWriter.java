@@ -24,7 +24,7 @@ import java.util.Arrays;
  * }</pre>
  */
 public final class JsonWriter {
-    private static final int MAX_CAPACITY = Integer.MAX_VALUE - 16;
+    private static final int MAX_CAPACITY = ByteSink.MAX_CAPACITY;
     private static final byte[] HEX = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
 
     private final NumberPrinter numbers = new NumberPrinter();

@@ -28,12 +28,13 @@ public final class MemoryRegion {
         this.buf = buf;
     }
 
-    /** Allocates a pooled, 64-byte aligned region of exactly {@code size} bytes; 0 returns the shared empty region. */
+    /**
+     * Allocates a pooled, 64-byte aligned region of exactly {@code size} bytes; 0 returns the shared empty region.
+     *
+     * @throws io.nereid.base.ServingException RESOURCE_EXHAUSTED, with a remedy, when the process has no memory for it
+     */
     public static MemoryRegion allocate(int size) {
-        return size == 0
-                ? EMPTY
-                : new MemoryRegion(
-                        NettyBuffers.allocator().directBuffer(size, size).writerIndex(size));
+        return size == 0 ? EMPTY : new MemoryRegion(NettyBuffers.direct(size).writerIndex(size));
     }
 
     /** The region of zero bytes, which is never freed. */

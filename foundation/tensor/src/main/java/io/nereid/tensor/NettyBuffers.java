@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tensor;
 
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 
@@ -30,6 +32,24 @@ public final class NettyBuffers {
     /** The allocator behind {@link MemoryRegion#allocate(int)}, so that buffers and regions share one pool. */
     public static PooledByteBufAllocator allocator() {
         return Pool.ALLOCATOR;
+    }
+
+    /**
+     * A pooled direct buffer of {@code size} bytes.
+     *
+     * @throws ServingException RESOURCE_EXHAUSTED, with a remedy, when the process has no memory for it
+     */
+    public static ByteBuf direct(int size) {
+        try {
+            return allocator().directBuffer(size, size);
+        } catch (OutOfMemoryError e) {
+            // the error of one allocation, which concerns one request: the others go on
+            throw ServingException.wrap(
+                    ErrorCode.RESOURCE_EXHAUSTED,
+                    "the server has no memory for " + size + " bytes outside the heap",
+                    "retry later",
+                    e);
+        }
     }
 
     /** Holder class: the pool is created on first use. */

@@ -95,4 +95,36 @@ class MemoryRegionTest {
         budget.release(60);
         assertThat(budget.used()).isEqualTo(40);
     }
+
+    @Test
+    void aShareCountsInTheWhole() {
+        ByteBudget whole = new ByteBudget(100);
+        ByteBudget one = whole.share(60);
+        ByteBudget two = whole.share(60);
+        assertThat(one.tryReserve(61)).isFalse();
+        assertThat(one.tryReserve(60)).isTrue();
+        assertThat(two.left()).isEqualTo(40);
+        assertThat(two.tryReserve(41)).isFalse();
+        assertThat(two.used()).isZero();
+        assertThat(two.tryReserve(40)).isTrue();
+        assertThat(whole.used()).isEqualTo(100);
+        two.reserve(30);
+        assertThat(whole.left()).isEqualTo(-30);
+        two.release(70);
+        one.release(60);
+        assertThat(whole.used()).isZero();
+    }
+
+    @Test
+    void aShortageIsReportedWhenLittleIsLeftAndWhenAReservationFails() {
+        ByteBudget budget = new ByteBudget(80);
+        List<Long> reported = new ArrayList<>();
+        budget.onShortage(reported::add);
+        assertThat(budget.tryReserve(70)).isTrue();
+        assertThat(reported).isEmpty();
+        assertThat(budget.tryReserve(1)).isTrue();
+        assertThat(reported).containsExactly(0L);
+        assertThat(budget.tryReserve(10)).isFalse();
+        assertThat(reported).containsExactly(0L, 10L);
+    }
 }

@@ -123,7 +123,7 @@ public final class ExplainCodec implements ProtocolCodec {
             var unused = new ExplainHandler(engine, pool, clock, settings)
                     .explain(model, body, x::onCancel)
                     .whenComplete((result, error) -> end(x, result, error));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             end(x, null, e);
         }
     }
@@ -157,7 +157,7 @@ public final class ExplainCodec implements ProtocolCodec {
                 JsonValues.write(writer, result, JsonValues.NonFinite.NULL);
                 reply = HttpReply.json(200, writer.array(), writer.length());
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             reply = HttpReply.error(ServingException.from(e));
         }
         x.reply(reply);

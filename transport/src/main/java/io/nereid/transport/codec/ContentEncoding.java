@@ -34,6 +34,12 @@ public enum ContentEncoding {
 
     private static final int GZIP_HEAD = 10;
 
+    /** Deflate's largest possible ratio. */
+    private static final long MOST_RATIO = 1032;
+
+    /** The most bytes that are allocated for a result because its size is claimed; it then doubles. */
+    private static final long MOST_HINT = 8 << 20;
+
     public final String token;
 
     ContentEncoding(String token) {
@@ -139,10 +145,10 @@ public enum ContentEncoding {
         }
     }
 
-    /** The size in the gzip trailer, capped at deflate's largest possible ratio as the client may have made it up. */
+    /** The size in the gzip trailer; capped, as the client may have made it up. */
     private static long hint(ByteBuf in) {
         long claimed = in.getUnsignedIntLE(in.writerIndex() - 4);
-        return Math.min(claimed + 1, 1032L * in.readableBytes());
+        return Math.min(claimed + 1, Math.min(MOST_HINT, MOST_RATIO * in.readableBytes()));
     }
 
     private static boolean hasZlibHead(ByteBuf in) {
@@ -247,7 +253,8 @@ public enum ContentEncoding {
             this.limit = limit;
         }
 
-        int size() {
+        /** Bytes written. */
+        public int size() {
             return buf == null ? 0 : buf.writerIndex();
         }
 
@@ -277,7 +284,13 @@ public enum ContentEncoding {
                                 + " bytes of requests in flight is reached",
                         "retry later");
             }
-            ByteBuf bigger = GatheringWrite.exact(capacity);
+            ByteBuf bigger;
+            try {
+                bigger = GatheringWrite.exact(capacity);
+            } catch (ServingException | Error e) {
+                budget.release(capacity);
+                throw e;
+            }
             ByteBuf old = buf;
             buf = bigger;
             if (old != null) {

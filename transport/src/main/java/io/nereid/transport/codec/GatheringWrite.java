@@ -19,9 +19,13 @@ public final class GatheringWrite {
 
     private GatheringWrite() {}
 
-    /** A pooled direct buffer whose capacity is exactly {@code n}, also where the pool has rounded it up. */
+    /**
+     * A pooled direct buffer whose capacity is exactly {@code n}, also where the pool has rounded it up.
+     *
+     * @throws io.nereid.base.ServingException RESOURCE_EXHAUSTED, with a remedy, when the process has no memory for it
+     */
     public static ByteBuf exact(int n) {
-        ByteBuf buffer = NettyBuffers.allocator().directBuffer(n, n);
+        ByteBuf buffer = NettyBuffers.direct(n);
         return buffer.capacity() == n ? buffer : buffer.slice(0, n).setIndex(0, 0);
     }
 

@@ -5,12 +5,14 @@ package io.nereid.transport.exchange;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
+import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.HttpStatusCodes;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
 import io.nereid.transport.codec.ContentEncoding;
@@ -18,6 +20,8 @@ import io.nereid.transport.routing.RequestLine;
 import io.nereid.transport.routing.RouteTable;
 import io.netty.channel.EventLoop;
 import java.net.SocketAddress;
+import java.util.Arrays;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -32,6 +36,10 @@ import org.slf4j.LoggerFactory;
  */
 public abstract class AbstractHttpExchange implements HttpExchange {
     private static final Logger LOG = LoggerFactory.getLogger(AbstractHttpExchange.class);
+
+    /** Larger responses are not compressed on an event loop. */
+    private static final int MOST_COMPRESSED_HERE = 32 << 10;
+
     private static final Object REPLIED = new Object();
     private static final Object GONE = new Object();
     private static final AtomicReferenceFieldUpdater<AbstractHttpExchange, @Nullable Object> END =
@@ -67,6 +75,11 @@ public abstract class AbstractHttpExchange implements HttpExchange {
         this.bytesIn = bytesIn;
         this.reserved = reserved;
         this.arrivedNanos = arrivedNanos;
+    }
+
+    /** Where the {@code reserved} bytes were reserved. */
+    protected ByteBudget budget() {
+        return server.options.budget();
     }
 
     /** Calls the route's handler, or sends the error of a request without a route. */
@@ -117,6 +130,15 @@ public abstract class AbstractHttpExchange implements HttpExchange {
                 501, plain.contentType(), new String[] {"accept-encoding", ContentEncoding.SUPPORTED}, plain.content());
     }
 
+    /** The status for a body that could not be received or decompressed. */
+    public static int bodyStatus(ServingException e) {
+        return switch (e.code()) {
+            case INVALID_ARGUMENT -> 400;
+            case RESOURCE_EXHAUSTED -> e.remedy() == null ? 413 : 429; // too large for ever, or now
+            default -> HttpStatusCodes.http(e.code());
+        };
+    }
+
     @Override
     public final void reply(HttpReply plain) {
         HttpReply reply = readable(plain);
@@ -142,11 +164,39 @@ public abstract class AbstractHttpExchange implements HttpExchange {
             reply.content().discard();
         }
         body.release();
-        server.options.budget().release(reserved);
+        budget().release(reserved);
         if (was != GONE) {
-            send(reply);
+            transmit(reply);
         }
         log(status, bytesOut);
+    }
+
+    /** Sends a response; compresses a large one on the executor instead of the event loop. */
+    private void transmit(HttpReply reply) {
+        ResponseBody content = reply.content();
+        int length = content.textLength();
+        if (length > MOST_COMPRESSED_HERE && inEventLoop() && encodingFor(reply) != ContentEncoding.IDENTITY) {
+            // the array is the caller's again when reply() returns
+            ResponseBody copy = new ResponseBody(Arrays.copyOf(content.text(), length), length);
+            HttpReply copied = new HttpReply(reply.status(), reply.contentType(), reply.headers(), copy);
+            try {
+                server.codec.execute(() -> sendOrRefuse(copied));
+                return;
+            } catch (RejectedExecutionException e) {
+                LOG.debug("the server is stopping: compresses on the event loop");
+            }
+        }
+        sendOrRefuse(reply);
+    }
+
+    private void sendOrRefuse(HttpReply reply) {
+        try {
+            send(reply);
+        } catch (ServingException | OutOfMemoryError e) {
+            // no memory for the response: a short one tells that, and the connection goes on
+            reply.content().discard();
+            send(HttpReply.error(server.published(e, line.method() + " " + line.path())));
+        }
     }
 
     @Override
@@ -159,7 +209,7 @@ public abstract class AbstractHttpExchange implements HttpExchange {
         AbstractResponseStream begun = begin(head);
         stream = begun;
         body.release();
-        server.options.budget().release(reserved);
+        budget().release(reserved);
         return begun;
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.exchange;
 
+import io.nereid.base.ServingException;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
 import io.nereid.transport.codec.GatheringWrite;
@@ -42,8 +43,17 @@ public abstract class AbstractResponseStream implements ResponseStream {
             piece.discard();
             return;
         }
+        ByteBuf[] parts;
+        try {
+            parts = render(piece);
+        } catch (ServingException | OutOfMemoryError e) {
+            // no memory for the piece: the response ends here, and the client sees that it is incomplete
+            piece.discard();
+            abort();
+            return;
+        }
         bytesOut += length;
-        put(render(piece), length);
+        put(parts, length);
     }
 
     /** Writes buffers on the event loop and counts them as {@code length} unsent bytes until they have been written. */

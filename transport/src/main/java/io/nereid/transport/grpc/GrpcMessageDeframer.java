@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.grpc;
 
+import io.nereid.base.ServingException;
 import io.nereid.tensor.ByteBudget;
-import io.nereid.transport.codec.GatheringWrite;
+import io.nereid.transport.memory.BodyBuffer;
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Splits the DATA of a gRPC call into length-prefixed messages. A prefix of five bytes holds the compression flag and
- * the length; a buffer of exactly that length is then allocated and filled, so that each message is copied once. Frame
- * borders and message borders are independent: a message may span frames, and even the prefix may be split.
+ * the length; a {@link BodyBuffer} is then filled, which grows up to that length. Frame borders and message borders are
+ * independent: a message may span frames, and even the prefix may be split.
  *
- * <p>The length is checked against the message limit and reserved in the budget before anything is allocated, as it is
- * the client's claim. Confined to the connection's event loop.
+ * <p>The length is checked against the message limit and against what the budget has left before anything is allocated,
+ * as it is the client's claim. Confined to the connection's event loop.
  */
 public final class GrpcMessageDeframer implements AutoCloseable {
     private static final int PREFIX = 5;
@@ -27,7 +27,7 @@ public final class GrpcMessageDeframer implements AutoCloseable {
         /** A message is too large; nothing was allocated. */
         void onTooLarge(long length);
 
-        /** The budget has too few bytes left for a message; nothing was allocated. */
+        /** The budget has too few bytes left for a message, or the process too little memory. */
         void onBudgetExhausted(long length);
 
         /** The prefix is malformed. */
@@ -39,36 +39,43 @@ public final class GrpcMessageDeframer implements AutoCloseable {
 
     private final Sink sink;
     private final ByteBudget budget;
+    private final ByteBudget ahead;
     private final int maxMessageBytes;
     private int prefixRead;
     private int flag;
     private long length;
-    private @Nullable ByteBuf message;
+    private @Nullable BodyBuffer message;
 
-    public GrpcMessageDeframer(Sink sink, ByteBudget budget, int maxMessageBytes) {
+    /** @param ahead limits what is allocated before it has arrived, as described at {@link BodyBuffer} */
+    public GrpcMessageDeframer(Sink sink, ByteBudget budget, ByteBudget ahead, int maxMessageBytes) {
         this.sink = sink;
         this.budget = budget;
+        this.ahead = ahead;
         this.maxMessageBytes = maxMessageBytes;
     }
 
     /** Reads all of {@code data}, or up to the point where the sink's call has ended. */
     public void read(ByteBuf data) {
         while (!sink.ended()) {
-            ByteBuf open = message;
+            BodyBuffer open = message;
             if (open == null) {
-                if (!readPrefix(data) || !start()) {
+                if (!readPrefix(data) || !start(data.readableBytes())) {
                     return;
                 }
                 continue;
             }
-            int n = Math.min(data.readableBytes(), open.writableBytes());
-            open.writeBytes(data, n);
-            if (open.isWritable()) {
+            try {
+                open.append(data);
+            } catch (ServingException e) {
+                sink.onBudgetExhausted(length);
+                return;
+            }
+            if (!open.isComplete()) {
                 return;
             }
             message = null;
             prefixRead = 0;
-            sink.onMessage(open, flag != 0);
+            sink.onMessage(open.take(), flag != 0);
         }
     }
 
@@ -94,7 +101,7 @@ public final class GrpcMessageDeframer implements AutoCloseable {
     }
 
     /** Checks the prefix and allocates the message; false after an error. */
-    private boolean start() {
+    private boolean start(int arrived) {
         if (flag > 1) {
             sink.onMalformed(flag);
             return false;
@@ -103,11 +110,16 @@ public final class GrpcMessageDeframer implements AutoCloseable {
             sink.onTooLarge(length);
             return false;
         }
-        if (!budget.tryReserve(length)) {
+        if (length > budget.left()) {
             sink.onBudgetExhausted(length);
             return false;
         }
-        message = length == 0 ? Unpooled.EMPTY_BUFFER : GatheringWrite.exact((int) length);
+        try {
+            message = new BodyBuffer(budget, ahead, (int) length, arrived);
+        } catch (ServingException e) {
+            sink.onBudgetExhausted(length);
+            return false;
+        }
         return true;
     }
 
@@ -116,13 +128,26 @@ public final class GrpcMessageDeframer implements AutoCloseable {
         return prefixRead > 0;
     }
 
+    /** The bytes that an incomplete message has reserved in the budget. */
+    public int reserved() {
+        BodyBuffer open = message;
+        return open == null ? 0 : open.reserved();
+    }
+
+    /** Gives back what is allocated ahead of the bytes received. */
+    public void trim() {
+        BodyBuffer open = message;
+        if (open != null) {
+            open.trim();
+        }
+    }
+
     @Override
     public void close() {
-        ByteBuf open = message;
+        BodyBuffer open = message;
         if (open != null) {
             message = null;
-            budget.release(open.capacity());
-            open.release();
+            open.close();
         }
     }
 }

@@ -55,7 +55,8 @@ final class ChunkedBodyDecoder implements AutoCloseable {
     /**
      * Decodes further input. Returns true when the body is complete; bytes after it are left in {@code in}.
      *
-     * @throws ServingException INVALID_ARGUMENT when malformed, RESOURCE_EXHAUSTED when too large
+     * @throws ServingException INVALID_ARGUMENT when malformed, RESOURCE_EXHAUSTED when too large, and with a remedy when
+     *     the budget or the memory is short
      */
     boolean read(ByteBuf in) {
         while (in.isReadable() && state != State.DONE) {
@@ -188,6 +189,11 @@ final class ChunkedBodyDecoder implements AutoCloseable {
 
     private static ServingException malformed(String what) {
         return ServingException.invalidArgument("malformed " + what + " in a chunked body");
+    }
+
+    /** Bytes of the body so far. */
+    int received() {
+        return body.size();
     }
 
     /** Bytes reserved in the budget so far. */

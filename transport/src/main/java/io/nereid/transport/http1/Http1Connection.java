@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http1;
 
-import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
@@ -17,6 +16,7 @@ import io.nereid.transport.codec.GatheringWrite;
 import io.nereid.transport.exchange.AbstractHttpExchange;
 import io.nereid.transport.exchange.ChannelClient;
 import io.nereid.transport.exchange.CompiledRoutes;
+import io.nereid.transport.exchange.Decompression;
 import io.nereid.transport.exchange.VirtualHostResolver;
 import io.nereid.transport.routing.RequestLine;
 import io.nereid.transport.routing.RouteTable;
@@ -26,7 +26,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.socket.DuplexChannel;
@@ -48,19 +47,18 @@ import org.slf4j.LoggerFactory;
  * that responses leave in the order of the requests.
  *
  * <p>A body of known length is read from the socket straight into the buffer that becomes the request's body (see
- * {@link BodyReceiveAllocator}); there is no copy. Confined to the channel's event loop, but for {@link #draining()}.
+ * {@link Http1Body} and {@link BodyReceiveAllocator}). While the client does not take the responses, no further request
+ * begins. Confined to the channel's event loop, but for {@link #draining()}.
  */
 public final class Http1Connection extends ChannelInboundHandlerAdapter {
     private enum State {
         /** Between requests, or within a request line and headers. */
         HEAD,
-        /** Within a body of known length. */
+        /** Within a body, of known length or chunked. */
         BODY,
-        /** Within a chunked body. */
-        CHUNKS,
         /** Within a body that is read and dropped; the error response is sent after it. */
         SKIP,
-        /** The request is complete and its response is not; further input is held. */
+        /** The request is complete, or decompressed, and its response is not; further input is held. */
         ANSWER,
         /** The last response has been written; further input is dropped until the connection closes. */
         DISCARD
@@ -77,7 +75,6 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     /** More pipelined bytes than this are left in the socket until the present request is answered. */
     private static final int MAX_HELD = 64 << 10;
 
-    private static final int BODY_BYTES_PER_SECOND = 64 << 10;
     private static final long LINGER_MILLIS = 2000;
 
     private final ServerContext server;
@@ -113,10 +110,10 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
 
     private long arrivedNanos;
     private long activeNanos;
-    private long bodyDueNanos;
     private long unsentBefore;
-    private @Nullable ByteBuf body;
-    private @Nullable ChunkedBodyDecoder chunks;
+    private @Nullable Http1Body body;
+    private @Nullable Http1Answers answers;
+    private @Nullable Decompression decompressing;
     private long skip;
     private @Nullable HttpReply skippedReply;
     private @Nullable Http1Exchange current;
@@ -131,6 +128,10 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     private boolean consuming;
 
     private boolean unflushed;
+
+    /** Whether the reservation of unsent responses is settled once those written before have been sent. */
+    private boolean settling;
+
     private @Nullable ScheduledFuture<?> timer;
 
     public Http1Connection(ServerContext server, VirtualHostResolver sites, BodyReceiveAllocator reads) {
@@ -161,6 +162,8 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     public void handlerAdded(ChannelHandlerContext ctx) {
         context = ctx;
         client = new ChannelClient(server, ctx);
+        body = new Http1Body(this, server, reads);
+        answers = new Http1Answers(ctx, server);
         activeNanos = server.nanos();
         arrivedNanos = activeNanos;
         long period = Math.min(
@@ -175,13 +178,14 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         ByteBuf in = (ByteBuf) message;
         reading = true;
-        ByteBuf open = body;
-        if (open != null && reads.issued(in)) {
-            // the socket wrote into the body's own memory: only the writer index has to move
-            open.writerIndex(open.writerIndex() + in.readableBytes());
-            in.release();
-            if (!open.isWritable()) {
-                bodyComplete();
+        Http1Body open = java.util.Objects.requireNonNull(body);
+        if (open.adopt(in)) {
+            try {
+                if (open.continued()) {
+                    bodyComplete();
+                }
+            } catch (ServingException e) {
+                refuseBody(e);
             }
             return;
         }
@@ -199,9 +203,21 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     @Override
     public void channelReadComplete(ChannelHandlerContext ctx) {
         reading = false;
+        flushWritten(ctx);
+    }
+
+    private void flushWritten(ChannelHandlerContext ctx) {
         if (unflushed) {
             unflushed = false;
             ctx.flush();
+            settle();
+        }
+    }
+
+    private void settle() {
+        Http1Answers unsent = answers;
+        if (unsent != null && unsent.isCharged()) {
+            unsent.settle();
         }
     }
 
@@ -209,16 +225,14 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         consuming = true;
         try {
             while (in.isReadable()) {
+                if (state == State.HEAD && !context().channel().isWritable()) {
+                    // the client does not take the responses: its next request waits for that
+                    hold(in.readRetainedSlice(in.readableBytes()));
+                    return;
+                }
                 switch (state) {
                     case HEAD -> readHead(in);
-                    case BODY -> {
-                        ByteBuf open = java.util.Objects.requireNonNull(body);
-                        open.writeBytes(in, Math.min(in.readableBytes(), open.writableBytes()));
-                        if (!open.isWritable()) {
-                            bodyComplete();
-                        }
-                    }
-                    case CHUNKS -> readChunks(in);
+                    case BODY -> readBody(in);
                     case SKIP -> {
                         int n = (int) Math.min(skip, in.readableBytes());
                         in.skipBytes(n);
@@ -272,7 +286,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
                 if (Arrays.equals(partial, 0, length, before.bytes, 0, length)) {
                     in.skipBytes(length);
                     arrivedNanos = server.nanos();
-                    begin(before);
+                    begin(before, in.readableBytes());
                     return;
                 }
             }
@@ -307,7 +321,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
                 if (head.refusal() == null) {
                     last = head;
                 }
-                begin(head);
+                begin(head, in.readableBytes());
                 return;
             }
             in.skipBytes(n);
@@ -349,8 +363,11 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         return 0;
     }
 
-    /** Acts on a complete head: rejects the request, dispatches it, or prepares to receive its body. */
-    private void begin(Http1RequestHead head) {
+    /**
+     * Acts on a complete head: rejects the request, dispatches it, or prepares to receive its body, of which at most
+     * {@code arrived} bytes were read with the head.
+     */
+    private void begin(Http1RequestHead head, int arrived) {
         Http1RequestHead.Refusal refusal = head.refusal();
         if (refusal != null) {
             last = head;
@@ -401,26 +418,20 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             return;
         }
         last = head;
-        // slow bodies are allowed in proportion to their length, so that a slow client cannot hold memory for ever
-        bodyDueNanos = arrivedNanos
-                + server.options.requestTimeout().toNanos()
-                + (chunked ? most : length) / BODY_BYTES_PER_SECOND * 1_000_000_000L;
+        Http1Body receiver = java.util.Objects.requireNonNull(body);
+        state = State.BODY;
         if (chunked) {
-            chunks = new ChunkedBodyDecoder(server.options.budget(), most, server.options.maxHeadBytes());
-            state = State.CHUNKS;
+            receiver.beginChunked(arrivedNanos);
         } else {
-            if (!server.options.budget().tryReserve(length)) {
-                refuse(
-                        429,
-                        "cannot accept a request body of " + length + " bytes: the server's limit of "
-                                + server.options.budget().limit()
-                                + " bytes of requests in flight is reached (retry later)");
+            try {
+                receiver.begin((int) length, arrived, arrivedNanos);
+                if (arrived == 0) {
+                    boolean unused = receiver.continued();
+                }
+            } catch (ServingException e) {
+                refuseBody(e);
                 return;
             }
-            ByteBuf buffer = GatheringWrite.exact((int) length);
-            body = buffer;
-            reads.target(buffer);
-            state = State.BODY;
         }
         if (head.expectsContinue()) {
             write(Unpooled.wrappedBuffer(CONTINUE));
@@ -469,28 +480,25 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     }
 
     private void bodyComplete() {
-        ByteBuf complete = java.util.Objects.requireNonNull(body);
-        body = null;
-        reads.target(null);
-        int length = complete.writerIndex();
-        dispatch(java.util.Objects.requireNonNull(last), complete, length, length);
+        Http1Body receiver = java.util.Objects.requireNonNull(body);
+        int reserved = receiver.reserved();
+        ByteBuf complete = receiver.take();
+        dispatch(java.util.Objects.requireNonNull(last), complete, complete.readableBytes(), reserved);
     }
 
-    private void readChunks(ByteBuf in) {
-        ChunkedBodyDecoder reader = java.util.Objects.requireNonNull(chunks);
+    private void readBody(ByteBuf in) {
         try {
-            if (!reader.read(in)) {
-                return;
+            if (java.util.Objects.requireNonNull(body).read(in)) {
+                bodyComplete();
             }
         } catch (ServingException e) {
             in.skipBytes(in.readableBytes());
-            refuse(e.code() == ErrorCode.INVALID_ARGUMENT ? 400 : 413, e.describe());
-            return;
+            refuseBody(e);
         }
-        int reserved = reader.reserved();
-        chunks = null;
-        ByteBuf complete = reader.take();
-        dispatch(java.util.Objects.requireNonNull(last), complete, complete.readableBytes(), reserved);
+    }
+
+    private void refuseBody(ServingException e) {
+        refuse(AbstractHttpExchange.bodyStatus(e), e.describe());
     }
 
     /** Sends the error response that was due once the body had been skipped. */
@@ -512,25 +520,35 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         exchange.reply(reply);
     }
 
-    /** Hands a complete request to its handler; takes over the body and its reservation in the budget. */
+    /**
+     * Hands a complete request to its handler, after decompression if its body is compressed; takes over the body and
+     * its reservation in the budget.
+     */
     private void dispatch(Http1RequestHead head, ByteBuf complete, int bytesIn, long reserved) {
-        ByteBuf plain = complete;
-        long taken = reserved;
-        HttpReply failure = null;
-        if (bytesIn > 0) {
-            ContentEncoding encoding = ContentEncoding.of(head.header("content-encoding"));
-            if (encoding != null && encoding != ContentEncoding.IDENTITY) {
-                try {
-                    plain = encoding.inflate(complete, server.options.maxBodyBytes(), server.options.budget());
-                    taken = plain.capacity();
-                    server.options.budget().release(reserved);
-                    complete.release();
-                } catch (ServingException e) {
-                    int status = e.remedy() != null ? 429 : e.code() == ErrorCode.RESOURCE_EXHAUSTED ? 413 : 400;
-                    failure = HttpReply.error(status, e.describe());
-                }
-            }
+        state = State.ANSWER;
+        ContentEncoding encoding =
+                bytesIn > 0 ? ContentEncoding.of(head.header("content-encoding")) : ContentEncoding.IDENTITY;
+        if (encoding == null || encoding == ContentEncoding.IDENTITY) {
+            deliver(head, complete, bytesIn, reserved, null);
+            return;
         }
+        Decompression task = new Decompression(
+                encoding,
+                complete,
+                reserved,
+                server.options.maxBodyBytes(),
+                server.options.budget(),
+                loop(),
+                (plain, taken, error) -> {
+                    decompressing = null;
+                    deliver(head, plain == null ? complete : plain, bytesIn, taken, error);
+                });
+        decompressing = task;
+        task.start(server.codec);
+    }
+
+    private void deliver(
+            Http1RequestHead head, ByteBuf plain, int bytesIn, long reserved, @Nullable ServingException error) {
         Http1Exchange exchange = new Http1Exchange(
                 server,
                 this,
@@ -538,14 +556,13 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
                 java.util.Objects.requireNonNull(routed),
                 NettyBuffers.region(plain),
                 bytesIn,
-                taken,
+                reserved,
                 arrivedNanos);
-        state = State.ANSWER;
         current = exchange;
-        if (failure != null) {
+        if (error != null) {
             server.stats.requestRejected();
             server.stats.exchangeStarted();
-            exchange.reply(failure);
+            exchange.reply(HttpReply.error(AbstractHttpExchange.bodyStatus(error), error.describe()));
         } else {
             exchange.dispatch();
         }
@@ -570,26 +587,29 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             return;
         }
         state = State.HEAD;
-        for (ByteBuf part : parts) {
-            write(part);
-        }
+        write(parts);
+        consumeHeld();
+    }
+
+    /** Serves the pipelined requests, unless the present one is not answered; their responses are flushed together. */
+    private void consumeHeld() {
         ByteBuf waiting = held;
-        if (waiting != null && !consuming) {
-            // serve the pipelined requests; their responses are flushed together
-            held = null;
-            ctx.channel().config().setAutoRead(ctx.channel().isWritable());
-            boolean outer = reading;
-            reading = true;
-            try {
-                consume(waiting);
-            } finally {
-                waiting.release();
-                reading = outer;
-            }
-            if (!outer && unflushed) {
-                unflushed = false;
-                ctx.flush();
-            }
+        if (waiting == null || consuming || state != State.HEAD) {
+            return;
+        }
+        ChannelHandlerContext ctx = context();
+        held = null;
+        ctx.channel().config().setAutoRead(ctx.channel().isWritable());
+        boolean outer = reading;
+        reading = true;
+        try {
+            consume(waiting);
+        } finally {
+            waiting.release();
+            reading = outer;
+        }
+        if (!outer) {
+            flushWritten(ctx);
         }
     }
 
@@ -603,14 +623,31 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             promise.setFailure(new ClosedChannelException());
             return;
         }
-        for (int i = 0; i < parts.length - 1; i++) {
-            ctx.write(parts[i], ctx.voidPromise());
+        long bytes = 0;
+        for (int i = 0; i < parts.length; i++) {
+            bytes += parts[i].readableBytes();
+            ctx.write(parts[i], i == parts.length - 1 ? promise : ctx.voidPromise());
         }
-        ctx.write(parts[parts.length - 1], promise);
+        wrote(ctx, bytes);
+    }
+
+    private void wrote(ChannelHandlerContext ctx, long bytes) {
         if (reading) {
             unflushed = true;
         } else {
             ctx.flush();
+        }
+        Http1Answers unsent = java.util.Objects.requireNonNull(answers);
+        unsent.written(bytes);
+        if (unsent.isCharged() && !settling) {
+            settling = true;
+            ctx.write(Unpooled.EMPTY_BUFFER).addListener(f -> {
+                settling = false;
+                loop().execute(this::settle); // at this moment the buffer still counts what it has written
+            });
+            if (!reading) {
+                ctx.flush();
+            }
         }
     }
 
@@ -621,17 +658,18 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    private void write(ByteBuf part) {
+    private void write(ByteBuf... parts) {
         ChannelHandlerContext ctx = context();
-        ctx.write(part, ctx.voidPromise());
-        if (reading) {
-            unflushed = true;
-        } else {
-            ctx.flush();
+        long bytes = 0;
+        for (ByteBuf part : parts) {
+            bytes += part.readableBytes();
+            ctx.write(part, ctx.voidPromise());
         }
+        wrote(ctx, bytes);
     }
 
-    private void refuse(int status, String text) {
+    /** Rejects the present request and closes the connection. */
+    void refuse(int status, String text) {
         server.stats.requestRejected();
         refuse(HttpReply.error(status, text));
     }
@@ -703,6 +741,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             written.addListener(ChannelFutureListener.CLOSE);
         }
         ctx.writeAndFlush(parts[parts.length - 1], written);
+        java.util.Objects.requireNonNull(answers).settle();
     }
 
     private void dropInput() {
@@ -712,18 +751,17 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             held = null;
             waiting.release();
         }
-        ByteBuf open = body;
-        if (open != null) {
-            body = null;
-            reads.target(null);
-            server.options.budget().release(open.capacity());
-            open.release();
+        java.util.Objects.requireNonNull(body).drop();
+        Decompression started = decompressing;
+        if (started != null) {
+            decompressing = null;
+            started.cancel();
         }
-        ChunkedBodyDecoder reader = chunks;
-        if (reader != null) {
-            chunks = null;
-            reader.close();
-        }
+    }
+
+    /** Whether the server reads what the client sends. */
+    boolean isReading() {
+        return context().channel().config().isAutoRead();
     }
 
     /**
@@ -733,7 +771,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     private void watch() {
         long now = server.nanos();
         long idle = server.options.idleTimeout().toNanos();
-        long unsent = unsent();
+        long unsent = java.util.Objects.requireNonNull(answers).unsent();
         if (unsent != unsentBefore) {
             // the client has taken some bytes of the response, or has been sent more
             unsentBefore = unsent;
@@ -745,36 +783,33 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         switch (state) {
             case HEAD -> {
                 if (partialLength > 0) {
-                    if (now - arrivedNanos > server.options.requestTimeout().toNanos()) {
+                    if (held == null
+                            && now - arrivedNanos
+                                    > server.options.requestTimeout().toNanos()) {
                         refuse(408, "the request head did not arrive in time");
                     }
                 } else if (unsent == 0 && now - Math.max(activeNanos, arrivedNanos) > idle) {
                     context().close();
                 }
             }
-            case BODY, CHUNKS, SKIP -> {
-                if (state == State.SKIP
-                        ? now - arrivedNanos > server.options.requestTimeout().toNanos()
-                        : now - bodyDueNanos > 0) {
+            case SKIP -> {
+                if (now - arrivedNanos > server.options.requestTimeout().toNanos()) {
                     refuse(408, "the request body did not arrive in time");
                 }
             }
-            case ANSWER, DISCARD -> {}
+            case BODY, ANSWER, DISCARD -> {}
         }
-    }
-
-    /** Bytes of responses that have not been written to the socket yet. */
-    private long unsent() {
-        ChannelOutboundBuffer buffer = context().channel().unsafe().outboundBuffer();
-        return buffer == null ? 0 : buffer.totalPendingWriteBytes() - buffer.currentProgress();
     }
 
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         ByteBuf waiting = held;
-        ctx.channel()
-                .config()
-                .setAutoRead(ctx.channel().isWritable() && (waiting == null || waiting.readableBytes() <= MAX_HELD));
+        boolean writable = ctx.channel().isWritable();
+        ctx.channel().config().setAutoRead(writable && (waiting == null || waiting.readableBytes() <= MAX_HELD));
+        settle();
+        if (writable && waiting != null && state == State.HEAD) {
+            loop().execute(this::consumeHeld);
+        }
     }
 
     @Override
@@ -795,6 +830,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             timer.cancel(false);
         }
         dropInput();
+        java.util.Objects.requireNonNull(answers).end();
     }
 
     @Override
@@ -803,6 +839,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             timer.cancel(false);
         }
         dropInput();
+        java.util.Objects.requireNonNull(answers).end();
         state = State.DISCARD;
         Http1Exchange left = current;
         if (left != null) {

@@ -18,6 +18,7 @@ import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.codec.ContentEncoding;
 import io.nereid.transport.codec.GatheringWrite;
 import io.nereid.transport.exchange.AbstractHttpExchange;
+import io.nereid.transport.exchange.Decompression;
 import io.nereid.transport.grpc.GrpcHeaders;
 import io.nereid.transport.grpc.GrpcMessageDeframer;
 import io.netty.buffer.ByteBuf;
@@ -43,7 +44,7 @@ import org.slf4j.LoggerFactory;
  * <p>Flow control towards the client: while the handler has switched reading off, messages are held and the bytes of
  * arriving data are not returned to the stream's window, so that the client stops once its window is used up.
  *
- * <p>Memory: every message is reserved in the server's byte budget from its prefix on. The reservation is released when
+ * <p>Memory: the bytes received of every message are reserved in the server's byte budget. The reservation is released when
  * the call ends (calls with one message), when the message's memory is freed (streams, large messages), or after
  * delivery (streams, small messages).
  *
@@ -62,12 +63,14 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     private static final int PREFIX = 5;
     private static final int READY_BELOW = 64 << 10;
 
+    /** Larger messages are not compressed on an event loop. */
+    private static final int MOST_COMPRESSED_HERE = 32 << 10;
+
     /**
      * Messages of a stream from this size on are charged to the budget until they are freed, not only while delivered.
      */
     private static final int TRACKED = 64 << 10;
 
-    private final Http2ServerConnection connection;
     private final ServerContext server;
     private final Http2Stream stream;
     private final Http2Headers headers;
@@ -99,8 +102,23 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     /** Messages that wait while reading is off. */
     private @Nullable ArrayDeque<Held> held;
 
-    /** Bytes that have not been returned to the stream's window, as messages are held. */
+    /** The message that is being decompressed; those after it wait in {@link #undecoded}. */
+    private @Nullable Decompression decompressing;
+
+    private @Nullable ArrayDeque<Received> undecoded;
+
+    /** Bytes that have not been returned to the stream's window, as messages are held or not decompressed. */
     private int unconsumed;
+
+    /** Bytes of DATA received, and their number when the present message began. */
+    private long received;
+
+    private long receivedBefore;
+
+    /** When the present message began, unless the next check has to set it. */
+    private long messageNanos;
+
+    private boolean unmeasured;
 
     private volatile int ended;
 
@@ -122,6 +140,9 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
     /** A held message and its reservation in the budget. Immutable. */
     private record Held(MemoryRegion message, int charge) {}
 
+    /** A received message with its reservation of as many bytes. Immutable. */
+    private record Received(ByteBuf message, boolean compressed) {}
+
     GrpcServerCall(
             Http2ServerConnection connection,
             Http2Stream stream,
@@ -129,7 +150,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
             Caller caller,
             String path,
             @Nullable GrpcMethod method) {
-        this.connection = connection;
+        super(connection);
         this.server = connection.server;
         this.stream = stream;
         this.headers = headers;
@@ -138,8 +159,10 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
         this.method = method;
         this.single = method != null
                 && (method.kind() == GrpcMethod.Kind.UNARY || method.kind() == GrpcMethod.Kind.SERVER_STREAMING);
-        this.reader = new GrpcMessageDeframer(this, server.options.budget(), server.options.maxMessageBytes());
+        this.reader = new GrpcMessageDeframer(
+                this, connection.budget, server.memory.ahead(), server.options.maxMessageBytes());
         this.arrivedNanos = server.nanos();
+        this.messageNanos = arrivedNanos;
     }
 
     /**
@@ -253,8 +276,10 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
         if (timer != null) {
             timer.cancel(false);
         }
+        connection.monitor().remove(this);
         reader.close();
-        ByteBudget budget = server.options.budget();
+        ByteBudget budget = connection.budget;
+        dropUndecoded();
         ArrayDeque<Held> waiting = held;
         if (waiting != null) {
             held = null;
@@ -262,8 +287,8 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
                 h.message().release();
                 budget.release(h.charge());
             }
-            consumeHeldBack();
         }
+        consumeHeldBack();
         budget.release(reserved);
         reserved = 0;
         if (counted) {
@@ -304,6 +329,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
         if (finished) {
             return flow;
         }
+        received += data.readableBytes();
         reader.read(data);
         if (end && ended == 0) {
             if (reader.inMessage()) {
@@ -312,10 +338,11 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
                 fault(ErrorCode.UNIMPLEMENTED, "the request has no message (expected: exactly one)");
             } else {
                 halfClosed = true;
+                connection.monitor().remove(this);
                 notifyHalfClose();
             }
         }
-        if (held == null || held.isEmpty()) {
+        if (finished || decompressing == null && (held == null || held.isEmpty())) {
             return flow;
         }
         unconsumed += flow; // the handler does not read: keep the client's window small
@@ -324,7 +351,12 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
 
     private void notifyHalfClose() {
         GrpcListener l = listener;
-        if (halfClosed && !halfCloseNotified && l != null && (held == null || held.isEmpty()) && ended == 0) {
+        if (halfClosed
+                && !halfCloseNotified
+                && l != null
+                && decompressing == null
+                && (held == null || held.isEmpty())
+                && ended == 0) {
             halfCloseNotified = true;
             try {
                 l.onHalfClose();
@@ -341,34 +373,85 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
 
     @Override
     public void onMessage(ByteBuf message, boolean compressed) {
-        ByteBudget budget = server.options.budget();
-        int charge = message.writerIndex();
-        bytesIn += charge;
-        ByteBuf plain = message;
-        String problem = null;
-        ErrorCode code = ErrorCode.INVALID_ARGUMENT;
+        bytesIn += message.writerIndex();
+        unmeasured = true;
         if (single && ++messagesIn > 1) {
-            code = ErrorCode.UNIMPLEMENTED;
-            problem = "more than one message (expected: exactly one)";
+            dropped(message);
+            fault(ErrorCode.UNIMPLEMENTED, "more than one message (expected: exactly one)");
         } else if (compressed && encoding == ContentEncoding.IDENTITY) {
-            problem = "compressed message without grpc-encoding";
-        } else if (compressed && charge > 0) {
-            try {
-                plain = encoding.inflate(message, server.options.maxMessageBytes(), budget);
-                message.release();
-                budget.release(charge);
-                charge = plain.capacity();
-            } catch (ServingException e) {
-                code = e.code();
-                problem = e.describe();
+            dropped(message);
+            fault(ErrorCode.INVALID_ARGUMENT, "compressed message without grpc-encoding");
+        } else if (decompressing == null) {
+            decode(message, compressed);
+        } else {
+            if (undecoded == null) {
+                undecoded = new ArrayDeque<>();
             }
+            undecoded.add(new Received(message, compressed));
         }
-        if (problem != null) {
-            message.release();
-            budget.release(charge);
-            fault(code, problem);
+    }
+
+    private void dropped(ByteBuf message) {
+        connection.budget.release(message.writerIndex());
+        message.release();
+    }
+
+    private void decode(ByteBuf message, boolean compressed) {
+        int charge = message.writerIndex();
+        if (!compressed || charge == 0) {
+            accept(message, charge);
             return;
         }
+        Decompression task = new Decompression(
+                encoding,
+                message,
+                charge,
+                server.options.maxMessageBytes(),
+                connection.budget,
+                connection.loop(),
+                (plain, taken, error) -> {
+                    decompressing = null;
+                    if (plain == null) {
+                        dropped(message);
+                        fault(error == null ? ErrorCode.INTERNAL : error.code(), error == null ? "" : error.describe());
+                    } else {
+                        accept(plain, Math.toIntExact(taken));
+                        decodeNext();
+                    }
+                });
+        decompressing = task;
+        task.start(server.codec);
+    }
+
+    /** Goes on with the messages that arrived while another one was decompressed. */
+    private void decodeNext() {
+        ArrayDeque<Received> waiting = undecoded;
+        while (waiting != null && decompressing == null && !finished && !waiting.isEmpty()) {
+            Received next = waiting.poll();
+            decode(next.message(), next.compressed());
+        }
+        if (decompressing == null && (held == null || held.isEmpty())) {
+            consumeHeldBack();
+            notifyHalfClose();
+        }
+    }
+
+    private void dropUndecoded() {
+        Decompression task = decompressing;
+        if (task != null) {
+            decompressing = null;
+            task.cancel();
+        }
+        ArrayDeque<Received> waiting = undecoded;
+        if (waiting != null) {
+            undecoded = null;
+            waiting.forEach(r -> dropped(r.message()));
+        }
+    }
+
+    private void accept(ByteBuf plain, int reservedBytes) {
+        ByteBudget budget = connection.budget;
+        int charge = reservedBytes;
         // the reservation is released together with the bytes, as described at the class
         MemoryRegion region;
         if (single) {
@@ -408,8 +491,43 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
         } finally {
             delivering = false;
             message.release();
-            server.options.budget().release(charge);
+            connection.budget.release(charge);
         }
+    }
+
+    // ---- the time limits of messages
+
+    @Override
+    protected long progress() {
+        return received;
+    }
+
+    @Override
+    protected long held() {
+        return reader.reserved() + reserved;
+    }
+
+    @Override
+    protected void check(long now) {
+        boolean due = single || reader.inMessage();
+        boolean held = !readingOn || unconsumed > 0 || decompressing != null || !connection.isReading();
+        if (!due || held || unmeasured) {
+            unmeasured = false;
+            messageNanos = now;
+            receivedBefore = received;
+        } else if (server.memory.isLate(now - messageNanos, stillNanos(now), received - receivedBefore)) {
+            fault(ErrorCode.DEADLINE_EXCEEDED, "the client's message did not arrive in time");
+        } else if (isSlow()) {
+            reader.trim();
+        }
+    }
+
+    @Override
+    protected void cut() {
+        fault(
+                ErrorCode.RESOURCE_EXHAUSTED,
+                "the client's message arrives slowly, and the server's limit of "
+                        + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)");
     }
 
     @Override
@@ -422,6 +540,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
 
     @Override
     public void onBudgetExhausted(long length) {
+        server.memory.shortage(length);
         fault(
                 ErrorCode.RESOURCE_EXHAUSTED,
                 "cannot accept a message of " + length + " bytes: the server's limit of "
@@ -452,7 +571,7 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
             Held next = waiting.poll();
             deliver(next.message(), next.charge());
         }
-        if (waiting != null && waiting.isEmpty()) {
+        if (waiting != null && waiting.isEmpty() && decompressing == null) {
             consumeHeldBack();
             notifyHalfClose();
         }
@@ -466,7 +585,8 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
         boolean small = message.tensorCount() == 0
                 && message.textLength() >= ContentEncoding.MIN_COMPRESSED
                 && message.textLength() <= ContentEncoding.MAX_COMPRESSED;
-        boolean deflated = compress && small;
+        // the order of messages is that of the calls: on the event loop a large one is sent uncompressed
+        boolean deflated = compress && small && (message.textLength() <= MOST_COMPRESSED_HERE || !inEventLoop());
         if (deflated) {
             content = AbstractHttpExchange.compressed(message, ContentEncoding.GZIP);
         }
@@ -510,7 +630,14 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
             message.discard();
             return;
         }
-        ByteBuf[] parts = framed(message);
+        ByteBuf[] parts;
+        try {
+            parts = framed(message);
+        } catch (ServingException | OutOfMemoryError e) {
+            message.discard();
+            fail(ServingException.from(e));
+            return;
+        }
         int size = size(parts);
         UNSENT.addAndGet(this, size);
         if (now()) {
@@ -562,7 +689,17 @@ public final class GrpcServerCall extends Http2ServerStream implements GrpcCall,
             message.discard();
             return;
         }
-        ByteBuf[] parts = framed(message);
+        ByteBuf[] parts;
+        try {
+            parts = framed(message);
+        } catch (ServingException | OutOfMemoryError e) {
+            message.discard();
+            ServingException failure = ServingException.from(e);
+            if (!later(() -> writeClose(failure.code(), failure.describe()))) {
+                LOG.debug("the server is stopping: {} is not answered", path);
+            }
+            return;
+        }
         if (now()) {
             writeLast(parts);
         } else if (!later(() -> writeLast(parts))) {

@@ -3,6 +3,7 @@
 package io.nereid.transport.http2;
 
 import io.nereid.base.access.Caller;
+import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.api.HttpReply;
@@ -56,6 +57,11 @@ final class Http2Exchange extends AbstractHttpExchange {
                 head.set("x-content-type-options", "nosniff");
             }
         }
+    }
+
+    @Override
+    protected ByteBudget budget() {
+        return connection.budget;
     }
 
     @Override

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http2;
 
-import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
@@ -10,8 +9,9 @@ import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.codec.ContentEncoding;
-import io.nereid.transport.codec.GatheringWrite;
 import io.nereid.transport.exchange.AbstractHttpExchange;
+import io.nereid.transport.exchange.Decompression;
+import io.nereid.transport.memory.BodyBuffer;
 import io.nereid.transport.routing.RequestLine;
 import io.nereid.transport.routing.RouteTable;
 import io.netty.buffer.ByteBuf;
@@ -26,7 +26,6 @@ import org.jspecify.annotations.Nullable;
  * gives or into one that grows, and then dispatches the exchange. Confined to the connection's event loop.
  */
 final class Http2RequestStream extends Http2ServerStream {
-    private final Http2ServerConnection connection;
     private final ServerContext server;
     private final Http2Stream stream;
     private final Http2Headers headers;
@@ -34,8 +33,9 @@ final class Http2RequestStream extends Http2ServerStream {
     private final RequestLine line;
     private final long arrivedNanos;
     private ContentEncoding encoding = ContentEncoding.IDENTITY;
-    private @Nullable ByteBuf body;
+    private @Nullable BodyBuffer body;
     private ContentEncoding.@Nullable Growing growing;
+    private @Nullable Decompression decompressing;
     private @Nullable Http2Exchange exchange;
 
     Http2RequestStream(
@@ -44,7 +44,7 @@ final class Http2RequestStream extends Http2ServerStream {
             Http2Headers headers,
             Caller caller,
             RequestLine line) {
-        this.connection = connection;
+        super(connection);
         this.server = connection.server;
         this.stream = stream;
         this.headers = headers;
@@ -76,16 +76,21 @@ final class Http2RequestStream extends Http2ServerStream {
             refuse(HttpReply.error(
                     413, "the request body of " + length + " bytes is larger than the limit of " + most + " bytes"));
         } else if (length < 0) {
-            growing = new ContentEncoding.Growing(server.options.budget(), most);
-        } else if (!server.options.budget().tryReserve(length)) {
-            refuse(HttpReply.error(
-                    429,
-                    "cannot accept a request body of " + length + " bytes: the server's limit of "
-                            + server.options.budget().limit()
-                            + " bytes of requests in flight is reached (retry later)"));
+            growing = new ContentEncoding.Growing(connection.budget, most);
+        } else if (length > connection.budget.left()) {
+            server.memory.shortage(length);
+            refuse(BodyBuffer.exhausted(connection.budget, length));
         } else {
-            body = length == 0 ? Unpooled.EMPTY_BUFFER : GatheringWrite.exact((int) length);
+            try {
+                body = new BodyBuffer(server.memory, connection.budget, (int) length, 0);
+            } catch (ServingException e) {
+                refuse(e);
+            }
         }
+    }
+
+    private void refuse(ServingException e) {
+        refuse(HttpReply.error(AbstractHttpExchange.bodyStatus(e), e.describe()));
     }
 
     /** Sends an error without calling a handler. */
@@ -101,82 +106,90 @@ final class Http2RequestStream extends Http2ServerStream {
 
     @Override
     int onData(ByteBuf data, int flow, boolean end) {
-        ByteBuf exact = body;
+        BodyBuffer known = body;
         ContentEncoding.Growing grown = growing;
-        if (exact != null) {
-            // RFC 9113, section 8.1.1: more or fewer bytes than content-length make the request malformed
-            int n = data.readableBytes();
-            if (n > exact.writableBytes()) {
-                dropBody();
-                connection.reset(stream, Http2Error.PROTOCOL_ERROR);
-                return flow;
-            }
-            exact.writeBytes(data, data.readerIndex(), n);
-            if (end) {
-                body = null;
-                if (exact.isWritable()) {
-                    server.options.budget().release(exact.capacity());
-                    exact.release();
+        try {
+            if (known != null) {
+                // RFC 9113, section 8.1.1: more or fewer bytes than content-length make the request malformed
+                int n = data.readableBytes();
+                int missing = known.length() - known.received();
+                if (n > missing || end && n < missing) {
+                    dropBody();
                     connection.reset(stream, Http2Error.PROTOCOL_ERROR);
-                } else {
-                    dispatch(exact, exact.capacity(), exact.capacity());
+                    return flow;
+                }
+                known.append(data);
+                if (end) {
+                    body = null;
+                    int reserved = known.reserved();
+                    dispatch(known.take(), reserved, reserved);
+                }
+            } else if (grown != null) {
+                grown.append(data, data.readableBytes());
+                if (end) {
+                    growing = null;
+                    int reserved = grown.reserved();
+                    ByteBuf whole = grown.take();
+                    dispatch(whole, whole.readableBytes(), reserved);
                 }
             }
-        } else if (grown != null) {
-            try {
-                grown.append(data, data.readableBytes());
-            } catch (ServingException e) {
-                refuse(HttpReply.error(e.remedy() != null ? 429 : 413, e.describe()));
-                return flow;
-            }
-            if (end) {
-                growing = null;
-                int reserved = grown.reserved();
-                ByteBuf whole = grown.take();
-                dispatch(whole, whole.readableBytes(), reserved);
-            }
+        } catch (ServingException e) {
+            refuse(e);
         }
         return flow;
     }
 
     private void dispatch(ByteBuf complete, int bytesIn, long reserved) {
-        ByteBuf plain = complete;
-        long taken = reserved;
-        HttpReply failure = null;
-        if (bytesIn > 0 && encoding != ContentEncoding.IDENTITY) {
-            try {
-                plain = encoding.inflate(complete, server.options.maxBodyBytes(), server.options.budget());
-                taken = plain.capacity();
-                server.options.budget().release(reserved);
-                complete.release();
-            } catch (ServingException e) {
-                int status = e.remedy() != null ? 429 : e.code() == ErrorCode.RESOURCE_EXHAUSTED ? 413 : 400;
-                failure = HttpReply.error(status, e.describe());
-            }
+        connection.monitor().remove(this);
+        if (bytesIn == 0 || encoding == ContentEncoding.IDENTITY) {
+            deliver(complete, bytesIn, reserved, null);
+            return;
         }
+        Decompression task = new Decompression(
+                encoding,
+                complete,
+                reserved,
+                server.options.maxBodyBytes(),
+                connection.budget,
+                connection.loop(),
+                (plain, taken, error) -> {
+                    decompressing = null;
+                    deliver(plain == null ? complete : plain, bytesIn, taken, error);
+                });
+        decompressing = task;
+        task.start(server.codec);
+    }
+
+    private void deliver(ByteBuf plain, int bytesIn, long reserved, @Nullable ServingException error) {
         Http2Exchange ready = new Http2Exchange(
-                connection, stream, headers, caller, line, NettyBuffers.region(plain), bytesIn, taken, arrivedNanos);
+                connection, stream, headers, caller, line, NettyBuffers.region(plain), bytesIn, reserved, arrivedNanos);
         exchange = ready;
-        if (failure != null) {
+        if (error != null) {
             server.stats.requestRejected();
             server.stats.exchangeStarted();
-            ready.reply(failure);
+            ready.reply(HttpReply.error(AbstractHttpExchange.bodyStatus(error), error.describe()));
         } else {
             ready.dispatch();
         }
     }
 
+    /** Releases a body that is incomplete or not decompressed. */
     private void dropBody() {
-        ByteBuf exact = body;
-        if (exact != null) {
+        connection.monitor().remove(this);
+        BodyBuffer known = body;
+        if (known != null) {
             body = null;
-            server.options.budget().release(exact.capacity());
-            exact.release();
+            known.close();
         }
         ContentEncoding.Growing grown = growing;
         if (grown != null) {
             growing = null;
             grown.close();
+        }
+        Decompression task = decompressing;
+        if (task != null) {
+            decompressing = null;
+            task.cancel();
         }
     }
 
@@ -187,5 +200,42 @@ final class Http2RequestStream extends Http2ServerStream {
         if (left != null) {
             left.gone();
         }
+    }
+
+    @Override
+    protected long progress() {
+        BodyBuffer known = body;
+        ContentEncoding.Growing grown = growing;
+        return known != null ? known.received() : grown == null ? 0 : grown.size();
+    }
+
+    @Override
+    protected long held() {
+        BodyBuffer known = body;
+        ContentEncoding.Growing grown = growing;
+        return known != null ? known.reserved() : grown == null ? 0 : grown.reserved();
+    }
+
+    @Override
+    protected void check(long now) {
+        if (!connection.isReading()) {
+            return;
+        }
+        if (server.memory.isLate(now - arrivedNanos, stillNanos(now), progress())) {
+            refuse(HttpReply.error(408, "the request body did not arrive in time"));
+            return;
+        }
+        BodyBuffer known = body;
+        if (known != null && isSlow()) {
+            known.trim();
+        }
+    }
+
+    @Override
+    protected void cut() {
+        refuse(HttpReply.error(
+                429,
+                "the request body arrives slowly, and the server's limit of "
+                        + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)"));
     }
 }

@@ -4,6 +4,7 @@ package io.nereid.transport.http2;
 
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
+import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpReply;
@@ -13,6 +14,7 @@ import io.nereid.transport.exchange.AbstractHttpExchange;
 import io.nereid.transport.exchange.ChannelClient;
 import io.nereid.transport.exchange.CompiledRoutes;
 import io.nereid.transport.exchange.VirtualHostResolver;
+import io.nereid.transport.memory.ClientMemoryMonitor;
 import io.nereid.transport.routing.RequestLine;
 import io.nereid.transport.tls.TlsContext;
 import io.netty.buffer.ByteBuf;
@@ -38,6 +40,7 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.handler.codec.http2.UniformStreamByteDistributor;
 import io.netty.util.AsciiString;
 import io.netty.util.concurrent.ScheduledFuture;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -75,12 +78,17 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
     private static final Logger LOG = LoggerFactory.getLogger(Http2ServerConnection.class);
 
     final ServerContext server;
+    /** The connection's share of the server's budget. */
+    final ByteBudget budget;
+
     private final VirtualHostResolver sites;
     /** The key of the property by which Netty's stream refers to ours. */
     private final Http2Connection.PropertyKey key;
 
     private @Nullable ChannelHandlerContext context;
     private @Nullable ChannelClient client;
+    private @Nullable ClientMemoryMonitor monitor;
+    private @Nullable Http2Answers answers;
     /** The last route lookup: clients repeat their path, and HPACK then yields the same objects. */
     private @Nullable CharSequence lastPath;
 
@@ -110,6 +118,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
             VirtualHostResolver sites) {
         super(decoder, encoder, settings);
         this.server = server;
+        this.budget = server.memory.connectionShare();
         this.sites = sites;
         this.key = connection().newKey();
         Events events = new Events();
@@ -162,7 +171,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
     }
 
     private ChannelHandlerContext context() {
-        return java.util.Objects.requireNonNull(context);
+        return Objects.requireNonNull(context);
     }
 
     EventLoop loop() {
@@ -171,13 +180,25 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
 
     /** The client at the other end. */
     ChannelClient client() {
-        return java.util.Objects.requireNonNull(client);
+        return Objects.requireNonNull(client);
+    }
+
+    /** Observes the streams while their clients send. */
+    ClientMemoryMonitor monitor() {
+        return Objects.requireNonNull(monitor);
+    }
+
+    /** Whether the server reads what the client sends. */
+    boolean isReading() {
+        return context().channel().config().isAutoRead();
     }
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) throws Exception {
         context = ctx;
         client = new ChannelClient(server, ctx);
+        monitor = server.memory.monitor(loop());
+        answers = new Http2Answers(this, ctx);
         super.handlerAdded(ctx);
         Http2Stream whole = connection().connectionStream();
         connection().local().flowController().incrementWindowSize(whole, CONNECTION_WINDOW - 65535);
@@ -204,6 +225,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         if (timer != null) {
             timer.cancel(false);
         }
+        Objects.requireNonNull(answers).end();
         super.handlerRemoved0(ctx);
     }
 
@@ -216,6 +238,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
             timer.cancel(false);
         }
         super.channelInactive(ctx);
+        Objects.requireNonNull(answers).end();
     }
 
     @Override
@@ -312,17 +335,19 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
 
     /** Writes buffers as DATA and takes them over; {@code last} completes with the last of them. */
     void writeData(Http2Stream stream, ByteBuf[] parts, boolean end, ChannelPromise last) {
-        for (int i = 0; i < parts.length - 1; i++) {
-            encoder()
-                    .writeData(
-                            context(),
-                            stream.id(),
-                            parts[i],
-                            0,
-                            false,
-                            context().newPromise());
+        Http2Answers unsent = Objects.requireNonNull(answers);
+        for (int i = 0; i < parts.length; i++) {
+            ByteBuf part = parts[i];
+            while (part.readableBytes() > Http2Answers.PIECE) {
+                // in pieces, to see how fast the client takes a large response
+                ByteBuf piece = part.readRetainedSlice(Http2Answers.PIECE);
+                encoder().writeData(context(), stream.id(), piece, 0, false, unsent.counted(newPromise(), piece));
+            }
+            boolean isLast = i == parts.length - 1;
+            ChannelPromise written = unsent.counted(isLast ? last : newPromise(), part);
+            encoder().writeData(context(), stream.id(), part, 0, end && isLast, written);
         }
-        encoder().writeData(context(), stream.id(), parts[parts.length - 1], 0, end, last);
+        unsent.written();
     }
 
     /** Ends the server's side with these headers. A client that is still sending then gets a reset. */
@@ -460,6 +485,12 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
 
     /** Begins a stream: resolves the virtual host and starts a gRPC call or an HTTP request. */
     private void begin(Http2Stream stream, Http2Headers headers, boolean end) {
+        if (Objects.requireNonNull(answers).areTooMany()) {
+            // the client does not take the responses that it has: it may try again, here or elsewhere
+            server.stats.requestRejected();
+            reset(stream, Http2Error.REFUSED_STREAM);
+            return;
+        }
         CharSequence method = headers.method();
         CharSequence path = headers.path();
         CharSequence type = headers.get(CONTENT_TYPE);
@@ -494,6 +525,9 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
             }
             GrpcServerCall call = new GrpcServerCall(this, stream, headers, caller, full, found);
             stream.setProperty(key, call);
+            if (!end) {
+                monitor().add(call);
+            }
             call.begin(refusal);
             if (end) {
                 call.onData(Unpooled.EMPTY_BUFFER, 0, true);
@@ -522,6 +556,9 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         }
         Http2RequestStream request = new Http2RequestStream(this, stream, headers, caller, line);
         stream.setProperty(key, request);
+        if (!end) {
+            monitor().add(request);
+        }
         if (refusal == null && line.match().route() == null && site.names(path)) {
             request.refuse(HttpReply.error(415, "content-type is not application/grpc"));
         } else if (denial != null) {

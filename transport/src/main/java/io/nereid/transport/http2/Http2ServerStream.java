@@ -2,10 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport.http2;
 
+import io.nereid.transport.memory.ClientMemory;
 import io.netty.buffer.ByteBuf;
+import java.net.SocketAddress;
 
-/** The server's side of one HTTP/2 stream: a gRPC call or an HTTP request. Confined to the connection's event loop. */
-abstract class Http2ServerStream {
+/**
+ * The server's side of one HTTP/2 stream: a gRPC call or an HTTP request. While the client sends its body it is
+ * observed, as described at {@link ClientMemory}. Confined to the connection's event loop.
+ */
+abstract class Http2ServerStream extends ClientMemory {
+    final Http2ServerConnection connection;
+
+    Http2ServerStream(Http2ServerConnection connection) {
+        this.connection = connection;
+    }
+
+    @Override
+    protected final SocketAddress client() {
+        return connection.client().remote();
+    }
+
     /**
      * Receives data.
      *

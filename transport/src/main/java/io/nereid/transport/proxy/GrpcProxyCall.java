@@ -94,8 +94,9 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
         this.headers = headers;
         this.deadlineNanos = deadlineNanos;
         this.timeout = timeout;
-        this.reader = new GrpcMessageDeframer(
-                this, new ByteBudget(Long.MAX_VALUE), (int) Math.min(maxBytes, Integer.MAX_VALUE - 64));
+        this.reader =
+                new GrpcMessageDeframer(this, new ByteBudget(Long.MAX_VALUE), new ByteBudget(Long.MAX_VALUE), (int)
+                        Math.min(maxBytes, Integer.MAX_VALUE - 64));
     }
 
     void start() {

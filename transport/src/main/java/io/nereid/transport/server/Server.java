@@ -5,6 +5,7 @@ package io.nereid.transport.server;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerContext;
@@ -48,6 +49,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -80,6 +83,9 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     private final CompiledRoutes own;
     private final EventLoops loops;
 
+    /** The executor for decompression and compression if none was given. */
+    private final @Nullable ExecutorService ownCodec;
+
     @GuardedBy("this") private final List<Channel> listeners = new ArrayList<>();
 
     private final TlsContexts tls = new TlsContexts();
@@ -93,7 +99,15 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
      */
     public Server(ServerOptions options, List<ProtocolCodec> codecs) {
         this.options = options;
-        this.context = new ServerContext(options);
+        Executor executor = options.codecExecutor();
+        if (executor == null) {
+            this.ownCodec =
+                    Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
+            executor = ownCodec;
+        } else {
+            this.ownCodec = null;
+        }
+        this.context = new ServerContext(options, executor);
         List<GrpcMethod> methods = new ArrayList<>();
         for (ProtocolCodec codec : codecs) {
             routes.addAll(codec.httpRoutes());
@@ -409,5 +423,8 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
             loops.close();
         }
         tls.close();
+        if (ownCodec != null) {
+            ownCodec.shutdown();
+        }
     }
 }

@@ -17,12 +17,14 @@ import io.nereid.transport.TransportStats;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.PageRenderer;
 import io.nereid.transport.api.ProtocolCodec;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -36,19 +38,27 @@ final class AdminCodec implements ProtocolCodec {
     private final Supplier<TransportStats> transport;
     private final ByteBudget budget;
     private final Consumer<MetricsWriter> more;
+    private final PageRenderer<MetricsFormat> pages;
 
-    /** @param more adds further metrics to a page */
+    /**
+     * Creates the endpoints.
+     *
+     * @param codecPool renders the metrics
+     * @param more adds further metrics to a page
+     */
     AdminCodec(
             Engine engine,
             ModelListReloader lists,
             Supplier<TransportStats> transport,
             ByteBudget budget,
+            Executor codecPool,
             Consumer<MetricsWriter> more) {
         this.engine = engine;
         this.lists = lists;
         this.transport = transport;
         this.budget = budget;
         this.more = more;
+        this.pages = new PageRenderer<>(codecPool, this::page);
     }
 
     @Override
@@ -63,7 +73,7 @@ final class AdminCodec implements ProtocolCodec {
                 HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, Operation.MODEL_CONTROL, this::configure),
                 HttpRoute.get("/metrics", Operation.METRICS, x -> {
                     MetricsFormat format = MetricsFormat.accepted(x.header("accept"));
-                    x.reply(HttpReply.text(200, format.contentType(), page(format)));
+                    pages.reply(x, format, text -> HttpReply.text(200, format.contentType(), text));
                 }));
     }
 
@@ -95,7 +105,11 @@ final class AdminCodec implements ProtocolCodec {
                 stats.inFlight());
         counter(page, "nereid_exchanges", "Exchanges and calls since the start", stats.exchanges());
         counter(page, "nereid_exchanges_rejected", "Rejected before their body was read", stats.rejected());
-        gauge(page, "nereid_request_bytes_in_flight", "Bytes of request bodies held", budget.used());
+        gauge(
+                page,
+                "nereid_request_bytes_in_flight",
+                "Bytes of request bodies held, and of responses that clients have not taken",
+                budget.used());
         gauge(page, "nereid_direct_memory_bytes", "Pooled memory outside the heap", MemoryRegion.pooledBytes());
         Runtime jvm = Runtime.getRuntime();
         gauge(page, "nereid_heap_used_bytes", "Heap in use", jvm.totalMemory() - jvm.freeMemory());

@@ -124,7 +124,8 @@ public final class NereidServer {
                 new V1Codec(guarded, clients, codecPool, options),
                 new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
                 new MlflowCodec(guarded, clients, codecPool, ProgramVersion.number()),
-                new AdminCodec(engine, new ModelListReloader(clients), this::stats, budget, this::moreMetrics));
+                new AdminCodec(
+                        engine, new ModelListReloader(clients), this::stats, budget, codecPool, this::moreMetrics));
         if (controlled != null) {
             this.loops = new EventLoops(listen.build().eventLoops(), true);
             this.control = new ControlPlane(
@@ -142,8 +143,13 @@ public final class NereidServer {
             this.loops = null;
             this.control = null;
         }
-        this.transport =
-                new Server(listen.clock(clock).budget(budget).access(access).build(), codecs);
+        this.transport = new Server(
+                listen.clock(clock)
+                        .budget(budget)
+                        .access(access)
+                        .codecExecutor(codecPool)
+                        .build(),
+                codecs);
     }
 
     private io.nereid.transport.TransportStats stats() {

@@ -20,6 +20,7 @@ import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.RequestMemoryLimit;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.tls.TlsOptions;
 import java.io.PrintWriter;
@@ -138,9 +139,10 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Option(
             names = "--request-memory",
-            defaultValue = "1GiB",
-            description = "Memory limit for request bodies; requests beyond it are rejected (default:"
-                    + " ${DEFAULT-VALUE}).")
+            paramLabel = "SIZE",
+            description = "Memory limit for request bodies, and for responses that clients do not take; requests beyond"
+                    + " it are rejected (default: 1GiB, but at most a third of the heap and of the memory outside the"
+                    + " heap that the JVM may use).")
     private String requestMemory;
 
     @Option(names = "--model-memory", defaultValue = "0B", description = "Memory limit for models; 0B for no limit.")
@@ -230,7 +232,7 @@ public final class ServeCommand implements Callable<Integer> {
         triton.apply(logging);
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
-        ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
+        ByteBudget budget = new ByteBudget(requestMemory == null ? RequestMemoryLimit.ofProcess() : requestMemory());
         AccessControl access = new AccessControl(accessOptions());
         NereidServer server = new NereidServer(
                 engineOptions(roots),
@@ -458,6 +460,15 @@ public final class ServeCommand implements Callable<Integer> {
             listen.accessLog(new RequestLogs(accessLog, logging, access.audit(), Clock.system()));
         }
         return listen;
+    }
+
+    private long requestMemory() {
+        long bytes = Units.bytes(requestMemory);
+        if (bytes < 1) {
+            throw ServingException.invalidArgument(
+                    "--request-memory " + requestMemory + " leaves no memory for requests (expected: at least 1B)");
+        }
+        return bytes;
     }
 
     private static Level level(String name) {

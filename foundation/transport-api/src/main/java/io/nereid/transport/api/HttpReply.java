@@ -42,7 +42,11 @@ public record HttpReply(int status, String contentType, String[] headers, Respon
 
     /** A response with another content type. */
     public static HttpReply text(int status, String contentType, String text) {
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return text(status, contentType, text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** A response with another content type, from all of {@code bytes}. */
+    public static HttpReply text(int status, String contentType, byte[] bytes) {
         return new HttpReply(status, contentType, NO_HEADERS, new ResponseBody(bytes, bytes.length));
     }
 

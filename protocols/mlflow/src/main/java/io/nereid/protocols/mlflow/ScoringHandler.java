@@ -49,7 +49,7 @@ final class ScoringHandler {
         codecPool.execute(() -> {
             try {
                 decode(x, model, csv);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 x.reply(error(ServingException.from(e)));
             }
         });
@@ -151,7 +151,7 @@ final class ScoringHandler {
             HttpReply encoded;
             try (response) {
                 encoded = PredictionsWriter.encode(response.outputs(), frame);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 encoded = error(ServingException.from(e));
             }
             exchange.reply(encoded);

@@ -133,7 +133,7 @@ public final class EngineRowModel implements RowModel {
                         if (step()) {
                             done.complete(null);
                         }
-                    } catch (RuntimeException e) {
+                    } catch (RuntimeException | OutOfMemoryError e) {
                         next = rows;
                         done.completeExceptionally(ServingException.from(e));
                     }
@@ -233,7 +233,7 @@ public final class EngineRowModel implements RowModel {
                     return;
                 }
                 chunk.values = values(response);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 chunk.failure = ServingException.from(e);
             }
             end();

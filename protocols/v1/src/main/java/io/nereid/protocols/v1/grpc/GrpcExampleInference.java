@@ -62,7 +62,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
             context.offload(() -> {
                 try {
                     start(message);
-                } catch (RuntimeException e) {
+                } catch (RuntimeException | OutOfMemoryError e) {
                     call.fail(ServingException.from(e));
                 } finally {
                     message.release();
@@ -304,7 +304,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
                 } else {
                     values = ExampleOutputs.values(response.outputs(), count);
                 }
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 failed(ServingException.from(e));
                 return;
             }

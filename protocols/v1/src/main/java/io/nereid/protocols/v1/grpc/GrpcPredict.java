@@ -79,7 +79,7 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
                 reader.scanRequest(message);
                 infer(reader);
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             call.fail(ServingException.from(e));
         } finally {
             message.release();
@@ -253,7 +253,7 @@ final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
         ResponseBody content;
         try {
             content = content(response);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             response.close();
             end(
                     e instanceof IllegalStateException

@@ -18,6 +18,7 @@ import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
+import io.nereid.transport.api.PageRenderer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -37,7 +38,7 @@ public final class RestApiHandler {
 
     private final ModelControl control;
     private final V1Options options;
-    private final TfServingMetrics metrics;
+    private final PageRenderer<MetricsFormat> pages;
     private final ModelLookup models;
     private final RestPredictionHandler inference;
 
@@ -49,7 +50,7 @@ public final class RestApiHandler {
             TfServingMetrics metrics) {
         this.control = control;
         this.options = options;
-        this.metrics = metrics;
+        this.pages = new PageRenderer<>(codecPool, metrics::page);
         this.models = new ModelLookup(engine, control, options.methodCheck());
         this.inference = new RestPredictionHandler(engine, models, codecPool, options, metrics, this::reply);
     }
@@ -78,7 +79,7 @@ public final class RestApiHandler {
     private void metrics(HttpExchange x) {
         MetricsFormat format = MetricsFormat.accepted(x.header("accept"));
         String type = format == MetricsFormat.TEXT ? "text/plain; charset=utf-8" : format.contentType();
-        reply(x, HttpReply.text(200, type, metrics.page(format)));
+        pages.reply(x, format, text -> answer(HttpReply.text(200, type, text)));
     }
 
     private void addRoutes(List<HttpRoute> routes, String path, Function<HttpExchange, ModelRef> model) {
@@ -108,10 +109,14 @@ public final class RestApiHandler {
     }
 
     private void reply(HttpExchange x, HttpReply reply) {
-        x.reply(
-                options.cors()
-                        ? new HttpReply(reply.status(), reply.contentType(), withCors(reply.headers()), reply.content())
-                        : reply);
+        x.reply(answer(reply));
+    }
+
+    /** Adds the headers for web pages, if that is enabled. */
+    private HttpReply answer(HttpReply reply) {
+        return options.cors()
+                ? new HttpReply(reply.status(), reply.contentType(), withCors(reply.headers()), reply.content())
+                : reply;
     }
 
     private static String[] withCors(String[] headers) {

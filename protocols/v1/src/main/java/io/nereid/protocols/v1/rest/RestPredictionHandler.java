@@ -95,7 +95,7 @@ final class RestPredictionHandler {
         codecPool.execute(() -> {
             try {
                 decode(x, model, api);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 reply.accept(x, HttpReply.error(ServingException.from(e)));
             }
         });
@@ -238,7 +238,7 @@ final class RestPredictionHandler {
                 if (event != null) {
                     encoded = event.answer(encoded, model.model(), options);
                 }
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 ServingException failure = ServingException.from(e);
                 code = failure.code();
                 encoded = HttpReply.error(failure);

@@ -94,7 +94,7 @@ public final class CodecBuffers {
                 return known;
             }
         }
-        String name = reader.text();
+        String name = reader.name();
         if (name.length() <= 64) {
             recent[oldest] = name;
             oldest = (oldest + 1) % recent.length;

@@ -86,7 +86,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
                 context.buffers().grpcReader.scan(message);
                 infer();
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             call.fail(ServingException.from(e));
         } finally {
             message.release();
@@ -99,7 +99,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
         InferenceRequest request;
         try {
             request = reader.read(call.deadlineNanos(), call.arrivedNanos(), trace, forwarded, call.caller());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             GrpcTrace.sent(context, trace);
             throw e;
         }
@@ -158,7 +158,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
         ResponseBody content;
         try {
             content = GrpcInferWriter.unary(response, form, context.buffers());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             response.close();
             end(ServingException.from(e));
             return;

@@ -57,7 +57,7 @@ final class GrpcStreamInference implements GrpcListener {
             ResponseBody content;
             try {
                 content = GrpcInferWriter.stream(response, form, last, context.buffers());
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 response.close();
                 fail(ServingException.from(e));
                 return;
@@ -128,7 +128,7 @@ final class GrpcStreamInference implements GrpcListener {
             } else {
                 infer(slot);
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             slot.fail(ServingException.from(e));
         }
     }
@@ -137,7 +137,7 @@ final class GrpcStreamInference implements GrpcListener {
         try {
             context.buffers().grpcReader.scan(message);
             infer(slot);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             slot.fail(ServingException.from(e));
         } finally {
             message.release();

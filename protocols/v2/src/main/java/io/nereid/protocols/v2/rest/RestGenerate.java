@@ -70,7 +70,7 @@ final class RestGenerate implements ResponseSink, Runnable {
                 throw ServingException.of(ErrorCode.CANCELLED, "the client went away");
             }
             request = new GenerateRequestReader(context, exchange, model, context.engine.metadata(model)).read(trace);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
         }
@@ -103,7 +103,7 @@ final class RestGenerate implements ResponseSink, Runnable {
             } else {
                 single(response, last);
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             fail(ServingException.from(e));
             run();
         }

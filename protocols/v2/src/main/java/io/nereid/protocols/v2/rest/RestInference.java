@@ -63,7 +63,7 @@ final class RestInference implements ResponseSink, Runnable {
             RestInferReader reader = new RestInferReader(context, exchange, model, trace);
             request = reader.read();
             form = reader.form();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
         }
@@ -121,7 +121,7 @@ final class RestInference implements ResponseSink, Runnable {
         HttpReply reply;
         try {
             reply = RestInferWriter.write(response, form, context.buffers());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             response.close();
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;

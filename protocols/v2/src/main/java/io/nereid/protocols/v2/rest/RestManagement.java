@@ -170,7 +170,7 @@ final class RestManagement {
             context.offload(() -> {
                 try {
                     loadNow(exchange, model);
-                } catch (RuntimeException e) {
+                } catch (RuntimeException | OutOfMemoryError e) {
                     exchange.fail(ServingException.from(e));
                 }
             });

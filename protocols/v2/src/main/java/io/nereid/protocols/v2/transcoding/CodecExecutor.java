@@ -22,7 +22,7 @@ record CodecExecutor(Executor pool) {
         Runnable guarded = () -> {
             try {
                 task.run();
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | OutOfMemoryError e) {
                 failed.accept(ServingException.from(e));
             }
         };
