@@ -56,8 +56,8 @@ final class AcceptHandler extends ChannelInboundHandlerAdapter {
     public void channelRead(ChannelHandlerContext ctx, Object message) {
         Channel accepted = (Channel) message;
         if (shedding || !limit.tryOpen()) {
-            accepted.unsafe().closeForcibly();
             server.stats.connectionRefused();
+            accepted.unsafe().closeForcibly();
             if (shedding) {
                 shed = true;
             } else {
