@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.grpc.testing.integration.AbstractInteropTest;
 import io.nereid.base.Clock;
+import io.nereid.base.access.Operation;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.ForwardOptions;
@@ -52,6 +53,7 @@ class GrpcInteropTest {
             return List.of(new GrpcMethod(
                     "/*",
                     GrpcMethod.Kind.BIDI_STREAMING,
+                    Operation.INFERENCE,
                     call -> PROXY.forward(call, new UpstreamClient.Address("127.0.0.1", PORT), options)));
         }
     });

@@ -18,6 +18,7 @@ import io.grpc.testing.integration.Messages.StreamingOutputCallResponse;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.access.Operation;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
@@ -49,13 +50,28 @@ final class TestServiceCodec implements ProtocolCodec, AutoCloseable {
     @Override
     public List<GrpcMethod> grpcMethods() {
         return List.of(
-                new GrpcMethod(SERVICE + "EmptyCall", Kind.UNARY, EmptyCall::new),
-                new GrpcMethod(SERVICE + "UnaryCall", Kind.UNARY, UnaryCall::new),
-                new GrpcMethod(SERVICE + "StreamingInputCall", Kind.CLIENT_STREAMING, StreamingInputCall::new),
+                new GrpcMethod(SERVICE + "EmptyCall", Kind.UNARY, Operation.INFERENCE, EmptyCall::new),
+                new GrpcMethod(SERVICE + "UnaryCall", Kind.UNARY, Operation.INFERENCE, UnaryCall::new),
                 new GrpcMethod(
-                        SERVICE + "StreamingOutputCall", Kind.SERVER_STREAMING, call -> new OutputCall(call, false)),
-                new GrpcMethod(SERVICE + "FullDuplexCall", Kind.BIDI_STREAMING, call -> new OutputCall(call, false)),
-                new GrpcMethod(SERVICE + "HalfDuplexCall", Kind.BIDI_STREAMING, call -> new OutputCall(call, true)));
+                        SERVICE + "StreamingInputCall",
+                        Kind.CLIENT_STREAMING,
+                        Operation.INFERENCE,
+                        StreamingInputCall::new),
+                new GrpcMethod(
+                        SERVICE + "StreamingOutputCall",
+                        Kind.SERVER_STREAMING,
+                        Operation.INFERENCE,
+                        call -> new OutputCall(call, false)),
+                new GrpcMethod(
+                        SERVICE + "FullDuplexCall",
+                        Kind.BIDI_STREAMING,
+                        Operation.INFERENCE,
+                        call -> new OutputCall(call, false)),
+                new GrpcMethod(
+                        SERVICE + "HalfDuplexCall",
+                        Kind.BIDI_STREAMING,
+                        Operation.INFERENCE,
+                        call -> new OutputCall(call, true)));
     }
 
     @Override
