@@ -40,6 +40,8 @@ import org.jspecify.annotations.Nullable;
  *     at 64 KiB/s, and may not pause for half of it
  * @param compressReplies whether HTTP clients that accept it get text of 1 KiB to 1 MiB compressed
  * @param compressMessages whether gRPC clients that accept gzip get messages of 1 KiB to 1 MiB of text compressed
+ * @param maxConnections the most connections on all addresses for everything; 0 to derive it from the limit on file
+ *     descriptors
  * @param nativeTransport whether to use epoll where it is available
  * @param clock the server's clock
  * @param accessLog receives finished exchanges and calls; null to log none
@@ -61,6 +63,7 @@ public record ServerOptions(
         Duration requestTimeout,
         boolean compressReplies,
         boolean compressMessages,
+        int maxConnections,
         boolean nativeTransport,
         Clock clock,
         @Nullable AccessLog accessLog,
@@ -125,6 +128,7 @@ public record ServerOptions(
         private Duration requestTimeout = Duration.ofSeconds(60);
         private boolean compressReplies = true;
         private boolean compressMessages;
+        private int maxConnections;
         private boolean nativeTransport = true;
         private Clock clock = Clock.system();
         private @Nullable AccessLog accessLog;
@@ -206,6 +210,12 @@ public record ServerOptions(
             return this;
         }
 
+        /** Sets the most connections; 0 to derive it. */
+        public Builder maxConnections(int most) {
+            this.maxConnections = most;
+            return this;
+        }
+
         /** Switches the native transport. */
         public Builder nativeTransport(boolean on) {
             this.nativeTransport = on;
@@ -267,6 +277,7 @@ public record ServerOptions(
                     requestTimeout,
                     compressReplies,
                     compressMessages,
+                    maxConnections,
                     nativeTransport,
                     clock,
                     accessLog,

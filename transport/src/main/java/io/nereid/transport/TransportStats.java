@@ -11,6 +11,7 @@ public final class TransportStats {
     private final LongAdder started = new LongAdder();
     private final LongAdder finished = new LongAdder();
     private final LongAdder rejected = new LongAdder();
+    private final LongAdder refused = new LongAdder();
     private final LongAdder failedHandshakes = new LongAdder();
 
     TransportStats() {}
@@ -43,6 +44,15 @@ public final class TransportStats {
     /** Connections to an address with TLS that did not complete a handshake. */
     public long failedHandshakes() {
         return failedHandshakes.sum();
+    }
+
+    /** Connections closed on arrival: more than the limit, or no file descriptor left. */
+    public long refused() {
+        return refused.sum();
+    }
+
+    public void connectionRefused() {
+        refused.increment();
     }
 
     public void handshakeFailed() {

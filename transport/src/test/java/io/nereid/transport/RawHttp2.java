@@ -132,6 +132,11 @@ public final class RawHttp2 implements AutoCloseable {
         }
     }
 
+    /** What the server sends until it closes, as text. */
+    public String text() throws IOException {
+        return new String(in.readAllBytes(), StandardCharsets.ISO_8859_1);
+    }
+
     @Override
     public void close() throws IOException {
         socket.close();

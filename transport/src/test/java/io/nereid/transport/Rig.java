@@ -50,6 +50,7 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
     public final ServerOptions options;
     public final Server server;
     public final int port;
+    public final List<Integer> ports;
 
     Rig() {
         this(o -> o);
@@ -60,7 +61,8 @@ public final class Rig implements AutoCloseable, ProtocolCodec {
                         ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1))
                 .build();
         server = new Server(this.options, List.of(this));
-        port = server.start().get(0).getPort();
+        ports = server.start().stream().map(InetSocketAddress::getPort).toList();
+        port = ports.get(0);
     }
 
     @Override

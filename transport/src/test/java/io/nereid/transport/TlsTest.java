@@ -4,6 +4,7 @@ package io.nereid.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
@@ -234,13 +235,14 @@ class TlsTest {
                 .build();
     }
 
+    private static final MethodDescriptor<byte[], byte[]> UNARY = MethodDescriptor.newBuilder(BYTES, BYTES)
+            .setFullMethodName("t.T/Unary")
+            .setType(MethodDescriptor.MethodType.UNARY)
+            .build();
+
     private static byte[] unary(ManagedChannel channel, byte[] message) {
-        MethodDescriptor<byte[], byte[]> method = MethodDescriptor.newBuilder(BYTES, BYTES)
-                .setFullMethodName("t.T/Unary")
-                .setType(MethodDescriptor.MethodType.UNARY)
-                .build();
         return ClientCalls.blockingUnaryCall(
-                channel, method, CallOptions.DEFAULT.withDeadlineAfter(20, TimeUnit.SECONDS), message);
+                channel, UNARY, CallOptions.DEFAULT.withDeadlineAfter(20, TimeUnit.SECONDS), message);
     }
 
     private static Status refusal(ManagedChannel channel) {
@@ -438,17 +440,35 @@ class TlsTest {
                 assertThat(reply.text()).contains("this port requires TLS");
                 assertThat(plain.closed()).isTrue();
             }
-            ManagedChannel plain = NettyChannelBuilder.forAddress("localhost", rig.port)
-                    .usePlaintext()
-                    .build();
-            Status status = refusal(plain);
-            assertThat(status.toString()).contains("this port requires TLS");
-            plain.shutdownNow();
+            try (RawHttp2 plain = new RawHttp2(rig.port)) {
+                assertThat(plain.text()).startsWith("HTTP/1.1 400 ").contains("this port requires TLS");
+            }
             try (Rig.Raw other = rig.connect()) {
                 assertThat(other.send("\0\1\2\3").closed()).isTrue();
             }
             assertThat(get(http(authority.client(null), HttpClient.Version.HTTP_2), rig, "/ok"))
                     .contains("true");
+        }
+    }
+
+    @Test
+    void aGrpcClientWithoutTlsBacksOff() throws Exception {
+        try (Rig rig = new Rig(encrypted(options()))) {
+            ManagedChannel plain = NettyChannelBuilder.forAddress("localhost", rig.port)
+                    .usePlaintext()
+                    .build();
+            try {
+                Status status = Status.fromThrowable(catchThrowable(() -> ClientCalls.blockingUnaryCall(
+                        plain,
+                        UNARY,
+                        CallOptions.DEFAULT.withWaitForReady().withDeadlineAfter(2500, TimeUnit.MILLISECONDS),
+                        new byte[1])));
+                assertThat(status.getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+                // after about 0, 1 and 2.6 seconds, as gRPC's connection backoff says
+                assertThat(rig.server.stats().accepted()).isBetween(1L, 4L);
+            } finally {
+                plain.shutdownNow();
+            }
         }
     }
 

@@ -77,6 +77,8 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     /** The time limit for requests in flight when a single listener is closed. */
     private static final ServerContext.Drain LISTENER_DRAIN = new ServerContext.Drain(600_000);
 
+    private static final int METRICS_CONNECTIONS = 16;
+
     private final ServerOptions options;
     private final ServerContext context;
     private final List<HttpRoute> routes = new ArrayList<>();
@@ -88,6 +90,11 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
 
     @GuardedBy("this") private final List<Channel> listeners = new ArrayList<>();
 
+    private final ConnectionLimit limit;
+
+    /** The limit of the addresses for metrics, which stay reachable when clients hold all other connections. */
+    private final ConnectionLimit metricsLimit = new ConnectionLimit(METRICS_CONNECTIONS);
+
     private final TlsContexts tls = new TlsContexts();
     private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
 
@@ -95,7 +102,8 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
      * Creates a server that does not listen yet.
      *
      * @param codecs the protocols, whose routes and gRPC methods it serves
-     * @throws ServingException FAILED_PRECONDITION when two codecs serve the same route or method
+     * @throws ServingException FAILED_PRECONDITION when two codecs serve the same route or method, INVALID_ARGUMENT for
+     *     a limit of connections that is negative or larger than the limit on file descriptors
      */
     public Server(ServerOptions options, List<ProtocolCodec> codecs) {
         this.options = options;
@@ -108,6 +116,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
             this.ownCodec = null;
         }
         this.context = new ServerContext(options, executor);
+        this.limit = new ConnectionLimit(options.maxConnections());
         List<GrpcMethod> methods = new ArrayList<>();
         for (ProtocolCodec codec : codecs) {
             routes.addAll(codec.httpRoutes());
@@ -243,6 +252,8 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
                 .option(ChannelOption.SO_BACKLOG, 1024)
                 .childOption(ChannelOption.ALLOCATOR, NettyBuffers.allocator())
                 .childOption(ChannelOption.WRITE_BUFFER_WATER_MARK, new WriteBufferWaterMark(512 << 10, 1 << 20))
+                .handler(new AcceptHandler(
+                        context, listen.purpose() == ServerOptions.Purpose.METRICS ? metricsLimit : limit))
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
@@ -358,6 +369,11 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
 
     private static void drain(Channel connection, ServerContext.Drain drain) {
         connection.eventLoop().execute(() -> connection.pipeline().fireUserEventTriggered(drain));
+    }
+
+    /** The most connections that the server accepts. */
+    public int maxConnections() {
+        return limit.most;
     }
 
     /** The counters of connections and requests. */

@@ -14,7 +14,6 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.util.concurrent.ScheduledFuture;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -23,13 +22,15 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The first handler of a connection to an address with TLS. Replaces itself by the TLS handler on a handshake; sends a
- * client of plain HTTP/1.1 or HTTP/2 an error in its protocol and closes. Confined to the channel's event loop.
+ * client of plain HTTP an error as HTTP/1.1 and closes. Confined to the channel's event loop.
+ *
+ * <p>A client of HTTP/2 without TLS gets the error in HTTP/1.1 too, and no SETTINGS frame: SETTINGS would tell gRPC's
+ * clients that the connection is established, and they would connect again at once, without their backoff.
  */
 final class TlsDetector extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(TlsDetector.class);
     private static final String TEXT = "this port requires TLS: use https://, or a TLS channel";
     private static final int HANDSHAKE = 0x16;
-    private static final int INADEQUATE_SECURITY = 0xc;
     private static final long LINGER_MILLIS = 1000;
 
     private final ServerContext server;
@@ -79,14 +80,12 @@ final class TlsDetector extends ChannelInboundHandlerAdapter {
 
     private void refuse(ChannelHandlerContext ctx, ByteBuf in) {
         int first = in.getByte(in.readerIndex());
-        boolean http2 = in.readableBytes() >= 4 && in.getInt(in.readerIndex()) == 0x50524920; // "PRI "
         in.release();
         if (first < 'A' || first > 'Z') {
             ctx.close();
             return;
         }
-        ByteBuf answer = http2 ? goAway() : badRequest();
-        ctx.writeAndFlush(answer).addListener((ChannelFutureListener) written -> {
+        ctx.writeAndFlush(badRequest()).addListener((ChannelFutureListener) written -> {
             // closing a socket with unread input sends a reset, which can destroy the response before it is read
             if (written.isSuccess() && ctx.channel() instanceof DuplexChannel duplex) {
                 duplex.shutdownOutput();
@@ -100,23 +99,6 @@ final class TlsDetector extends ChannelInboundHandlerAdapter {
     private ByteBuf badRequest() {
         return Unpooled.wrappedBuffer(Http1ResponseEncoder.render(
                 HttpReply.error(400, TEXT), ContentEncoding.IDENTITY, server.dateLine(server.nanos()), 0, false));
-    }
-
-    /** A SETTINGS frame without settings, then GOAWAY with the reason. */
-    private static ByteBuf goAway() {
-        byte[] text = TEXT.getBytes(StandardCharsets.US_ASCII);
-        return Unpooled.buffer(9 + 9 + 8 + text.length)
-                .writeMedium(0)
-                .writeByte(4)
-                .writeByte(0)
-                .writeInt(0)
-                .writeMedium(8 + text.length)
-                .writeByte(7)
-                .writeByte(0)
-                .writeInt(0)
-                .writeInt(0)
-                .writeInt(INADEQUATE_SECURITY)
-                .writeBytes(text);
     }
 
     @Override

@@ -98,6 +98,11 @@ final class AdminCodec implements ProtocolCodec {
         engine.writeMetrics(page);
         more.accept(page);
         gauge(page, "nereid_connections", "Open connections", stats.connections());
+        counter(
+                page,
+                "nereid_connections_refused",
+                "Connections closed on arrival, beyond --max-connections or without a file descriptor",
+                stats.refused());
         gauge(
                 page,
                 "nereid_exchanges_in_flight",

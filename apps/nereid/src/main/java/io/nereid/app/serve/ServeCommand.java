@@ -145,6 +145,13 @@ public final class ServeCommand implements Callable<Integer> {
                     + " heap that the JVM may use).")
     private String requestMemory;
 
+    @Option(
+            names = "--max-connections",
+            defaultValue = "0",
+            description = "Open connections of clients; further ones are closed at once; 0 to derive the number from"
+                    + " the limit on open files (ulimit -n).")
+    private int maxConnections;
+
     @Option(names = "--model-memory", defaultValue = "0B", description = "Memory limit for models; 0B for no limit.")
     private String modelMemory;
 
@@ -430,6 +437,7 @@ public final class ServeCommand implements Callable<Integer> {
                         main == null && grpcPort == null ? grpc : main)
                 .eventLoops(ioThreads)
                 .corsOrigins(accessFlags.corsOrigins)
+                .maxConnections(maxConnections)
                 .maxBodyBytes(maxBody)
                 .maxMessageBytes(maxBody);
         if (grpcPort != null) {
