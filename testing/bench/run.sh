@@ -2,7 +2,8 @@
 # Prints the results table:      testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
 # Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats python trees trees-native trees-served batcher engine
-#       ensemble cache gateway cold-start thousand models lifecycle minilm start soak
+#       ensemble cache gateway cold-start thousand models lifecycle minilm start overload soak
+# The rows overload and soak take --soak seconds (60); overload --soak=10 is a short check.
 # The row engine compares with Triton's core where testing/oracle/build.sh has been run.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)

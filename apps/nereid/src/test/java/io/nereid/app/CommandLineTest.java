@@ -42,6 +42,10 @@ class CommandLineTest {
         assertThat(err.toString()).contains("--port 99999 is not a port (expected 0 to 65535)");
         assertThat(run("serve", dir.toString(), "--drain-timeout", "5x")).isEqualTo(1);
         assertThat(err.toString()).contains("'5x' is not a duration");
+        assertThat(run("serve", dir.toString(), "--overload-target", "soon")).isEqualTo(1);
+        assertThat(err.toString()).contains("'soon' is not a duration");
+        assertThat(run("serve", dir.toString(), "--overload-target", "5ms")).isEqualTo(1);
+        assertThat(err.toString()).contains("--overload-target 5ms is too short (expected: 10ms or more, or off)");
         assertThat(run("serve", dir.toString(), "--backend-config", "x")).isEqualTo(1);
         assertThat(err.toString()).contains("--backend-config 'x' is not [BACKEND,]KEY=VALUE");
         assertThat(run("serve", dir.toString(), "--load-model", "x")).isEqualTo(1);

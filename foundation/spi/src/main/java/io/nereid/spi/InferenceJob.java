@@ -38,6 +38,14 @@ public interface InferenceJob {
     }
 
     /**
+     * Whether a queue may refuse the job because of overload. False for a part of a request that has been accepted, such
+     * as a step of an ensemble.
+     */
+    default boolean refusable() {
+        return true;
+    }
+
+    /**
      * Registers the action that runs when the client cancels the request; it runs at once when the client already has.
      * Null removes the previous action.
      */

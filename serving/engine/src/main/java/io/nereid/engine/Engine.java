@@ -32,6 +32,7 @@ import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelMetadata;
@@ -190,6 +191,21 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         @Override
         public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
             return Engine.this.infer(request, sink);
+        }
+
+        @Override
+        public boolean refuse() {
+            return servables.refuses();
+        }
+
+        @Override
+        public @Nullable ServingException refusal(ModelRef member, InferenceJob job) {
+            try (ServableHandle handle = manager.acquire(member)) {
+                return ((EngineServable) handle.servable()).refusal(job);
+            } catch (ServingException e) {
+                // The version is being replaced or is gone: the step will say so.
+                return null;
+            }
         }
 
         @Override

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
+import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The scheduler of one servable: queues its jobs, rejects them when the queue is full or their deadline has passed, and
@@ -29,6 +31,14 @@ public interface Scheduler extends AutoCloseable {
      *     job's deadline has passed, CANCELLED when the client has cancelled the request
      */
     void submit(InferenceJob job);
+
+    /**
+     * Returns the error if {@link #submit} would refuse a job because of overload, and counts it as arrived; null if it
+     * would accept the job. For a job of which only a later part will be submitted, such as a step of an ensemble.
+     */
+    default @Nullable ServingException refusal(InferenceJob job) {
+        return null;
+    }
 
     /** Returns the number of jobs that wait in the queue. */
     int queued();

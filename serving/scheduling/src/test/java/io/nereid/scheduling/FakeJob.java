@@ -32,6 +32,7 @@ public final class FakeJob implements InferenceJob {
     public @Nullable List<Tensor> outputs;
 
     public boolean keepsOutputs;
+    public boolean refusable = true;
     public int runs;
     public Runnable onStart = () -> {};
     public Consumer<FakeJob> onAnswer = job -> {};
@@ -87,6 +88,11 @@ public final class FakeJob implements InferenceJob {
     @Override
     public long deadlineNanos() {
         return deadline;
+    }
+
+    @Override
+    public boolean refusable() {
+        return refusable;
     }
 
     @Override

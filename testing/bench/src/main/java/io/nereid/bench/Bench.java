@@ -18,6 +18,7 @@ import io.nereid.bench.scenario.LifecycleScenario;
 import io.nereid.bench.scenario.ManyModelsScenario;
 import io.nereid.bench.scenario.MinilmScenario;
 import io.nereid.bench.scenario.NativeTreesScenario;
+import io.nereid.bench.scenario.OverloadScenario;
 import io.nereid.bench.scenario.PythonBackendScenario;
 import io.nereid.bench.scenario.ResponseCacheScenario;
 import io.nereid.bench.scenario.Scenario;
@@ -94,6 +95,7 @@ public final class Bench {
         rows.put("lifecycle", new LifecycleScenario());
         rows.put("minilm", new MinilmScenario());
         rows.put("start", new StartupScenario());
+        rows.put("overload", new OverloadScenario());
         rows.put("soak", new SoakScenario());
         return rows;
     }

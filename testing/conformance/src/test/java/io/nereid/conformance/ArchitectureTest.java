@@ -72,7 +72,7 @@ class ArchitectureTest {
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
         serving/lifecycle | io.nereid.lifecycle | . policy waiters | base tensor observe spi
-        serving/scheduling | io.nereid.scheduling | . execution factory | base tensor observe spi
+        serving/scheduling | io.nereid.scheduling | . admission execution factory | base tensor observe spi
         serving/repository | io.nereid.repository | . config layout polling problem tfserving | base tensor json \
             observe spi backend
         serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend tfdata \
@@ -104,7 +104,7 @@ class ArchitectureTest {
         control/store | io.nereid.control.store | . | base control/api control/core
         control/apiserver | io.nereid.control.apiserver | . | base tensor transport-api control/api control/core
         control/gateway | io.nereid.control.gateway | . activator upstream | base tensor json observe spi transport-api \
-            control/api control/core control/autoscaling
+            scheduling control/api control/core control/autoscaling
         control/graph | io.nereid.control.graph | . | base tensor transport-api control/api control/core
         serving/storage | io.nereid.storage | . request | base storage-spi
         storage/s3 | io.nereid.storage.s3 | . | base storage-spi

@@ -12,6 +12,7 @@ import io.nereid.storage.request.StorageOptions;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -101,6 +102,9 @@ public final class ControlFlags {
 
     /** Whether the server's port is encrypted; set once the TLS options are known. */
     public boolean encrypted;
+
+    /** The target of the admission of revisions with a concurrency limit; zero for none. */
+    public Duration overloadTarget = Duration.ZERO;
 
     /** Returns the default service settings of a server that listens on a port. */
     InferenceServiceConfig settings(int port) {

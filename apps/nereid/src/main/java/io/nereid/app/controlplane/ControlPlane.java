@@ -22,6 +22,7 @@ import io.nereid.engine.Engine;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.repository.ManagedModels;
+import io.nereid.scheduling.admission.AdmissionControl;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.storage.Storage;
 import io.nereid.storage.spi.StorageProvider;
@@ -93,6 +94,7 @@ public final class ControlPlane implements AutoCloseable {
         this.payloads = new PayloadLogs(clock, upstream, artifacts);
         this.gateway =
                 new Gateway(inference, engine, codecs, upstream, new V2ProtocolTranscoder(pool), clock, this::wake);
+        gateway.admission(flags.overloadTarget.isZero() ? null : AdmissionControl.overload(flags.overloadTarget));
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,

@@ -74,6 +74,10 @@ public final class ServeCommand implements Callable<Integer> {
         kserve
     }
 
+    private static final int DEFAULT_MAX_QUEUE = 10_000;
+    private static final Duration DEFAULT_OVERLOAD_TARGET = Duration.ofSeconds(1);
+    private static final Duration LEAST_OVERLOAD_TARGET = Duration.ofMillis(10);
+
     @Parameters(arity = "0..*", paramLabel = "MODELS", description = "Model repositories.")
     private List<Path> repositories = new ArrayList<>();
 
@@ -157,9 +161,17 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Option(
             names = "--max-queue",
-            defaultValue = "10000",
-            description = "Queue size per model (default: ${DEFAULT-VALUE}).")
-    private int maxQueue;
+            description = "Queue size per model (default: 10000); also switches --overload-target off.")
+    private Integer maxQueue;
+
+    @Option(
+            names = "--overload-target",
+            paramLabel = "TIME|off",
+            description = "While more requests arrive at a model, or at a service with a concurrency limit, than it can"
+                    + " serve, refuse those that would take longer, at once and with 503 (default: 1s; off with"
+                    + " --max-queue, --model-repository, --model_config_file, --model_base_path and --compat-ports"
+                    + " triton or tfs).")
+    private String overloadTarget;
 
     @Option(
             names = "--compute-threads",
@@ -232,6 +244,7 @@ public final class ServeCommand implements Callable<Integer> {
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
         control.check();
+        control.overloadTarget = overloadTarget();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
         checkRoots(roots, tfs.lists() || control.control);
         takeAliases();
@@ -395,7 +408,8 @@ public final class ServeCommand implements Callable<Integer> {
                         .withStartModels(loadModels)
                         .withConfigName(triton.modelConfigName))
                 .loadThreads(loadThreads)
-                .maxQueueSize(maxQueue)
+                .maxQueueSize(maxQueue == null ? DEFAULT_MAX_QUEUE : maxQueue)
+                .overloadTarget(overloadTarget())
                 .memoryLimitBytes(Units.bytes(modelMemory))
                 .scratch(CacheDirectory.directory());
         if (computeThreads > 0) {
@@ -404,6 +418,28 @@ public final class ServeCommand implements Callable<Integer> {
         triton.apply(engine);
         tfs.apply(engine, settings);
         return engine.backendSettings(settings).build();
+    }
+
+    /** The target of the admission under overload; zero for none, as the servers have it whose options are used. */
+    Duration overloadTarget() {
+        if (overloadTarget == null) {
+            boolean other = !moreRepositories.isEmpty()
+                    || !triton.modelStore.isEmpty()
+                    || tfs.lists()
+                    || compatPorts.contains(Compat.triton)
+                    || compatPorts.contains(Compat.tfs);
+            return maxQueue != null || other ? Duration.ZERO : DEFAULT_OVERLOAD_TARGET;
+        }
+        if (overloadTarget.equals("off")) {
+            return Duration.ZERO;
+        }
+        Duration target = Units.duration(overloadTarget);
+        if (target.compareTo(LEAST_OVERLOAD_TARGET) < 0) {
+            throw ServingException.invalidArgument(
+                    "--overload-target " + overloadTarget + " is too short (expected: 10ms or more, or off)",
+                    "it is the time that the slowest request should take, with its run");
+        }
+        return target;
     }
 
     private V2Options v2(int maxBody) {

@@ -19,6 +19,7 @@ import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.observe.metrics.MetricsWriter;
+import io.nereid.scheduling.admission.AdmissionControl;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
@@ -128,6 +129,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     /** Sets the factory of virtual hosts. Call it before the first request. */
     public void hostFactory(VirtualHostFactory factory) {
         context.factory(factory);
+    }
+
+    /**
+     * Sets what refuses requests that would wait in the queue of a revision with a concurrency limit; null for nothing
+     * but the size of the queue. Call it before the first activator is opened.
+     */
+    public void admission(@Nullable AdmissionControl control) {
+        context.admission(control);
     }
 
     /**

@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.ensemble;
 
+import io.nereid.base.ServingException;
 import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.spi.InferenceCall;
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.config.ModelConfig;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Gives an ensemble access to the models that it is composed of. Implementations are thread-safe and never block. */
 public interface ComposingModels {
@@ -18,6 +21,15 @@ public interface ComposingModels {
      * {@link ResponseTimeListener} receives the latencies of the step before the last response.
      */
     InferenceCall infer(InferenceRequest request, ResponseSink sink);
+
+    /** Returns whether any model refuses requests because of overload: else {@link #refusal} need not be called. */
+    boolean refuse();
+
+    /**
+     * Returns the error if a model would refuse a job now because of overload; null if it would accept the job, or is
+     * not available.
+     */
+    @Nullable ServingException refusal(ModelRef member, InferenceJob job);
 
     /**
      * Returns the complete configuration of an available model.

@@ -57,6 +57,8 @@ import org.jspecify.annotations.Nullable;
  * @param aspiredVersionPolicy the order of loading and unloading when versions change
  * @param labelAssignmentPolicy when the model list may assign a label to a version that is not available
  * @param reloadTimeout how long a new model list waits for its models before it reports
+ * @param overloadTarget the longest time that a request should take while a model is overloaded, for models whose
+ *     configuration does not limit their queue; zero to refuse nothing before {@code maxQueueSize}
  */
 public record EngineOptions(
         List<Path> repositories,
@@ -85,7 +87,8 @@ public record EngineOptions(
         int initialLoadThreads,
         AspiredVersionPolicy aspiredVersionPolicy,
         LabelAssignmentPolicy labelAssignmentPolicy,
-        Duration reloadTimeout) {
+        Duration reloadTimeout,
+        Duration overloadTarget) {
     /** Options for one repository that is read once, with one thread per processor. */
     public static EngineOptions of(Path repository) {
         return builder(List.of(repository)).build();
@@ -124,7 +127,8 @@ public record EngineOptions(
                 .initialLoadThreads(initialLoadThreads)
                 .aspiredVersionPolicy(aspiredVersionPolicy)
                 .labelAssignmentPolicy(labelAssignmentPolicy)
-                .reloadTimeout(reloadTimeout);
+                .reloadTimeout(reloadTimeout)
+                .overloadTarget(overloadTarget);
     }
 
     /** Builds options. Every setter replaces the previous value and returns the builder. Confined to one thread. */
@@ -156,6 +160,7 @@ public record EngineOptions(
         private AspiredVersionPolicy aspiredVersionPolicy = AspiredVersionPolicy.ALL_OR_NOTHING;
         private LabelAssignmentPolicy labelAssignmentPolicy = LabelAssignmentPolicy.SERVING;
         private Duration reloadTimeout = Duration.ofSeconds(60);
+        private Duration overloadTarget = Duration.ofSeconds(1);
 
         private Builder(List<Path> repositories) {
             this.repositories = repositories;
@@ -317,6 +322,12 @@ public record EngineOptions(
             return this;
         }
 
+        /** See {@link EngineOptions#overloadTarget}. */
+        public Builder overloadTarget(Duration value) {
+            this.overloadTarget = value;
+            return this;
+        }
+
         /** Creates the options. */
         public EngineOptions build() {
             return new EngineOptions(
@@ -346,7 +357,8 @@ public record EngineOptions(
                     initialLoadThreads,
                     aspiredVersionPolicy,
                     labelAssignmentPolicy,
-                    reloadTimeout);
+                    reloadTimeout,
+                    overloadTarget);
         }
     }
 }

@@ -13,6 +13,7 @@ import io.nereid.engine.request.ScalarShapes;
 import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Servable;
@@ -211,6 +212,14 @@ public abstract class EngineServable implements Servable {
     /** The statistics for clients. */
     public final ModelStatisticsSnapshot report() {
         return statistics.report(config.decoupled(), memoryBytes());
+    }
+
+    /**
+     * Returns the error if the servable would refuse a job now because of overload, and counts it as arrived; null if it
+     * would accept the job.
+     */
+    public @Nullable ServingException refusal(InferenceJob job) {
+        return null;
     }
 
     /** The number of queued requests. */

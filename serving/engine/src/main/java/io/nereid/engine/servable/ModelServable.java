@@ -5,6 +5,7 @@ package io.nereid.engine.servable;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelMetric;
 import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
 import io.nereid.engine.execution.BatchExecution;
 import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
@@ -145,6 +146,11 @@ public final class ModelServable extends EngineServable {
     @Override
     public void submit(InferenceJob job) {
         scheduler.submit(job);
+    }
+
+    @Override
+    public @Nullable ServingException refusal(InferenceJob job) {
+        return scheduler.refusal(job);
     }
 
     @Override

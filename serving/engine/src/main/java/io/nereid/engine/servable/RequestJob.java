@@ -113,6 +113,12 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
         return onCancel == CANCELLED;
     }
 
+    /** A step of an ensemble is a part of a request that was accepted. */
+    @Override
+    public boolean refusable() {
+        return !(sink instanceof ResponseTimeListener);
+    }
+
     @Override
     public void onCancel(@Nullable Runnable action) {
         // Races with cancel(), which exchanges the action for CANCELLED: either this compare-and-set comes first and

@@ -16,6 +16,7 @@ import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.repository.config.ModelConfigDocument;
 import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.admission.AdmissionControl;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.spi.ServableId;
@@ -42,6 +43,7 @@ public final class ServableFactory {
     private final HostPolicyExecutors pools;
     private final EngineOptions options;
     private final SchedulerOptions scheduling;
+    private final @Nullable AdmissionControl admission;
     private final Clock clock;
     private final BatchingDefaults batching;
     private final @Nullable ResponseCache cache;
@@ -58,9 +60,11 @@ public final class ServableFactory {
         CacheOptions named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), caches, clock);
         List<RateLimiter.Total> totals = options.rateLimits();
+        this.admission = options.overloadTarget().isZero() ? null : AdmissionControl.overload(options.overloadTarget());
         this.scheduling = new SchedulerOptions(options.maxQueueSize(), InlinePolicy.MEASURED)
                 .withLimiter(totals == null ? null : new RateLimiter(totals))
-                .delayed(options.delays().scheduler(), options.delays().backlog());
+                .delayed(options.delays().scheduler(), options.delays().backlog())
+                .withAdmission(admission);
     }
 
     private static byte[] initialState(ModelLocation source, String file) {
@@ -112,6 +116,11 @@ public final class ServableFactory {
     /** The batching of models whose configuration does not define it. */
     public BatchingDefaults batching() {
         return batching;
+    }
+
+    /** Returns whether a model refuses requests at the moment because it is overloaded. */
+    public boolean refuses() {
+        return admission != null && admission.refuses();
     }
 
     /** The settings for recorded warm-up requests. */

@@ -3,6 +3,7 @@
 package io.nereid.engine.ensemble;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -10,11 +11,13 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.ensemble.RecordingJob.Got;
 import io.nereid.engine.ensemble.StubComposingModels.Ledger;
 import io.nereid.engine.ensemble.StubComposingModels.Started;
+import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableId;
 import io.nereid.spi.config.EnsembleScheduling;
 import io.nereid.spi.config.EnsembleStep;
 import io.nereid.spi.config.ModelConfig;
@@ -103,6 +106,25 @@ class EnsembleExecutionTest {
         RecordingJob job = start(request("", List.of(new RequestedOutput("Z", 0)), Options.NONE, x(1)));
         only("b").complete(out(7));
         assertThat(job.answers.get(0).values()).isEqualTo(Map.of("Z", 7));
+    }
+
+    @Test
+    void aRequestDoesNotBeginWhileAModelThatItWillRunIsOverloaded() {
+        outputs = List.of(int32("Y"), int32("Z"));
+        step("a", Map.of("in", "X"), Map.of("out", "Y"));
+        step("b", Map.of("in", "X"), Map.of("out", "Z"));
+        ServableId id = new ServableId("e", 1);
+        EnsembleServable servable = new EnsembleServable(
+                id, ModelConfig.unspecified("e"), new ModelStatistics(id), graph(), members, Clock.system());
+        members.overloaded.add("b");
+        RecordingJob all = new RecordingJob(request("", List.of(), Options.NONE, x(1)));
+        assertThatThrownBy(() -> servable.submit(all)).hasMessage("b is overloaded");
+        assertThat(members.started).isEmpty();
+        all.request().release();
+        RecordingJob other = new RecordingJob(request("", List.of(new RequestedOutput("Y", 0)), Options.NONE, x(1)));
+        servable.submit(other);
+        only("a").complete(out(5));
+        assertThat(other.answers.get(0).values()).isEqualTo(Map.of("Y", 5));
     }
 
     @Test

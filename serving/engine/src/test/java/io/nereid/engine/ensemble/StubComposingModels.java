@@ -6,6 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.spi.InferenceCall;
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
@@ -23,6 +24,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -125,6 +128,21 @@ public final class StubComposingModels implements ComposingModels {
         Started step = new Started(request, sink);
         onStart.started(step);
         return step;
+    }
+
+    /** The models that refuse requests. */
+    public final Set<String> overloaded = ConcurrentHashMap.newKeySet();
+
+    @Override
+    public boolean refuse() {
+        return !overloaded.isEmpty();
+    }
+
+    @Override
+    public @Nullable ServingException refusal(ModelRef member, InferenceJob job) {
+        return overloaded.contains(member.model())
+                ? ServingException.of(ErrorCode.UNAVAILABLE, member.model() + " is overloaded")
+                : null;
     }
 
     @Override

@@ -11,6 +11,9 @@ import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.admission.AdmissionControl;
+import io.nereid.scheduling.admission.AdmissionPolicy;
+import io.nereid.scheduling.admission.QueueAdmission;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.InstanceAllocator;
 import io.nereid.scheduling.execution.ModelRuns;
@@ -22,6 +25,7 @@ import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -99,6 +103,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     @GuardedBy("lock") private final QueueTimer timer;
 
+    /** Its methods are called under the lock. */
+    private final @Nullable QueueAdmission admission;
+
     @GuardedBy("lock") private int claimed;
 
     @GuardedBy("lock") private boolean blocked;
@@ -144,6 +151,16 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         this.strategy = options.strategy();
         this.member = limiter == null ? null : limiter.join(config, this::granted);
         this.instances = new InstanceAllocator(Math.max(1, config.instances()), member);
+        AdmissionControl control = options.admission();
+        this.admission = control == null || limited(config) ? null : control.open();
+    }
+
+    /** Returns whether the configuration limits the queue: then nothing else refuses requests. */
+    private static boolean limited(ModelConfig config) {
+        DynamicBatching batching = config.batching();
+        return !config.queue().equals(QueuePolicy.DEFAULT)
+                || (batching != null && !batching.levelQueues().isEmpty())
+                || config.batchSizePolicy().maxEnqueuedBatches() > 0;
     }
 
     @Override
@@ -210,6 +227,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         // CANCELLED).
         decorated.onCancel(entry);
         ServingException error = null;
+        String news = null;
         boolean enlist = false;
         synchronized (lock) {
             RequestQueue.Level level = queue.levelOf(job);
@@ -223,14 +241,23 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
                 error = QueueErrors.full(job, model, queued);
             } else if (!builder.admits(entry)) {
                 error = QueueErrors.enqueued(job, builder.batches(), builder.maxBatches());
+            } else if (admission != null && (error = refusal(job, level, now)) != null) {
+                news = admission.changed(now, name());
             } else {
                 enter(decorated);
                 queue.append(level, entry, now);
+                if (admission != null) {
+                    limitWait(admission, entry);
+                    news = admission.changed(now, name());
+                }
                 queued = queue.size();
                 builder.arrived(entry);
                 enlist = claim(now);
                 armTimer(now);
             }
+        }
+        if (news != null) {
+            LOG.info("{}", news);
         }
         if (error != null) {
             decorated.onCancel(null);
@@ -239,6 +266,44 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         if (enlist) {
             enlist();
         }
+    }
+
+    @Override
+    public @Nullable ServingException refusal(InferenceJob job) {
+        if (admission == null) {
+            return null;
+        }
+        long now = clock.nanos();
+        synchronized (lock) {
+            return refusal(job, queue.levelOf(job), now);
+        }
+    }
+
+    /** Returns the error if the admission refuses a job now; a job with a timeout of its own is never refused. */
+    @GuardedBy("lock") private @Nullable ServingException refusal(InferenceJob job, RequestQueue.Level level, long now) {
+        if (admission == null || !job.refusable() || level.limits(job)) {
+            return null;
+        }
+        return admission.admits(now, queue.ahead(level), job.deadlineNanos())
+                ? null
+                : QueueAdmission.refusal(
+                        QueueErrors.prefix(job),
+                        name(),
+                        queued,
+                        admission.policy().retryNanos());
+    }
+
+    /** Limits the wait of a queued job, if it may be refused and the admission has a limit now. */
+    @GuardedBy("lock") private void limitWait(QueueAdmission admits, QueuedJob entry) {
+        long limit = admits.policy().waitLimit();
+        RequestQueue.Level level = entry.level;
+        if (limit != AdmissionPolicy.NEVER && level != null && entry.job.refusable() && !level.limits(entry.job)) {
+            queue.limit(entry, entry.since + limit);
+        }
+    }
+
+    private String name() {
+        return "model '" + model + "'";
     }
 
     /** Fixes the place of an ordered job in the order of responses. Under the lock, so that it is the queue's order. */
@@ -308,6 +373,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         queue.remove(entry, because);
         queued = queue.size();
         builder.reset();
+        if (admission != null) {
+            admission.policy().removed(1);
+        }
     }
 
     // ---- permits: when and on which thread a batch runs ----
@@ -374,6 +442,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         boolean enlist = false;
         boolean empty = false;
         boolean unused;
+        String news = null;
         synchronized (lock) {
             // The timer may not have fired yet: jobs that have timed out must not run.
             late = expire(now);
@@ -381,9 +450,15 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             boolean ready = builder.ready(now);
             instance = ready ? takeInstance() : -1;
             if (instance >= 0) {
+                int before = queue.size();
                 int count = builder.close();
                 reason = builder.reason(now);
+                QueuedJob head = queue.head();
                 jobs = takeJobs(count);
+                if (admission != null && head != null) {
+                    late = taken(admission, head, before, now, late);
+                    news = admission.changed(now, name());
+                }
                 // More may be ready than this batch takes: have another thread come for it.
                 enlist = claim(now);
             } else {
@@ -396,6 +471,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             armTimer(now);
         }
         failAll(late);
+        if (news != null) {
+            LOG.info("{}", news);
+        }
         if (unused && member != null) {
             member.returnUnused();
         }
@@ -418,6 +496,28 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             run(instance, jobs, reason);
         }
         return released(instance, jobs.isEmpty() ? NEVER : now);
+    }
+
+    /**
+     * Reports a closed batch to the admission, which may find that the queue is overloaded: then those jobs are removed
+     * that would take too long. Returns {@code late} with them.
+     */
+    @GuardedBy("lock") private List<QueuedJob> taken(QueueAdmission admits, QueuedJob head, int before, long now, List<QueuedJob> late) {
+        AdmissionPolicy policy = admits.policy();
+        int left = queue.size();
+        if (!policy.taken(now, before - left, now - head.since, left)) {
+            return late;
+        }
+        List<QueuedJob> all = new ArrayList<>(late);
+        queue.refuseAllBut(policy.keep(), all);
+        for (QueuedJob e = queue.head(); e != null; e = e.next) {
+            limitWait(admits, e);
+        }
+        int refused = left - queue.size();
+        policy.removed(refused);
+        queued = queue.size();
+        builder.reset();
+        return all;
     }
 
     @Override
@@ -520,6 +620,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
                     tiny = nowTiny;
                 }
             }
+            if (began != NEVER && admission != null) {
+                admission.policy().ran(now - began);
+            }
             running = running - 1;
             claimed--;
             // An instance that is to be retired stays allocated until the runner has freed its memory.
@@ -599,12 +702,27 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         queue.expire(now, late);
         queued = queue.size();
         builder.reset();
+        if (admission != null) {
+            admission.policy().removed(late.size());
+        }
         return late;
     }
 
-    private static void failAll(List<QueuedJob> late) {
+    private void failAll(List<QueuedJob> late) {
+        long retry = 0;
         for (QueuedJob e : late) {
-            e.fail(e.state == QueuedJob.State.TIMED_OUT ? QueueErrors.timedOut(e.job) : QueueErrors.late(e.job));
+            if (e.state == QueuedJob.State.REFUSED && admission != null) {
+                synchronized (lock) {
+                    admission.refused(1);
+                    retry = admission.policy().retryNanos();
+                }
+            }
+            e.fail(
+                    switch (e.state) {
+                        case TIMED_OUT -> QueueErrors.timedOut(e.job);
+                        case REFUSED -> QueueAdmission.refusal(QueueErrors.prefix(e.job), name(), queued, retry);
+                        default -> QueueErrors.late(e.job);
+                    });
         }
     }
 
@@ -712,6 +830,11 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     private void finish() {
+        if (admission != null) {
+            synchronized (lock) {
+                admission.close();
+            }
+        }
         if (member != null) {
             member.leave();
         }

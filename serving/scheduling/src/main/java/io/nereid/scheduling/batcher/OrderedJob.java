@@ -79,6 +79,11 @@ final class OrderedJob implements InferenceJob {
     }
 
     @Override
+    public boolean refusable() {
+        return job.refusable();
+    }
+
+    @Override
     public boolean cancelled() {
         return job.cancelled();
     }

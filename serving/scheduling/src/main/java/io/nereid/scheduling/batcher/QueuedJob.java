@@ -26,7 +26,10 @@ final class QueuedJob implements Runnable {
     /** Rows that no batch has taken yet, at least 1. */
     int rows;
 
-    /** The earlier of the job's deadline and the timeout of its level's policy; {@link #NEVER} for none. */
+    /** When its admission ends; {@link #NEVER} for not at all. */
+    long limit = NEVER;
+
+    /** The earliest of the job's deadline, the timeout of its level's policy and the limit; {@link #NEVER} for none. */
     long expiry;
     /** Index in {@link TimeoutHeap}, or -1. */
     int expiryIndex = -1;
@@ -72,12 +75,14 @@ final class QueuedJob implements Runnable {
         OrderedJob.fail(job, e);
     }
 
-    /** NEW → QUEUED → TAKEN, TIMED_OUT or CANCELLED. */
+    /** NEW → QUEUED → TAKEN, TIMED_OUT, REFUSED or CANCELLED. */
     enum State {
         NEW,
         QUEUED,
         /** Has waited longer than its level's policy allows, and will fail for that reason. */
         TIMED_OUT,
+        /** Would take too long, because the queue is overloaded. */
+        REFUSED,
         TAKEN,
         CANCELLED
     }

@@ -127,6 +127,59 @@ final class RequestQueue {
         rows += e.rows;
     }
 
+    /** Returns the number of jobs that run before one that is appended to a level now. */
+    int ahead(Level level) {
+        if (levels == 0) {
+            return size;
+        }
+        int count = 0;
+        for (Level l = firstLevel; l != null && Long.compareUnsigned(l.priority, level.priority) <= 0; l = l.next) {
+            count += l.size;
+        }
+        return count;
+    }
+
+    /** Sets the time at which a queued job is refused, unless it is taken before. */
+    void limit(QueuedJob e, long at) {
+        e.limit = at;
+        long expiry = QueueTimer.earlier(e.expiry, at);
+        if (expiry != e.expiry) {
+            timeouts.remove(e);
+            e.expiry = expiry;
+            timeouts.add(e);
+        }
+    }
+
+    /**
+     * Removes jobs with state REFUSED, so that {@code most} are left: those of the most urgent levels, and the newest of
+     * a level. Jobs that must not be refused stay as well.
+     *
+     * @param refused receives the removed jobs, which the caller must fail
+     */
+    void refuseAllBut(int most, List<QueuedJob> refused) {
+        int left = most;
+        Level of = null;
+        int drop = 0;
+        QueuedJob next;
+        for (QueuedJob e = head; e != null; e = next) {
+            next = e.next;
+            Level level = e.level;
+            if (level != null && level != of) {
+                of = level;
+                drop = Math.max(0, level.size - left);
+                left -= level.size - drop;
+            }
+            if (drop > 0 && level != null) {
+                drop--;
+                // A job that has begun to run in parts stays.
+                if (e.job.refusable() && !level.limits(e.job) && e.rows == Math.max(1, e.job.batchSize())) {
+                    remove(e, QueuedJob.State.REFUSED);
+                    refused.add(e);
+                }
+            }
+        }
+    }
+
     /** Removes a job from any position, and sets its state. */
     void remove(QueuedJob e, QueuedJob.State because) {
         Level level = e.level;
@@ -148,6 +201,15 @@ final class RequestQueue {
     void shrink(QueuedJob e, int by) {
         e.rows -= by;
         rows -= by;
+        if (e.limit != QueuedJob.NEVER) {
+            // It has begun to run, so it must not be refused any more.
+            timeouts.remove(e);
+            e.limit = QueuedJob.NEVER;
+            e.expiry = e.deadline;
+            if (e.expiry != QueuedJob.NEVER) {
+                timeouts.add(e);
+            }
+        }
     }
 
     /** Returns when the next job times out; {@link QueuedJob#NEVER} for none. */
@@ -159,7 +221,8 @@ final class RequestQueue {
     /**
      * Handles all jobs that have timed out. A job whose own deadline has passed is removed with state TAKEN. For the
      * others the level's policy decides: REJECT removes them with state TIMED_OUT, DELAY moves them behind the others
-     * of their level, where only their own deadline still counts.
+     * of their level, where only their own deadline still counts. A job whose {@link #limit} has passed is removed with
+     * state REFUSED.
      *
      * @param timedOut receives the removed jobs, which the caller must fail
      */
@@ -168,6 +231,9 @@ final class RequestQueue {
             Level level = e.level;
             if (e.late(now)) {
                 remove(e, QueuedJob.State.TAKEN);
+                timedOut.add(e);
+            } else if (e.limit != QueuedJob.NEVER && e.limit - now <= 0) {
+                remove(e, QueuedJob.State.REFUSED);
                 timedOut.add(e);
             } else if (level != null && level.delays) {
                 timeouts.remove(e);
@@ -317,6 +383,11 @@ final class RequestQueue {
         /** Returns whether the policy has a maximum size. */
         boolean limited() {
             return maxSize > 0;
+        }
+
+        /** Returns whether a job has a timeout that limits its wait. */
+        boolean limits(InferenceJob job) {
+            return override && job.request().options().timeoutNanos() > 0;
         }
 
         boolean full() {

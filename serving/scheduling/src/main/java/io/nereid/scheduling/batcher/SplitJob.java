@@ -95,6 +95,11 @@ final class SplitJob implements InferenceJob {
     }
 
     @Override
+    public boolean refusable() {
+        return whole.refusable();
+    }
+
+    @Override
     public boolean cancelled() {
         return whole.cancelled();
     }

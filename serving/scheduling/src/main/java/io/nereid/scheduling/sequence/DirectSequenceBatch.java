@@ -257,7 +257,7 @@ final class DirectSequenceBatch extends SequenceBatch implements DeviceExecutor.
         // another sequence.
         for (SequenceJob job : rows) {
             if (job != null) {
-                batcher.registry.take(job.sequence);
+                batcher.registry.take(job.sequence, now);
                 if (job.end) {
                     batcher.registry.release(job.sequence, out, now);
                 }

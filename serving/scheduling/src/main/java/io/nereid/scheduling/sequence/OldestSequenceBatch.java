@@ -49,7 +49,7 @@ final class OldestSequenceBatch extends SequenceBatch {
                 .batching(settings)
                 .build();
         SchedulerOptions unlimited =
-                new SchedulerOptions(Integer.MAX_VALUE, options.inline(), null, options.limiter(), 0, 0);
+                new SchedulerOptions(Integer.MAX_VALUE, options.inline(), null, options.limiter(), 0, 0, null);
         inner = new DynamicBatcher(own, new Renumbered(runner, batcher), pool, batcher.runs, unlimited);
     }
 
@@ -57,7 +57,7 @@ final class OldestSequenceBatch extends SequenceBatch {
     void trySchedule(SequenceSlot slot, DeferredActions out, long now) {
         ActiveSequence sequence = slot.sequence;
         if (sequence != null && sequence.ready() && !batcher.registry.held()) {
-            SequenceJob next = batcher.registry.take(sequence);
+            SequenceJob next = batcher.registry.take(sequence, now);
             out.add(() -> hand(next));
         }
     }

@@ -8,6 +8,8 @@ import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.InitialStateFiles;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.admission.AdmissionControl;
+import io.nereid.scheduling.admission.QueueAdmission;
 import io.nereid.scheduling.batcher.QueueErrors;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.ModelRuns;
@@ -16,12 +18,15 @@ import io.nereid.scheduling.sequence.SequenceJob.Place;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
 import io.nereid.spi.config.SequenceBatching;
 import io.nereid.tensor.DataType;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The sequence batcher for stateful models: routes all requests of a sequence, one after the other, to the same slot of
@@ -36,6 +41,9 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Backlog.</b> Sequences that find no free slot wait in the backlog in arrival order. Only there the request's
  * {@code timeout} applies: when one request of a sequence has waited longer, all waiting requests of that sequence
  * fail.
+ *
+ * <p><b>Overload.</b> The admission refuses only requests that would start a sequence, never one of a sequence in
+ * progress.
  *
  * <p><b>What the runner sees.</b> The requests in its jobs contain the control inputs and the implicit states in
  * addition to the client's inputs, and request the outputs of the states, which are kept for the next request of the
@@ -54,6 +62,8 @@ import org.jspecify.annotations.Nullable;
  * never taken together with this one.
  */
 public final class SequenceBatcher implements Scheduler {
+    private static final Logger LOG = LoggerFactory.getLogger(SequenceBatcher.class);
+
     static final long NEVER = QueueTimer.NEVER;
     private static final long DEFAULT_IDLE = 1_000_000_000L;
 
@@ -69,6 +79,9 @@ public final class SequenceBatcher implements Scheduler {
 
     final Clock clock;
     final SequenceRegistry registry;
+    /** Refuses new sequences under overload; null for none. */
+    final @Nullable QueueAdmission admission;
+
     private final BatchRunner runner;
     private final long greatestOwnId;
     private final boolean ownIdsAreTexts;
@@ -105,6 +118,8 @@ public final class SequenceBatcher implements Scheduler {
         this.pool = pool;
         this.clock = pool.clock();
         this.limit = config.queue().maxSize() > 0 ? config.queue().maxSize() : options.maxQueueSize();
+        AdmissionControl control = options.admission();
+        this.admission = control == null || !config.queue().equals(QueuePolicy.DEFAULT) ? null : control.open();
         this.controls = new SequenceControls(config, sequence.controls());
         DataType idType = controls.idType();
         this.ownIdsAreTexts = idType == DataType.BYTES;
@@ -179,6 +194,7 @@ public final class SequenceBatcher implements Scheduler {
         // runs it. The client may cancel before the lock is taken; then only `gone` is set.
         job.onCancel(arrival);
         ServingException error = null;
+        String news = null;
         synchronized (lock) {
             if (arrival.gone) {
                 error = QueueErrors.cancelled(job);
@@ -188,16 +204,57 @@ public final class SequenceBatcher implements Scheduler {
                 error = errors.notStarted(id);
             } else if (registry.waiting() >= limit) {
                 error = QueueErrors.full(job, model, limit);
+            } else if (!registry.isLive(id) && (error = refusal(job, now)) != null) {
+                news = changed(now);
             } else {
                 arrival.item = registry.accept(job, id, start, end, out, now);
                 timeouts.arm(slots.due());
+                news = changed(now);
             }
+        }
+        if (news != null) {
+            LOG.info("{}", news);
         }
         if (error != null) {
             job.onCancel(null);
             throw error;
         }
         out.runAll();
+    }
+
+    @Override
+    public @Nullable ServingException refusal(InferenceJob job) {
+        if (admission == null) {
+            return null;
+        }
+        InferenceRequest.SequenceFlags where = job.request().options().sequence();
+        long now = clock.nanos();
+        synchronized (lock) {
+            return where != null && registry.isLive(where.id()) ? null : refuse(admission, job, now);
+        }
+    }
+
+    /** Returns the error if the admission refuses a job that starts a sequence. */
+    private @Nullable ServingException refusal(InferenceJob job, long now) {
+        return admission == null || !job.refusable() ? null : refuse(admission, job, now);
+    }
+
+    private @Nullable ServingException refuse(QueueAdmission admits, InferenceJob job, long now) {
+        int waiting = registry.waiting();
+        if (job.request().options().timeoutNanos() > 0 || admits.admits(now, waiting, job.deadlineNanos())) {
+            return null;
+        }
+        return QueueAdmission.refusal(
+                QueueErrors.prefix(job), name(), waiting, admits.policy().retryNanos());
+    }
+
+    /** Returns a line for the log if the admission has changed. */
+    private @Nullable String changed(long now) {
+        return admission == null ? null : admission.changed(now, name());
+    }
+
+    private String name() {
+        return "model '" + model + "'";
     }
 
     /** Returns whether two requests, each the next of its sequence, may share a batch. */
@@ -314,6 +371,9 @@ public final class SequenceBatcher implements Scheduler {
         }
         ending = true;
         timeouts.disarm();
+        if (admission != null) {
+            admission.close();
+        }
         out.add(() -> slots.close().whenComplete((nothing, e) -> {
             controls.close();
             states.close();

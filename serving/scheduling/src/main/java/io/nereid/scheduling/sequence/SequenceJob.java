@@ -110,6 +110,11 @@ final class SequenceJob implements InferenceJob, ReschedulableJob, Comparable<Se
     }
 
     @Override
+    public boolean refusable() {
+        return job.refusable();
+    }
+
+    @Override
     public boolean cancelled() {
         if (runs == 0) {
             return job.cancelled();

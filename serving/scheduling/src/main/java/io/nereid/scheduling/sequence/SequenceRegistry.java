@@ -138,12 +138,16 @@ final class SequenceRegistry {
     }
 
     /** Takes the next request of a sequence for a run; the sequence must be ready. */
-    SequenceJob take(ActiveSequence sequence) {
+    SequenceJob take(ActiveSequence sequence, long now) {
         SequenceJob item = sequence.queue.remove();
         item.place = Place.TAKEN;
         sequence.inFlight = item;
         waiting--;
         timeouts.remove(item);
+        if (batcher.admission != null) {
+            // Accepted requests stay when the queue is overloaded: they may belong to sequences in progress.
+            var unused = batcher.admission.policy().taken(now, 1, now - item.since, waiting);
+        }
         return item;
     }
 
@@ -194,6 +198,9 @@ final class SequenceRegistry {
         for (SequenceJob removed : sequence.removeDependents(item, sequence.backlogged)) {
             removed.place = Place.GONE;
             waiting--;
+            if (batcher.admission != null) {
+                batcher.admission.policy().removed(1);
+            }
             timeouts.remove(removed);
             ServingException why = because.apply(removed.job);
             out.add(() -> {

@@ -10,6 +10,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.InlinePolicy;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.admission.AdmissionControl;
+import io.nereid.scheduling.admission.AdmissionPolicy;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -46,6 +49,67 @@ class SequenceLifecycleTest {
         fixture.runAll();
         assertThat(fixture.ran())
                 .containsExactly(List.of("r1"), List.of("r6"), List.of("r2"), List.of("r3"), List.of("r5"));
+        fixture.end(batcher);
+    }
+
+    @Test
+    void anOverloadRefusesNewSequencesOnly() {
+        boolean[] overloaded = {false};
+        fixture.options = fixture.options.withAdmission(new AdmissionControl(() -> new AdmissionPolicy() {
+            @Override
+            public boolean admits(long now, int ahead, long deadline) {
+                return !overloaded[0];
+            }
+
+            @Override
+            public boolean taken(long now, int count, long waited, int left) {
+                return overloaded[0];
+            }
+
+            @Override
+            public void removed(int count) {}
+
+            @Override
+            public void ran(long nanos) {}
+
+            @Override
+            public int keep() {
+                return 0;
+            }
+
+            @Override
+            public long waitLimit() {
+                return NEVER;
+            }
+
+            @Override
+            public long retryNanos() {
+                return 2_500_000_000L;
+            }
+
+            @Override
+            public boolean refuses() {
+                return overloaded[0];
+            }
+
+            @Override
+            public String reason() {
+                return "";
+            }
+        }));
+        SequenceBatcher batcher = fixture.open();
+        fixture.submit(batcher, "1 S");
+        overloaded[0] = true;
+        ServingException e = fixture.rejected(batcher, fixture.request("2 S"));
+        assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
+        assertThat(e.retryAfter()).isEqualTo(Duration.ofSeconds(3));
+        assertThat(e).hasMessageContaining("model 'm' is overloaded");
+        fixture.submit(batcher, "1");
+        fixture.submit(batcher, "1 E");
+        fixture.runAll();
+        assertThat(fixture.requests).allMatch(t -> t.code == ErrorCode.OK).hasSize(3);
+        overloaded[0] = false;
+        fixture.submit(batcher, "3 S");
         fixture.end(batcher);
     }
 

@@ -7,6 +7,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.scheduling.admission.AdmissionControl;
+import io.nereid.scheduling.admission.QueueAdmission;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
@@ -18,7 +20,8 @@ import java.util.concurrent.Executor;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** What all activators share. Thread-safe: immutable but for the factory of virtual hosts, which is set once. */
+/** What all activators share. Thread-safe: immutable but for the factory of virtual
+ * hosts and the admission, which are set once. */
 public final class ActivatorContext {
     public final InferenceEngine engine;
     public final ModelControl control;
@@ -41,6 +44,8 @@ public final class ActivatorContext {
     public final IntUnaryOperator chance;
 
     private volatile @Nullable VirtualHostFactory factory;
+
+    private volatile @Nullable AdmissionControl admission;
 
     public ActivatorContext(
             InferenceEngine engine,
@@ -67,6 +72,16 @@ public final class ActivatorContext {
 
     public void factory(VirtualHostFactory newFactory) {
         factory = newFactory;
+    }
+
+    /** Sets what refuses requests of the activators that are created afterwards; null for nothing. */
+    public void admission(@Nullable AdmissionControl control) {
+        admission = control;
+    }
+
+    @Nullable QueueAdmission openAdmission() {
+        AdmissionControl control = admission;
+        return control == null ? null : control.open();
     }
 
     public VirtualHostFactory factory() {

@@ -11,11 +11,14 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.upstream.ReplicaBalancer;
 import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.gateway.upstream.RevisionTarget.Processes;
+import io.nereid.scheduling.admission.AdmissionPolicy;
+import io.nereid.scheduling.admission.QueueAdmission;
 import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.UpstreamClient.Header;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -24,6 +27,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Admits the requests of one revision, like Knative's activator and queue-proxy: counts them, limits how many run at
@@ -33,6 +38,9 @@ import org.jspecify.annotations.Nullable;
  * the revision. With replicas and a concurrency limit, the requests beyond it wait in the queue. A
  * {@linkplain #direct direct} revision has a short queue (Knative's queue-proxy); otherwise the queue is as long as
  * that of held requests (Knative's activator).
+ *
+ * <p>With a concurrency limit and an {@linkplain ActivatorContext#admission admission}, requests are also refused while
+ * the queue is overloaded; not while there is no replica, since held requests cannot be served yet.
  *
  * <p>Thread-safe; no method blocks. Without a concurrency limit, requests pass without a lock.
  *
@@ -81,6 +89,7 @@ public final class RevisionActivator {
      */
     public record Load(double concurrency, double requestsPerSecond, int waiting, int active) {}
 
+    private static final Logger LOG = LoggerFactory.getLogger(RevisionActivator.class);
     private static final int NEVER_STARTED_SECONDS = 5;
 
     private final ActivatorContext context;
@@ -107,6 +116,9 @@ public final class RevisionActivator {
     private final AtomicInteger waiting = new AtomicInteger();
 
     @GuardedBy("queue") private final ArrayDeque<RevisionRequest> queue = new ArrayDeque<>();
+
+    /** Its methods are called under the lock of the queue. */
+    private final @Nullable QueueAdmission admission;
     /** Whether the queue may contain entries, including cancelled ones. */
     private volatile boolean mayHaveQueue;
 
@@ -148,6 +160,7 @@ public final class RevisionActivator {
         this.settings = settings;
         this.destination = destination;
         this.meter = new ConcurrencyMeter(context.clock.nanos());
+        this.admission = settings.containerConcurrency == 0 ? null : context.openAdmission();
         this.forwardOptions = new ForwardOptions(
                 settings.timeout,
                 ForwardOptions.DEFAULT.maxBytes(),
@@ -290,6 +303,11 @@ public final class RevisionActivator {
             closed = true;
             updateOpen();
         }
+        if (admission != null) {
+            synchronized (queue) {
+                admission.close();
+            }
+        }
         rejectWhenClosed();
         if (active.get() == 0) {
             drained.complete(null);
@@ -356,6 +374,8 @@ public final class RevisionActivator {
         }
         boolean asleep;
         ServingException full = null;
+        String news = null;
+        long now = context.clock.nanos();
         synchronized (queue) {
             asleep = readyReplicas() == 0;
             // Without a limit it waits only until drain(), when replicas have become ready since the check above.
@@ -367,6 +387,10 @@ public final class RevisionActivator {
                         "pending request queue full",
                         waiting.get() + " requests wait for revision " + revision + "; try again in "
                                 + retryAfterSeconds() + " s");
+            } else if (!asleep && admission != null && !admission.admits(now, waiting.get(), request.deadline())) {
+                full = QueueAdmission.refusal(
+                        "", name(), waiting.get(), admission.policy().retryNanos());
+                news = admission.changed(now, name());
             } else if (!context.budget.tryReserve(request.bytes())) {
                 full = ServingException.of(
                         ErrorCode.UNAVAILABLE,
@@ -376,6 +400,10 @@ public final class RevisionActivator {
             } else {
                 long mine = settings.timeout.isZero() ? Long.MAX_VALUE : request.arrived + settings.timeout.toNanos();
                 request.waitUntil = earlier(mine, request.deadline());
+                if (!asleep && admission != null) {
+                    limitWait(admission, request, now);
+                    news = admission.changed(now, name());
+                }
                 request.enqueue();
                 queue.add(request);
                 if (!mayHaveQueue) {
@@ -384,6 +412,9 @@ public final class RevisionActivator {
                 }
                 waiting.incrementAndGet();
             }
+        }
+        if (news != null) {
+            LOG.info("{}", news);
         }
         if (full != null) {
             reject(request, full);
@@ -400,6 +431,43 @@ public final class RevisionActivator {
             rejectAll(unavailable(why));
         }
         drain();
+    }
+
+    private String name() {
+        return "revision '" + revision + "'";
+    }
+
+    /** Limits how long a request may wait, if the admission has a limit now. */
+    private static void limitWait(QueueAdmission admits, RevisionRequest request, long since) {
+        long limit = admits.policy().waitLimit();
+        if (limit != AdmissionPolicy.NEVER) {
+            request.waitUntil = earlier(request.waitUntil, since + limit);
+        }
+    }
+
+    /**
+     * Reports to the admission that a request leaves the queue to run; the admission may find that the queue is
+     * overloaded. Returns the requests that would then take too long and were removed.
+     */
+    @GuardedBy("queue") private List<RevisionRequest> taken(QueueAdmission admits, RevisionRequest request, long now) {
+        AdmissionPolicy policy = admits.policy();
+        int left = waiting.get() - 1;
+        if (!policy.taken(now, 1, now - request.arrived, left)) {
+            return List.of();
+        }
+        int excess = left - policy.keep();
+        List<RevisionRequest> refused = new ArrayList<>();
+        for (RevisionRequest other : queue) {
+            if (refused.size() < excess && other.dequeue()) {
+                refused.add(other);
+            } else {
+                limitWait(admits, other, other.arrived);
+            }
+        }
+        queue.removeAll(new HashSet<>(refused));
+        policy.removed(refused.size());
+        admits.refused(refused.size());
+        return refused;
     }
 
     /** The earlier of two times. {@link Long#MAX_VALUE} is never; other times are compared by subtraction. */
@@ -453,6 +521,9 @@ public final class RevisionActivator {
     private void drain() {
         while (waiting.get() > 0) {
             RevisionRequest next;
+            List<RevisionRequest> refused = List.of();
+            String news = null;
+            long now = context.clock.nanos();
             synchronized (queue) {
                 next = firstWaiting();
                 if (next == null || rejection != null || !tryAcquire(next)) {
@@ -463,9 +534,23 @@ public final class RevisionActivator {
                     releasePermit(next);
                     continue;
                 }
+                if (admission != null) {
+                    refused = taken(admission, next, now);
+                    news = admission.changed(now, name());
+                }
             }
             left(next);
-            next.admitted = context.clock.nanos();
+            if (news != null) {
+                LOG.info("{}", news);
+            }
+            if (!refused.isEmpty()) {
+                refused.forEach(this::left);
+                int retry = retryAfterSeconds();
+                for (RevisionRequest other : refused) {
+                    reject(other, QueueAdmission.refusal("", name(), waiting.get(), retry * 1_000_000_000L));
+                }
+            }
+            next.admitted = now;
             try {
                 context.executor.execute(next::resume);
             } catch (RejectedExecutionException e) {
@@ -501,6 +586,7 @@ public final class RevisionActivator {
     void ended(RevisionRequest request, int status, boolean waited) {
         long now = context.clock.nanos();
         meter.end(now);
+        noteEnd(request, now, waited);
         if (waited) {
             // A thread in drain() may have taken a permit for it at this moment; that thread releases it.
             left(request);
@@ -517,6 +603,20 @@ public final class RevisionActivator {
         }
         if (active.decrementAndGet() == 0 && closed) {
             drained.complete(null);
+        }
+    }
+
+    /** Reports the end of a request to the admission, while others wait. */
+    private void noteEnd(RevisionRequest request, long now, boolean waited) {
+        if (admission == null || waiting.get() == 0) {
+            return;
+        }
+        synchronized (queue) {
+            if (waited) {
+                admission.policy().removed(1);
+            } else if (request.permit) {
+                admission.policy().ran(now - request.admitted);
+            }
         }
     }
 
@@ -569,6 +669,9 @@ public final class RevisionActivator {
                 late.add(p);
                 return true;
             });
+            if (admission != null) {
+                admission.policy().removed(late.size());
+            }
             mayHaveQueue = !queue.isEmpty();
             if (!mayHaveQueue) {
                 context.withQueue.remove(this);
@@ -591,10 +694,19 @@ public final class RevisionActivator {
         }
     }
 
-    /** The seconds after which a retry is worthwhile: the duration of the last start, or 1 while replicas are ready. */
+    /**
+     * The seconds after which a retry is worthwhile: the duration of the last start; while replicas are ready 1, or what
+     * the admission says while the queue is overloaded.
+     */
     int retryAfterSeconds() {
         if (readyReplicas() > 0) {
-            return 1;
+            if (admission == null || waiting.get() == 0) {
+                return 1;
+            }
+            synchronized (queue) {
+                AdmissionPolicy policy = admission.policy();
+                return policy.refuses() ? (int) Math.max(1, (policy.retryNanos() + 999_999_999) / 1_000_000_000) : 1;
+            }
         }
         long start = startNanos;
         return start == 0 ? NEVER_STARTED_SECONDS : (int) Math.max(1, (start + 999_999_999) / 1_000_000_000);
