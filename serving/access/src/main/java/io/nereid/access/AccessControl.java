@@ -157,7 +157,7 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                     known != null && known.config().equals(token)
                             ? known
                             : new TokenVerifier(
-                                    token, new JwkSource(token, base == null ? Path.of("") : base, this::refreshSoon)));
+                                    token, new JwkSource(token, base == null ? Path.of("") : base, this::refreshSoon, clock)));
         }
         return new Rules(
                 config,

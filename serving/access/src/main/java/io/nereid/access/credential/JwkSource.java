@@ -10,6 +10,7 @@ import com.nimbusds.jose.jwk.source.JWKSource;
 import com.nimbusds.jose.proc.SecurityContext;
 import com.nimbusds.jose.util.JSONObjectUtils;
 import io.nereid.access.config.JwtConfig;
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
@@ -49,6 +50,7 @@ public final class JwkSource implements JWKSource<SecurityContext> {
     private final JwtConfig config;
     private final Path base;
     private final Runnable wanted;
+    private final Clock clock;
     private final AtomicLong nextDemand = new AtomicLong(Long.MIN_VALUE);
     private volatile @Nullable JWKSet keys;
     private volatile boolean demanded;
@@ -60,10 +62,11 @@ public final class JwkSource implements JWKSource<SecurityContext> {
      * @param base the folder that a relative file path refers to
      * @param wanted called, at most once in ten seconds and on any thread, when {@link #refresh} should run soon
      */
-    public JwkSource(JwtConfig config, Path base, Runnable wanted) {
+    public JwkSource(JwtConfig config, Path base, Runnable wanted, Clock clock) {
         this.config = config;
         this.base = base;
         this.wanted = wanted;
+        this.clock = clock;
     }
 
     @Override
@@ -80,7 +83,7 @@ public final class JwkSource implements JWKSource<SecurityContext> {
     }
 
     private void demand() {
-        long now = System.nanoTime();
+        long now = clock.nanos();
         long due = nextDemand.get();
         if ((due == Long.MIN_VALUE || now - due >= 0) && nextDemand.compareAndSet(due, now + EARLIEST_RETRY_NANOS)) {
             demanded = true;

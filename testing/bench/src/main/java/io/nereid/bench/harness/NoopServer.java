@@ -56,8 +56,8 @@ public final class NoopServer implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.get("/v2/health/ready", Operation.INFERENCE, Operation.HEALTH, this::answer),
-                HttpRoute.post("/v2/models/{model}/infer", Operation.INFERENCE, Operation.INFERENCE, this::answer));
+                HttpRoute.get("/v2/health/ready", Operation.HEALTH, this::answer),
+                HttpRoute.post("/v2/models/{model}/infer", Operation.INFERENCE, this::answer));
     }
 
     @Override

@@ -61,7 +61,7 @@ public final class WireServer {
                 .clock(STILL)
                 .access(new LocalAccessPolicy(true, Set.of()))
                 .build();
-        context = new ServerContext(options);
+        context = new ServerContext(options, Runnable::run);
         site = new CompiledRoutes(context, LOOPS, routes, methods, "");
     }
 
