@@ -157,7 +157,8 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                     known != null && known.config().equals(token)
                             ? known
                             : new TokenVerifier(
-                                    token, new JwkSource(token, base == null ? Path.of("") : base, this::refreshSoon, clock)));
+                                    token,
+                                    new JwkSource(token, base == null ? Path.of("") : base, this::refreshSoon, clock)));
         }
         return new Rules(
                 config,

@@ -361,7 +361,8 @@ class AccessControlTest {
                 .audience("nereid")
                 .subject("alice")
                 .claim("groups", List.of("ml-team", "other"))
-                .expirationTime(Date.from(Instant.ofEpochMilli(Clock.system().millis()).plusSeconds(300)));
+                .expirationTime(
+                        Date.from(Instant.ofEpochMilli(Clock.system().millis()).plusSeconds(300)));
     }
 
     private static String signed(ECKey key, JWTClaimsSet claims) throws Exception {
@@ -401,18 +402,24 @@ class AccessControlTest {
                 .isIn(refused);
         assertThat(token(signed(
                         key,
-                        claims().expirationTime(Date.from(Instant.ofEpochMilli(Clock.system().millis()).minusSeconds(120)))
+                        claims().expirationTime(Date.from(
+                                        Instant.ofEpochMilli(Clock.system().millis())
+                                                .minusSeconds(120)))
                                 .build())))
                 .isIn(refused);
         assertThat(token(signed(
                         key,
-                        claims().expirationTime(Date.from(Instant.ofEpochMilli(Clock.system().millis()).minusSeconds(30)))
+                        claims().expirationTime(Date.from(
+                                        Instant.ofEpochMilli(Clock.system().millis())
+                                                .minusSeconds(30)))
                                 .build())))
                 .as("within the clock skew")
                 .isEqualTo(ErrorCode.OK);
         assertThat(token(signed(
                         key,
-                        claims().notBeforeTime(Date.from(Instant.ofEpochMilli(Clock.system().millis()).plusSeconds(120)))
+                        claims().notBeforeTime(Date.from(
+                                        Instant.ofEpochMilli(Clock.system().millis())
+                                                .plusSeconds(120)))
                                 .build())))
                 .isIn(refused);
         assertThat(token(signed(key, claims().expirationTime(null).build()))).isIn(refused);
