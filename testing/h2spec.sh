@@ -41,6 +41,7 @@ trap stop EXIT
 mkdir "$work/models"
 nereid=${NEREID_BIN:-$root/nereid}
 "$nereid" version >"$work/version.log" 2>&1 || { cat "$work/version.log"; exit 1; }
+: >"$work/server.log"
 "$nereid" serve --port 0 "$work/models" >"$work/server.log" 2>&1 &
 server=$!
 port=
@@ -52,8 +53,9 @@ for _ in $(seq 120); do
 done
 [ -n "$port" ] || { echo "the server did not start"; cat "$work/server.log"; exit 1; }
 
-# A route that takes POST, so that the server reads the bodies of the cases.
-run() { "$h2spec" --host 127.0.0.1 --port "$port" --path /v2/models/none/infer --timeout 3 "$@"; }
+# A route that takes GET and POST, so that the server reads the bodies of the cases. Where it answers before the end of a request, it
+# may have reset the stream before a case does, and then ignores what the case sends.
+run() { "$h2spec" --host 127.0.0.1 --port "$port" --path /v2/logging --timeout 3 "$@"; }
 
 if [ $# -gt 0 ]; then
     run "$@"
