@@ -122,8 +122,9 @@ public final class Bench {
             System.exit(2);
         }
         Path scratch = Files.createTempDirectory("nereid-bench");
+        boolean met;
         try {
-            run(
+            met = run(
                     new BenchmarkSettings(
                             Path.of(System.getProperty("nereid.distribution")),
                             Path.of(System.getProperty("nereid.root")),
@@ -131,15 +132,19 @@ public final class Bench {
                             Integer.parseInt(options.getOrDefault("--rounds", "3")),
                             Double.parseDouble(options.getOrDefault("--seconds", "4")),
                             Double.parseDouble(options.getOrDefault("--warmup", "15")),
-                            Double.parseDouble(options.getOrDefault("--soak", "60")),
+                            Double.parseDouble(options.getOrDefault("--soak", "600")),
                             System.out),
                     names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names);
         } finally {
             BenchmarkSettings.delete(scratch);
         }
+        if (!met) {
+            System.exit(1);
+        }
     }
 
-    private static void run(BenchmarkSettings setting, List<String> names) throws IOException, InterruptedException {
+    /** Returns false when a required scenario failed or missed its target. */
+    private static boolean run(BenchmarkSettings setting, List<String> names) throws IOException, InterruptedException {
         System.out.printf(
                 Locale.ROOT,
                 "%s, %d processors, Java %s, %d rounds of %.0f s%n%n",
@@ -149,15 +154,18 @@ public final class Bench {
                 setting.rounds(),
                 setting.seconds());
         List<BenchmarkResult> table = new ArrayList<>();
+        boolean met = true;
         for (String name : names) {
             Scenario row = ROWS.get(name);
             System.out.println(name);
             try {
                 for (BenchmarkResult figure : row == null ? List.<BenchmarkResult>of() : row.measure(setting)) {
                     table.add(figure);
+                    met &= !(row != null && row.required() && figure.verdict().equals("MISS"));
                 }
             } catch (IOException e) {
                 System.out.println("  FAILED: " + e.getMessage());
+                met &= !(row != null && row.required());
                 table.add(BenchmarkResult.skipped(
                         name,
                         "failed: "
@@ -169,6 +177,7 @@ public final class Bench {
         }
         System.out.println();
         BenchmarkResult.print(table, System.out);
+        return met;
     }
 
     private static String machine() throws IOException {

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -27,6 +28,11 @@ public final class ServerProcess implements AutoCloseable {
     private final double secondsToReady;
 
     private ServerProcess(String name, List<String> command, int port, Path log) throws IOException {
+        this(name, Map.of(), command, port, log);
+    }
+
+    private ServerProcess(String name, Map<String, String> environment, List<String> command, int port, Path log)
+            throws IOException {
         this.name = name;
         this.port = port;
         this.log = log;
@@ -34,6 +40,7 @@ public final class ServerProcess implements AutoCloseable {
                 new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
         // JVM options in the caller's environment must not affect the servers.
         builder.environment().keySet().removeIf(k -> k.startsWith("JAVA_TOOL_OPTIONS") || k.startsWith("_JAVA_OPT"));
+        builder.environment().putAll(environment);
         // The plugin with the identity model that most scenarios serve.
         String samples = System.getProperty("nereid.samples");
         if (samples != null) {
@@ -48,6 +55,13 @@ public final class ServerProcess implements AutoCloseable {
     /** Starts Nereid with its launcher. */
     public static ServerProcess nereid(Path distribution, Path repository, Path scratch, String... options)
             throws IOException {
+        return nereid(Map.of(), distribution, repository, scratch, options);
+    }
+
+    /** As {@link #nereid(Path, Path, Path, String...)}, with variables of the environment. */
+    public static ServerProcess nereid(
+            Map<String, String> environment, Path distribution, Path repository, Path scratch, String... options)
+            throws IOException {
         int port = freePort();
         List<String> command = new ArrayList<>(List.of(
                 distribution.resolve("bin/nereid").toString(),
@@ -56,7 +70,7 @@ public final class ServerProcess implements AutoCloseable {
                 "--port",
                 Integer.toString(port)));
         command.addAll(Arrays.asList(options));
-        return new ServerProcess("nereid", command, port, scratch.resolve("nereid-" + port + ".log"));
+        return new ServerProcess("nereid", environment, command, port, scratch.resolve("nereid-" + port + ".log"));
     }
 
     /** Starts Nereid with a model list. */

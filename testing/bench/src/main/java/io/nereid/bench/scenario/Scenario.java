@@ -12,4 +12,9 @@ import java.util.List;
 public interface Scenario {
     /** Runs the scenario. */
     List<BenchmarkResult> measure(BenchmarkSettings settings) throws IOException, InterruptedException;
+
+    /** Whether the program fails when a target of this scenario is missed. */
+    default boolean required() {
+        return false;
+    }
 }

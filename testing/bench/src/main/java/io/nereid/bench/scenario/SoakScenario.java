@@ -5,18 +5,16 @@ package io.nereid.bench.scenario;
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
-import io.nereid.bench.harness.ProcessStatistics;
+import io.nereid.bench.harness.MemoryProbe;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
+import io.nereid.bench.harness.SoakClients;
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
+import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -24,16 +22,41 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Saturation on {@code simple} while another model is loaded or unloaded every five seconds. Stateless. */
+/**
+ * Saturation on {@code simple} with a heap of 512 MB, while a model is loaded and unloaded, workers of a Python model are
+ * killed, and clients leave or are slow. No request may fail except those that ran in a killed worker, and nothing that
+ * the server holds may grow. The interpreter is {@code NEREID_TEST_PYTHON} or {@code python3}. Stateless.
+ */
 public final class SoakScenario implements Scenario {
-    private static final double PERIOD = 5;
-    /** Tolerated growth of resident memory: less than a few allocator chunks. */
-    private static final double SLACK_MEGABYTES = 4;
+    private static final int SAMPLES = 40;
+
+    private static final String MODEL = """
+        import time
+        import triton_python_backend_utils as pb_utils
+        class TritonPythonModel:
+            def execute(self, requests):
+                time.sleep(0.01)
+                return [pb_utils.InferenceResponse([pb_utils.Tensor.of('OUT', 'TYPE_FP32', [1],
+                    request.inputs()[0].raw())]) for request in requests]
+        """;
+    private static final String CONFIG = """
+        backend: "python"
+        input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ]
+        output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
+        instance_group [ { count: 2 kind: KIND_CPU } ]
+        """;
+    private static final String PYTHON_BODY =
+            "{\"inputs\":[{\"name\":\"IN\",\"datatype\":\"FP32\",\"shape\":[1],\"data\":[1]}]}";
+
+    @Override
+    public boolean required() {
+        return true;
+    }
 
     @Override
     public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException, InterruptedException {
         LoadGenerator driven = new RequestBodies(setting.scratch()).simple(16);
-        String work = String.format(Locale.ROOT, "soak, %.0f s at saturation with load/unload", setting.soakSeconds());
+        String work = String.format(Locale.ROOT, "soak, %.0f s at saturation", setting.soakSeconds());
         if (!LoadGenerator.onPath(driven.program())) {
             setting.log("SKIPPED: %s is not on the PATH", driven.program());
             return List.of(BenchmarkResult.skipped(work, driven.program() + " is not on the PATH"));
@@ -41,89 +64,79 @@ public final class SoakScenario implements Scenario {
         Path repository = setting.directory("soak");
         StartupScenario.copy(setting.examples().resolve("simple"), repository.resolve("simple"));
         StartupScenario.copy(setting.examples().resolve("iris"), repository.resolve("iris"));
+        Files.writeString(
+                Files.createDirectories(repository.resolve("py").resolve("1")).resolve("model.py"), MODEL);
+        Files.writeString(repository.resolve("py").resolve("config.pbtxt"), CONFIG);
+        String named = System.getenv("NEREID_TEST_PYTHON");
         ExecutorService driver = Executors.newSingleThreadExecutor();
         try (ServerProcess server = ServerProcess.nereid(
-                setting.distribution(),
-                repository,
-                setting.scratch(),
-                "--model-control-mode",
-                "explicit",
-                "--load-model",
-                "simple")) {
+                        Map.of("NEREID_JAVA_OPTS", "-Xmx512m"),
+                        setting.distribution(),
+                        repository,
+                        setting.scratch(),
+                        "--model-control-mode",
+                        "explicit",
+                        "--load-model",
+                        "simple",
+                        "--load-model",
+                        "py",
+                        "--backend-config",
+                        "python,python=" + (named == null || named.isEmpty() ? "python3" : named));
+                SoakClients clients = new SoakClients(server, Files.readString(driven.body()), PYTHON_BODY)) {
             Future<LoadGenerator.Outcome> load =
                     driver.submit(() -> driven.run(server, setting.soakSeconds(), setting.scratch()));
-            return List.of(watch(setting, work, server, load));
+            clients.start();
+            MemoryProbe probe = new MemoryProbe(server);
+            LoadGenerator.Outcome outcome = watch(setting, load, probe);
+            clients.close();
+            return List.of(judged(setting, work, outcome, clients, probe));
         } finally {
             driver.shutdownNow();
         }
     }
 
-    private static BenchmarkResult watch(
-            BenchmarkSettings setting, String work, ServerProcess server, Future<LoadGenerator.Outcome> load)
+    private static LoadGenerator.Outcome watch(
+            BenchmarkSettings setting, Future<LoadGenerator.Outcome> load, MemoryProbe probe)
             throws IOException, InterruptedException {
-        HttpClient client = HttpClient.newHttpClient();
-        List<Double> megabytes = new ArrayList<>();
-        int swaps = 0;
-        int failedTransitions = 0;
-        boolean loaded = false;
-        LoadGenerator.Outcome outcome = null;
-        while (outcome == null) {
+        long period = Math.max(1000, Math.round(setting.soakSeconds() * 1000 / SAMPLES));
+        while (true) {
             try {
-                outcome = load.get((long) PERIOD, TimeUnit.SECONDS);
+                return load.get(period, TimeUnit.MILLISECONDS);
             } catch (TimeoutException e) {
-                megabytes.add(ProcessStatistics.residentBytes(server.pid()) / 1e6);
-                failedTransitions +=
-                        post(client, server.url("/v2/repository/models/iris/" + (loaded ? "unload" : "load")));
-                loaded = !loaded;
-                swaps++;
+                probe.sample();
             } catch (ExecutionException e) {
                 throw new IOException("the load failed: " + e.getCause(), e);
             }
         }
-        int settled = Math.min(megabytes.size() - 1, (int) (Math.min(60, setting.soakSeconds() / 2) / PERIOD));
-        double then = around(megabytes, settled);
-        double last = around(megabytes, megabytes.size() - 1);
-        double peak = megabytes.stream().mapToDouble(m -> m).max().orElse(0);
-        setting.log(
-                "resident MB every %.0f s: %s",
-                PERIOD, megabytes.stream().map(Math::round).toList());
-        boolean reached = outcome.failed() == 0 && failedTransitions == 0 && last - then <= SLACK_MEGABYTES;
+    }
+
+    private static BenchmarkResult judged(
+            BenchmarkSettings setting,
+            String work,
+            LoadGenerator.Outcome outcome,
+            SoakClients clients,
+            MemoryProbe probe) {
+        probe.lines().forEach(line -> setting.log("%s", line));
+        clients.failures().forEach((how, count) -> setting.log("FAILED %s times: %s", count, how));
+        List<String> grown = probe.grown();
+        grown.forEach(line -> setting.log("GREW: %s", line));
+        if (clients.tooManyInKilled()) {
+            setting.log("FAILED: more requests failed in killed workers than workers were killed");
+        }
+        boolean reached =
+                outcome.failed() == 0 && clients.failures().isEmpty() && !clients.tooManyInKilled() && grown.isEmpty();
         return new BenchmarkResult(
                 work,
                 "",
-                String.format(Locale.ROOT, "%d of %d failed", outcome.failed(), outcome.requests()),
-                "",
                 String.format(
                         Locale.ROOT,
-                        "%.0f MB then, %.0f MB at the end, %.0f MB at most; %d of %d transitions failed; p99 %.2f ms",
-                        then,
-                        last,
-                        peak,
-                        failedTransitions,
-                        swaps,
+                        "%d of %d failed, p99 %.2f ms",
+                        outcome.failed(),
+                        outcome.requests(),
                         outcome.p99()),
+                "",
+                clients.summary() + "; " + probe.summary(),
                 "none failed, no growth",
                 BenchmarkResult.verdict(reached));
-    }
-
-    /** Returns the median of up to three values, the last of them at {@code i}. */
-    private static double around(List<Double> values, int i) {
-        return i < 0
-                ? 0
-                : BenchmarkResult.median(values.subList(Math.max(0, i - 2), i + 1).stream()
-                        .mapToDouble(v -> v)
-                        .toArray());
-    }
-
-    private static int post(HttpClient client, String url) throws IOException, InterruptedException {
-        HttpResponse<String> reply = client.send(
-                HttpRequest.newBuilder(URI.create(url))
-                        .POST(HttpRequest.BodyPublishers.noBody())
-                        .build(),
-                HttpResponse.BodyHandlers.ofString());
-        if (reply.statusCode() != 200) {
-            System.err.println(url + " gave " + reply.statusCode() + ": " + reply.body());
-        }
-        return reply.statusCode() == 200 ? 0 : 1;
     }
 }
