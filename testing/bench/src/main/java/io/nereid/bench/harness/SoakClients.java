@@ -214,9 +214,13 @@ public final class SoakClients implements AutoCloseable {
         }
     }
 
-    /** Ends the clients and waits for them. */
     @Override
     public void close() {
+        end();
+    }
+
+    /** Ends the clients and waits for them. */
+    public void end() {
         ended.set(true);
         for (Thread thread : threads) {
             try {

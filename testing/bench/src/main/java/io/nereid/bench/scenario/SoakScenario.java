@@ -88,7 +88,7 @@ public final class SoakScenario implements Scenario {
             clients.start();
             MemoryProbe probe = new MemoryProbe(server);
             LoadGenerator.Outcome outcome = watch(setting, load, probe);
-            clients.close();
+            clients.end();
             return List.of(judged(setting, work, outcome, clients, probe));
         } finally {
             driver.shutdownNow();
