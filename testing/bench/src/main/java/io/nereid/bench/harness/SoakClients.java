@@ -17,10 +17,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The clients of the soak besides the load generator: callers of a Python model whose worker processes are killed, a
@@ -28,6 +31,7 @@ import java.util.concurrent.locks.LockSupport;
  * Each is a thread; the counts are thread-safe.
  */
 public final class SoakClients implements AutoCloseable {
+    private static final Pattern PID = Pattern.compile("\"data\":\\[(\\d+)\\]");
     private static final String BEGUN = "before it responded";
 
     private final ServerProcess server;
@@ -36,6 +40,9 @@ public final class SoakClients implements AutoCloseable {
     private final AtomicBoolean ended = new AtomicBoolean();
     private final List<Thread> threads = new ArrayList<>();
     private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>();
+    /** The workers that have responded and were not killed. */
+    private final Set<Long> serving = ConcurrentHashMap.newKeySet();
+
     private final AtomicLong python = new AtomicLong();
     private final AtomicLong inKilled = new AtomicLong();
     private final AtomicLong kills = new AtomicLong();
@@ -101,7 +108,8 @@ public final class SoakClients implements AutoCloseable {
     }
 
     private void failed(String how) {
-        failures.computeIfAbsent(how.length() > 300 ? how.substring(0, 300) : how, k -> new AtomicLong())
+        String kind = how.replaceAll("[0-9]{2,}", "N");
+        failures.computeIfAbsent(kind.length() > 300 ? kind.substring(0, 300) : kind, k -> new AtomicLong())
                 .incrementAndGet();
     }
 
@@ -118,18 +126,28 @@ public final class SoakClients implements AutoCloseable {
         python.incrementAndGet();
         if (reply.statusCode() == 503 && reply.body().contains(BEGUN)) {
             inKilled.incrementAndGet();
-        } else if (reply.statusCode() != 200) {
+        } else if (reply.statusCode() == 200) {
+            Matcher pid = PID.matcher(reply.body());
+            if (pid.find()) {
+                serving.add(Long.parseLong(pid.group(1)));
+            }
+        } else {
             failed("python: " + reply.statusCode() + " " + reply.body());
         }
     }
 
+    /**
+     * Kills a worker that has responded. A process that is killed while it starts, again and again, is a model that cannot
+     * be started; its requests fail by design.
+     */
     private void kill(Random random) {
-        List<ProcessHandle> workers = ProcessHandle.of(server.pid()).stream()
-                .flatMap(ProcessHandle::children)
-                .filter(ProcessHandle::isAlive)
-                .toList();
-        if (!workers.isEmpty() && workers.get(random.nextInt(workers.size())).destroyForcibly()) {
-            kills.incrementAndGet();
+        List<Long> pids = List.copyOf(serving);
+        if (!pids.isEmpty()) {
+            long pid = pids.get(random.nextInt(pids.size()));
+            serving.remove(pid);
+            if (ProcessHandle.of(pid).map(ProcessHandle::destroyForcibly).orElse(false)) {
+                kills.incrementAndGet();
+            }
         }
     }
 

@@ -31,18 +31,20 @@ public final class SoakScenario implements Scenario {
     private static final int SAMPLES = 40;
 
     private static final String MODEL = """
+        import os
+        import struct
         import time
         import triton_python_backend_utils as pb_utils
         class TritonPythonModel:
             def execute(self, requests):
                 time.sleep(0.01)
-                return [pb_utils.InferenceResponse([pb_utils.Tensor.of('OUT', 'TYPE_FP32', [1],
-                    request.inputs()[0].raw())]) for request in requests]
+                return [pb_utils.InferenceResponse([pb_utils.Tensor.of('PID', 'TYPE_INT32', [1],
+                    struct.pack('<i', os.getpid()))]) for request in requests]
         """;
     private static final String CONFIG = """
         backend: "python"
         input [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ]
-        output [ { name: "OUT" data_type: TYPE_FP32 dims: [ 1 ] } ]
+        output [ { name: "PID" data_type: TYPE_INT32 dims: [ 1 ] } ]
         instance_group [ { count: 2 kind: KIND_CPU } ]
         """;
     private static final String PYTHON_BODY =
