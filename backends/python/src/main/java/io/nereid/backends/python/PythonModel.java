@@ -89,16 +89,26 @@ final class PythonModel implements BackendModel {
         this.config = config;
         this.tree = ModelConfigMapper.of(config);
         ready.add(first);
-        running.add(first);
+        runs(first);
         this.readinessPoll = first.reportsReadiness()
                 ? timer.scheduleWithFixedDelay(
                         this::pollReadiness, READINESS_MILLIS, READINESS_MILLIS, TimeUnit.MILLISECONDS)
                 : null;
     }
 
+    /** Keeps a worker in the list until its process has ended; it holds buffers and executors. */
+    private void runs(Worker worker) {
+        running.add(worker);
+        var unused = worker.death().thenAccept(reason -> running.remove(worker));
+    }
+
+    /** The number of running workers. */
+    int runningWorkers() {
+        return running.size();
+    }
+
     /** Requests the readiness of every instance; the replies arrive later. Never waits. */
     private void pollReadiness() {
-        running.removeIf(worker -> !worker.alive());
         running.forEach(Worker::requestReadiness);
     }
 
@@ -184,7 +194,7 @@ final class PythonModel implements BackendModel {
                     plan.settings().loadTimeout(),
                     "load " + plan.file().getFileName());
             initialise(plan, worker, config, tree, groupOf(index), label(index), index);
-            running.add(worker);
+            runs(worker);
             return worker;
         } catch (RuntimeException e) {
             worker.abandon();

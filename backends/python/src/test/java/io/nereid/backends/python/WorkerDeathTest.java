@@ -190,6 +190,18 @@ class WorkerDeathTest {
     }
 
     @Test
+    void nothingOfADeadProcessIsKept() {
+        try (BackendModel model = moody(1);
+                ModelInstance instance = model.newInstance()) {
+            for (int i = 0; i < 3; i++) {
+                kill(instance);
+                assertThat(pid(instance)).isPositive();
+                assertThat(((PythonModel) model).runningWorkers()).isEqualTo(1);
+            }
+        }
+    }
+
+    @Test
     void requestsWaitForTheNextProcessThroughShortPauses() {
         try (BackendModel model = moody(1);
                 ModelInstance instance = model.newInstance()) {
