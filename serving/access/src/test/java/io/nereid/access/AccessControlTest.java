@@ -27,6 +27,7 @@ import io.nereid.transport.api.access.ClientConnection;
 import io.nereid.transport.api.access.RequestHead;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -303,7 +304,7 @@ class AccessControlTest {
         assertThat(refusal(Operation.INFERENCE, null, bearer)).isEqualTo(ErrorCode.OK);
         assertThat(refusal(Operation.MODEL_CONTROL, "iris", bearer)).isEqualTo(ErrorCode.PERMISSION_DENIED);
         assertThat(refusal(Operation.INFERENCE, "iris", "x-api-key", app)).isEqualTo(ErrorCode.OK);
-        String basic = Base64.getEncoder().encodeToString(("any:" + app).getBytes());
+        String basic = Base64.getEncoder().encodeToString(("any:" + app).getBytes(StandardCharsets.UTF_8));
         assertThat(refusal(Operation.INFERENCE, "iris", "authorization", "Basic " + basic))
                 .isEqualTo(ErrorCode.OK);
     }
@@ -427,7 +428,7 @@ class AccessControlTest {
                 .as("alg none")
                 .isIn(refused);
         SignedJWT confused = new SignedJWT(new JWSHeader(JWSAlgorithm.HS256), claims().build());
-        confused.sign(new MACSigner(key.toPublicJWK().toString().getBytes()));
+        confused.sign(new MACSigner(key.toPublicJWK().toString().getBytes(StandardCharsets.UTF_8)));
         assertThat(token("Bearer " + confused.serialize()))
                 .as("the public key as an HMAC secret")
                 .isIn(refused);

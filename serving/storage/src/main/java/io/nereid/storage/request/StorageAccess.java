@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>The hosts of endpoints in the server's environment are permitted: the operator has written them.
  * </ul>
  *
- * Immutable. {@link #resolve} asks the system's resolver, so it may block.
+ * Immutable. Resolving a host asks the system's resolver, so it may block.
  */
 public final class StorageAccess {
     /** Permits everything: for URIs that the operator writes. */
