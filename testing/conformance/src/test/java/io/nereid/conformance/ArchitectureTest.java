@@ -130,6 +130,7 @@ class ArchitectureTest {
     private static final Map<String, String> LONG_FILES = Map.ofEntries(
             Map.entry(
                     "Http1Connection", "one state machine: reading, dispatch, writing and keep-alive of a connection"),
+            Map.entry("Http2ServerConnection", "one handler: streams, keep-alive, shutdown and errors of a connection"),
             Map.entry("GrpcServerCall", "one state machine: a gRPC call with flow control in both directions"),
             Map.entry("Worker", "both directions of the protocol with a Python worker process"),
             Map.entry("WriteHandler", "create, update, patch and delete share one path through admission"),

@@ -59,7 +59,7 @@ class SmallHeapTest {
     }
 
     private static String infer(String name, String shape, String data) {
-        return "{\"inputs\":[{\"name\":\"" + name + "\",\"datatype\":\"FP64\",\"shape\":" + shape + ",\"data\":[" + data
+        return "{\"inputs\":[{\"name\":\"" + name + "\",\"datatype\":\"FP32\",\"shape\":" + shape + ",\"data\":[" + data
                 + "]}]}";
     }
 
@@ -144,7 +144,7 @@ class SmallHeapTest {
 
     @Test
     void bodiesWhoseTensorsDoNotFitAreRefusedOneByOne() throws Exception {
-        // two bytes of text become eight of the tensor
+        // two bytes of text become four of the tensor, and four of the response
         int elements = LARGE / 10_000 * 5000 + 1;
         String[] around = infer("INPUT0", "[1," + elements + "]", "@").split("@");
         for (int i = 0; i < 2; i++) {
