@@ -51,16 +51,27 @@ record NpyFile(ArrayNode shape, ArrayNode data) {
         }
         ArrayNode shape = ServerClient.JSON.createArrayNode();
         long count = 1;
-        for (String d : dims.group(1).split(",")) {
-            if (!d.isBlank()) {
-                shape.add(Long.parseLong(d.strip()));
-                count *= Long.parseLong(d.strip());
+        int size;
+        long expected;
+        try {
+            for (String d : dims.group(1).split(",")) {
+                if (!d.isBlank()) {
+                    long dim = Long.parseLong(d.strip());
+                    shape.add(dim);
+                    count = Math.multiplyExact(count, dim);
+                }
             }
+            size = Integer.parseInt(descr.group(3));
+            expected = Math.multiplyExact(count, size);
+        } catch (NumberFormatException | ArithmeticException e) {
+            throw ServingException.invalidArgument(
+                    "'" + file + "' has the shape (" + dims.group(1) + ") of elements of " + descr.group(3)
+                            + " bytes, which is not that of an array",
+                    "save it again with numpy.save");
         }
-        int size = Integer.parseInt(descr.group(3));
-        if (count * size != bytes.length - start - length) {
+        if (expected != bytes.length - start - length) {
             throw ServingException.invalidArgument("'" + file + "' has " + (bytes.length - start - length)
-                    + " bytes of data (expected " + count * size + ")");
+                    + " bytes of data (expected " + expected + ")");
         }
         in = in.slice(start + length, bytes.length - start - length)
                 .order(descr.group(1).equals(">") ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN);

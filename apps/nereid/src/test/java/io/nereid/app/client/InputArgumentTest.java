@@ -6,11 +6,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -57,6 +59,25 @@ class InputArgumentTest {
                 .isEqualTo("{\"name\":\"x\",\"shape\":[1,3],\"datatype\":\"FP32\",\"data\":[1.0,2.5,-3.0]}");
         Files.write(npy, new byte[] {1, 2, 3});
         assertThatThrownBy(() -> input("FP32", "[-1,3]", "@" + npy)).hasMessageContaining("is not an .npy file");
+    }
+
+    @Test
+    void aShapeThatIsNotOneIsNamed(@TempDir Path dir) throws Exception {
+        Path npy = dir.resolve("x.npy");
+        for (String shape :
+                List.of("(1 3,)", "(99999999999999999999,)", "(4611686018427387904, 4)", "(2147483648, 8589934592)")) {
+            String head = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+            ByteBuffer file = ByteBuffer.allocate(10 + head.length()).order(ByteOrder.LITTLE_ENDIAN);
+            file.put((byte) 0x93)
+                    .put("NUMPY".getBytes(StandardCharsets.US_ASCII))
+                    .put((byte) 1)
+                    .put((byte) 0);
+            file.putShort((short) head.length()).put(head.getBytes(StandardCharsets.US_ASCII));
+            Files.write(npy, file.array());
+            assertThatThrownBy(() -> input("FP32", "[-1,3]", "@" + npy))
+                    .isInstanceOf(ServingException.class)
+                    .hasMessageContaining(npy.toString());
+        }
     }
 
     private static JsonNode input(String dataType, String shape, String value) throws Exception {

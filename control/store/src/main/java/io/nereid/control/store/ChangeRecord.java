@@ -38,16 +38,21 @@ record ChangeRecord(ResourceStore.Key key, Change.Kind kind, long version, Objec
         }
     }
 
-    /** Reads the changes of a log record. */
-    static List<ChangeRecord> read(byte[] payload) {
-        JsonNode list;
-        try {
-            list = JSON.readTree(payload);
-        } catch (IOException e) {
-            throw ServingException.internal("a record with a valid checksum cannot be read", e);
+    /**
+     * Reads the changes of a log record.
+     *
+     * @throws IOException when the record does not describe changes, which a valid checksum does not exclude
+     */
+    static List<ChangeRecord> read(byte[] payload) throws IOException {
+        JsonNode list = JSON.readTree(payload);
+        if (!list.isArray()) {
+            throw new IOException("a record is not a list of changes");
         }
         List<ChangeRecord> entries = new ArrayList<>(list.size());
         for (JsonNode node : list) {
+            if (!(node.path("r") instanceof ObjectNode resource)) {
+                throw new IOException("a change has no resource");
+            }
             ResourceStore.Type type = new ResourceStore.Type(
                     node.path("g").asText(), node.path("p").asText());
             Change.Kind kind = switch (node.path("k").asText()) {
@@ -60,7 +65,7 @@ record ChangeRecord(ResourceStore.Key key, Change.Kind kind, long version, Objec
                             type, node.path("s").asText(), node.path("n").asText()),
                     kind,
                     node.path("v").asLong(),
-                    (ObjectNode) node.path("r")));
+                    resource));
         }
         return entries;
     }

@@ -74,7 +74,7 @@ final class WriteAheadLog {
             byte[] bytes = Files.readAllBytes(path);
             long[] read = {last};
             int good = RecordFormat.read(path, bytes, isLast, payload -> {
-                for (ChangeRecord entry : ChangeRecord.read(payload)) {
+                for (ChangeRecord entry : changes(path, payload)) {
                     if (entry.version() > read[0]) {
                         if (entry.version() != read[0] + 1) {
                             throw RecordFormat.damaged(
@@ -98,6 +98,14 @@ final class WriteAheadLog {
         return base;
     }
 
+    private static List<ChangeRecord> changes(Path path, byte[] payload) {
+        try {
+            return ChangeRecord.read(payload);
+        } catch (IOException e) {
+            throw RecordFormat.damaged(path, 0, "a record with a valid checksum cannot be read");
+        }
+    }
+
     private void readSnapshot(Path path, Consumer<ChangeRecord> restored) throws IOException {
         List<byte[]> payloads = new ArrayList<>();
         RecordFormat.read(path, Files.readAllBytes(path), false, payloads::add);
@@ -110,7 +118,7 @@ final class WriteAheadLog {
                 }
                 return;
             }
-            for (ChangeRecord entry : ChangeRecord.read(payload)) {
+            for (ChangeRecord entry : changes(path, payload)) {
                 restored.accept(entry);
                 count++;
             }

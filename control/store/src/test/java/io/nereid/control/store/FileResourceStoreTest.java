@@ -135,6 +135,33 @@ class FileResourceStoreTest extends ResourceStoreContract {
     }
 
     @Test
+    void aRecordThatIsWholeAndDoesNotDescribeChangesIsDamage() throws Exception {
+        Path path = dir.resolve("s");
+        try (FileResourceStore store = open(path)) {
+            createMany(store, 0, 1);
+        }
+        Path journal = only(path, "journal-");
+        byte[] whole = Files.readAllBytes(journal);
+        for (String payload : List.of(
+                "no JSON",
+                "",
+                "{}",
+                "[1]",
+                "[{\"v\":2,\"k\":\"A\",\"g\":\"\",\"p\":\"p\",\"s\":\"s\",\"n\":\"n\"}]",
+                "[{\"v\":2,\"k\":\"A\",\"g\":\"\",\"p\":\"p\",\"s\":\"s\",\"n\":\"n\",\"r\":7}]",
+                "[".repeat(100_000))) {
+            byte[] bytes = payload.getBytes(java.nio.charset.StandardCharsets.UTF_8);
+            ByteBuffer record = RecordFormat.record(bytes, bytes.length);
+            byte[] longer = java.util.Arrays.copyOf(whole, whole.length + record.remaining());
+            record.get(longer, whole.length, record.remaining());
+            Files.write(journal, longer);
+            assertRejected(
+                    ErrorCode.DATA_LOSS, journal.toString(), () -> open(path).close());
+            assertThat(Files.readAllBytes(journal)).isEqualTo(longer);
+        }
+    }
+
+    @Test
     void oneProcessLocksTheDirectory() {
         Path path = dir.resolve("s");
         try (FileResourceStore store = open(path)) {

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.ValidationErrors;
 import io.nereid.control.apiserver.http.ApiResponse;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -18,6 +19,15 @@ public final class ResourcePatcher {
     /** The merge keys of lists in Kubernetes' core kinds. */
     private static final Map<String, String> MERGE_KEYS =
             Map.of("secrets", "name", "imagePullSecrets", "name", "ownerReferences", "uid", "conditions", "type");
+
+    /** The most operations of a JSON patch, as in Kubernetes. */
+    private static final int MOST_OPERATIONS = 10_000;
+
+    /**
+     * The most bytes of JSON that the copies of a JSON patch may add, as in Kubernetes: a copy of a parent into itself
+     * doubles it, so a few dozen operations would otherwise exhaust the memory.
+     */
+    private static final int MOST_COPIED_BYTES = 3 << 20;
 
     private ResourcePatcher() {}
 
@@ -127,14 +137,19 @@ public final class ResourcePatcher {
     /**
      * Applies a JSON patch (RFC 6902).
      *
-     * @throws ServingException INVALID_ARGUMENT for a malformed patch and for an operation that cannot be applied; the
-     *     message contains the path
+     * @throws ServingException INVALID_ARGUMENT for a malformed patch, for an operation that cannot be applied, and for
+     *     more operations and copies than are accepted; the message contains the path
      */
     public static JsonNode json(JsonNode target, JsonNode patch) {
         if (!(patch instanceof ArrayNode operations)) {
             throw ServingException.invalidArgument("a JSON patch is a list of operations");
         }
+        if (operations.size() > MOST_OPERATIONS) {
+            throw ServingException.invalidArgument("the JSON patch has " + operations.size()
+                    + " operations (expected: at most " + MOST_OPERATIONS + ")");
+        }
         JsonNode result = target.deepCopy();
+        long copied = 0;
         for (JsonNode operation : operations) {
             String op = operation.path("op").asText("");
             String path = operation.path("path").asText("");
@@ -149,17 +164,20 @@ public final class ResourcePatcher {
                     JsonNode moved = require(result, operation.path("from").asText(""), op);
                     result = add(remove(result, operation.path("from").asText("")), path, moved);
                 }
-                case "copy" ->
-                    result = add(
-                            result,
-                            path,
-                            require(result, operation.path("from").asText(""), op)
-                                    .deepCopy());
+                case "copy" -> {
+                    JsonNode original = require(result, operation.path("from").asText(""), op);
+                    copied += original.toString().length();
+                    if (copied > MOST_COPIED_BYTES) {
+                        throw ServingException.invalidArgument("the copies of the JSON patch have more than "
+                                + MOST_COPIED_BYTES + " bytes, with that to '" + path + "'");
+                    }
+                    result = add(result, path, original.deepCopy());
+                }
                 case "test" -> {
                     JsonNode found = at(result, path);
                     if (!found.equals(operation.path("value"))) {
                         throw ServingException.invalidArgument("the JSON patch's test of '" + path + "' failed: it is "
-                                + (found.isMissingNode() ? "absent" : found.toString()));
+                                + (found.isMissingNode() ? "absent" : ValidationErrors.clip(found.toString())));
                     }
                 }
                 default ->
