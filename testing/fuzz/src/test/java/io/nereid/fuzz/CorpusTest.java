@@ -3,10 +3,12 @@
 package io.nereid.fuzz;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.TreeSet;
 import java.util.stream.Stream;
@@ -25,17 +27,22 @@ class CorpusTest {
             TargetRun run = new TargetRun(name, FuzzTargets.target(name));
             Stream<DynamicTest> files = FuzzTargets.findings(name).stream()
                     .map(file -> DynamicTest.dynamicTest(
-                            file.getFileName().toString(), () -> run.run(Files.readAllBytes(file))));
+                            file.getFileName().toString(), () -> run(run, List.of(Files.readAllBytes(file)))));
             Stream<DynamicTest> seeds = Stream.of(DynamicTest.dynamicTest("seeds", () -> {
                 List<byte[]> all = FuzzTargets.seeds(name);
                 long before = run.accepted();
-                all.forEach(run::run);
+                run(run, all);
                 assertThat(run.accepted() - before)
                         .as("seeds of %s that are valid inputs, of %d", name, all.size())
                         .isPositive();
             }));
             return DynamicContainer.dynamicContainer(name, Stream.concat(seeds, files));
         });
+    }
+
+    /** An input that takes for ever fails its test, and does not hold up the build. */
+    private static void run(TargetRun target, List<byte[]> inputs) {
+        assertTimeoutPreemptively(Duration.ofMinutes(2), () -> inputs.forEach(target::run));
     }
 
     @Test

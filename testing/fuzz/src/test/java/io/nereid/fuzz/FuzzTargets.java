@@ -37,6 +37,7 @@ import io.nereid.fuzz.wire.HpackTarget;
 import io.nereid.fuzz.wire.Http1Target;
 import io.nereid.fuzz.wire.Http2Target;
 import io.nereid.fuzz.wire.RestTarget;
+import io.nereid.protocols.v2.transcoding.TranscodingTarget;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -66,6 +67,10 @@ public final class FuzzTargets {
     /** Larger files are not seeds: the fuzzer would spend its time on copying them. */
     private static final int LARGEST_SEED = 40_000;
 
+    /** Larger files are seeds only while there are few. */
+    private static final int LARGE_SEED = 6_000;
+
+    private static final int FEW_SEEDS = 5;
     private static final int MOST_SEEDS = 60;
 
     private static final String SKLEARN = "backends/sklearn/src/test/resources/models";
@@ -87,6 +92,7 @@ public final class FuzzTargets {
         add("v2-grpc", GrpcMessageTarget::ofV2);
         add("v1-rest", RestTarget::ofV1);
         add("tfserving-grpc", GrpcMessageTarget::ofV1);
+        add("transcoding", TranscodingTarget::new);
         add("mlflow-rest", RestTarget::ofMlflow);
         add("json", JsonTarget::new);
         add("json-tensor", JsonTensorTarget::new);
@@ -202,7 +208,10 @@ public final class FuzzTargets {
         }
         // The smallest ones: the fuzzer runs more of them in a second.
         List<byte[]> seeds = new ArrayList<>();
-        for (Path file : found.subList(0, Math.min(found.size(), MOST_SEEDS))) {
+        for (Path file : found) {
+            if (seeds.size() >= (file.toFile().length() > LARGE_SEED ? FEW_SEEDS : MOST_SEEDS)) {
+                break;
+            }
             seeds.add(Files.readAllBytes(file));
         }
         return seeds;

@@ -24,7 +24,6 @@ public final class Fuzzer {
                 run.run(seed);
             } catch (RuntimeException | Error e) {
                 // Jazzer runs the seeds too, and reports what they throw.
-                continue;
             }
         }
     }

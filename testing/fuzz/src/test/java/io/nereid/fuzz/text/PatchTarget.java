@@ -23,8 +23,9 @@ public final class PatchTarget implements FuzzTarget {
 
     public PatchTarget() {
         try {
-            resource = JSON.readTree("{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"s\","
-                    + "\"labels\":{\"a\":\"b\",\"c\":\"d\"}},\"secrets\":[{\"name\":\"x\"},{\"name\":\"y\"}],\"n\":[1,2,[3]]}");
+            resource = JSON.readTree(
+                    "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\",\"metadata\":{\"name\":\"s\","
+                            + "\"labels\":{\"a\":\"b\",\"c\":\"d\"}},\"secrets\":[{\"name\":\"x\"},{\"name\":\"y\"}],\"n\":[1,2,[3]]}");
         } catch (IOException e) {
             throw new java.io.UncheckedIOException(e);
         }
@@ -84,5 +85,11 @@ public final class PatchTarget implements FuzzTarget {
                 "g{\"metadata\":{\"labels\":{\"a\":null,\"e\":\"f\"}},\"n\":[1]}",
                 "h{\"secrets\":[{\"name\":\"x\",\"$patch\":\"delete\"},{\"name\":\"z\"}],\"metadata\":{\"$retainKeys\":[\"name\"]},"
                         + "\"$deleteFromPrimitiveList/n\":[1],\"$setElementOrder/secrets\":[{\"name\":\"z\"}]}");
+    }
+
+    /** A JSON patch may copy 3 MiB, of which each value is an object on the heap. */
+    @Override
+    public long allocationLimit(int length) {
+        return (192L << 20) + 2_000L * length;
     }
 }

@@ -212,9 +212,17 @@ public final class EstimatorAttributes {
         throw UnsupportedModel.unsupported("it has " + PythonValues.kind(value) + " (expected: an estimator)");
     }
 
-    /** The number of features that it was fitted to; -1 when the file does not store it. */
+    /**
+     * The number of features that it was fitted to; -1 when the file does not store it. It is a claim of the file, by
+     * which rows are allocated, and therefore limited.
+     */
     public int features() {
-        return contains("n_features_in_") ? integer("n_features_in_", -1) : integer("n_features_", -1);
+        int count = contains("n_features_in_") ? integer("n_features_in_", -1) : integer("n_features_", -1);
+        if (count > MOST_CELLS) {
+            throw UnsupportedModel.unsupported(
+                    path() + " has " + count + " features (expected: at most " + MOST_CELLS + ")");
+        }
+        return count;
     }
 
     /** The names of the columns that it was fitted to; empty when it was fitted to an array. */

@@ -4,6 +4,7 @@ package io.nereid.backends.sklearn.pickle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.nereid.backends.sklearn.EstimatorFactory;
 import io.nereid.backends.sklearn.Models;
@@ -17,6 +18,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.time.Duration;
 import java.util.List;
 import java.util.Random;
 import java.util.zip.DeflaterOutputStream;
@@ -67,6 +69,50 @@ class HostileFilesTest {
                 assertThat(e.getMessage()).contains(word);
             }
         });
+    }
+
+    /** An object of a type, whose attributes are pairs of {@code text(name)} and opcodes. */
+    private static byte[] object(String type, Object... attributes) {
+        return bytes("c" + type + "\n", ")", 0x81, "}(", bytes(attributes), "ub.");
+    }
+
+    @Test
+    void combinationsOfMoreColumnsThanThereAreTakeNoTime() {
+        // All subsets of 40 columns would be tried, and none has 50 members.
+        byte[] file = object(
+                "sklearn.preprocessing._polynomial\nPolynomialFeatures",
+                text("n_features_in_"),
+                "K",
+                40,
+                text("_min_degree"),
+                "K",
+                50,
+                text("_max_degree"),
+                "K",
+                60,
+                text("interaction_only"),
+                0x88);
+        assertTimeoutPreemptively(
+                Duration.ofSeconds(20), () -> assertThat(read(file)).isNotNull());
+    }
+
+    @Test
+    void moreColumnsThanAModelHasAreRefused() {
+        rejected(
+                object(
+                        "sklearn.preprocessing._data\nStandardScaler",
+                        text("with_mean"),
+                        0x89,
+                        text("with_std"),
+                        0x89,
+                        text("n_features_in_"),
+                        "J",
+                        0xff,
+                        0xff,
+                        0xff,
+                        0x7f),
+                "2147483647",
+                "features");
     }
 
     @Test
