@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.fuzz.text;
 
+import io.nereid.base.access.Operation;
 import io.nereid.fuzz.FuzzTarget;
 import io.nereid.fuzz.FuzzTargets;
 import io.nereid.transport.api.HttpRoute;
@@ -17,12 +18,12 @@ import java.util.List;
  */
 public final class PathTarget implements FuzzTarget {
     private static final RouteTable TABLE = new RouteTable(List.of(
-            HttpRoute.get("/v2", x -> {}),
-            HttpRoute.get("/v2/models/{model}", x -> {}),
-            HttpRoute.post("/v2/models/{model}/infer", x -> {}),
-            HttpRoute.post("/v2/models/{model}/versions/{version}/infer", x -> {}),
-            HttpRoute.post("/v1/models/{model}:predict", x -> {}),
-            new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", x -> {})));
+            HttpRoute.get("/v2", Operation.INFERENCE, x -> {}),
+            HttpRoute.get("/v2/models/{model}", Operation.INFERENCE, x -> {}),
+            HttpRoute.post("/v2/models/{model}/infer", Operation.INFERENCE, x -> {}),
+            HttpRoute.post("/v2/models/{model}/versions/{version}/infer", Operation.INFERENCE, x -> {}),
+            HttpRoute.post("/v1/models/{model}:predict", Operation.INFERENCE, x -> {}),
+            new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", Operation.INFERENCE, x -> {})));
 
     @Override
     public void read(byte[] input) {
@@ -37,6 +38,9 @@ public final class PathTarget implements FuzzTarget {
         }
         RequestLine line = RequestLine.of((input.length & 1) != 0 ? "GET" : "POST", text);
         line.queryParameter("q");
+        if (Operation.ofPath(line.method(), text) == null) {
+            throw new AssertionError("a path without an operation");
+        }
         RouteTable.Match match = TABLE.match(line.method(), line.path());
         if (match.route() != null
                 && !match.route().template().contains("{rest")

@@ -4,6 +4,7 @@ package io.nereid.fuzz.wire;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Operation;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -29,20 +30,25 @@ final class EchoCodec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.get("/ok", x -> x.reply(HttpReply.json(200, "{\"ok\":true}"))),
+                HttpRoute.get("/ok", Operation.INFERENCE, x -> x.reply(HttpReply.json(200, "{\"ok\":true}"))),
                 HttpRoute.get(
                         "/items/{a}/sub/{b}",
+                        Operation.INFERENCE,
                         x -> x.reply(
                                 text(x.pathParameter(0) + "|" + x.pathParameter(1) + "|" + x.queryParameter("q")))),
-                HttpRoute.get("/headers", x -> x.reply(text(headers(x)))),
-                HttpRoute.post("/headers", x -> x.reply(text(headers(x)))),
-                HttpRoute.get("/large", x -> x.reply(text("a".repeat(5_000)))),
-                HttpRoute.get("/stream/{n}", EchoCodec::stream),
-                HttpRoute.get("/wrong", x -> {
+                HttpRoute.get("/headers", Operation.INFERENCE, x -> x.reply(text(headers(x)))),
+                HttpRoute.post("/headers", Operation.INFERENCE, x -> x.reply(text(headers(x)))),
+                HttpRoute.get("/large", Operation.INFERENCE, x -> x.reply(text("a".repeat(5_000)))),
+                HttpRoute.get("/stream/{n}", Operation.INFERENCE, EchoCodec::stream),
+                HttpRoute.get("/wrong", Operation.INFERENCE, x -> {
                     throw ServingException.invalidArgument("'" + x.query() + "' is wrong");
                 }),
-                HttpRoute.post("/echo", EchoCodec::echo),
-                new HttpRoute(HttpRoute.ANY, "/any/{rest...}", x -> x.reply(text(x.method() + " " + x.path()))));
+                HttpRoute.post("/echo", Operation.INFERENCE, EchoCodec::echo),
+                new HttpRoute(
+                        HttpRoute.ANY,
+                        "/any/{rest...}",
+                        Operation.INFERENCE,
+                        x -> x.reply(text(x.method() + " " + x.path()))));
     }
 
     private static HttpReply text(String text) {
@@ -82,8 +88,13 @@ final class EchoCodec implements ProtocolCodec {
     @Override
     public List<GrpcMethod> grpcMethods() {
         return List.of(
-                new GrpcMethod("/t.T/Unary", GrpcMethod.Kind.UNARY, call -> new Listener(call, false)),
-                new GrpcMethod("/t.T/Chat", GrpcMethod.Kind.BIDI_STREAMING, call -> new Listener(call, true)));
+                new GrpcMethod(
+                        "/t.T/Unary", GrpcMethod.Kind.UNARY, Operation.INFERENCE, call -> new Listener(call, false)),
+                new GrpcMethod(
+                        "/t.T/Chat",
+                        GrpcMethod.Kind.BIDI_STREAMING,
+                        Operation.INFERENCE,
+                        call -> new Listener(call, true)));
     }
 
     private static final class Listener implements GrpcMethod.GrpcListener {

@@ -11,6 +11,7 @@ import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.api.access.LocalAccessPolicy;
 import io.nereid.transport.codec.BodyReceiveAllocator;
 import io.nereid.transport.exchange.CompiledRoutes;
 import io.nereid.transport.exchange.VirtualHostResolver;
@@ -24,6 +25,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 
 /**
  * The connection handlers of the real server without a socket: each call is one connection, which gets bytes and is then closed. The
@@ -57,6 +59,7 @@ public final class WireServer {
                 .maxBodyBytes(MOST_BYTES)
                 .maxMessageBytes(MOST_BYTES)
                 .clock(STILL)
+                .access(new LocalAccessPolicy(true, Set.of()))
                 .build();
         context = new ServerContext(options);
         site = new CompiledRoutes(context, LOOPS, routes, methods, "");

@@ -59,7 +59,8 @@ public final class PolynomialFeatures extends Transformer {
             terms.add(term.clone());
             return;
         }
-        // Without repetition, as many columns must follow as are still to be chosen: every path then ends in a term, so that
+        // Without repetition, as many columns must follow as are still to be chosen: every path then ends in a term, so
+        // that
         // the limit on terms bounds the time.
         int end = once ? features - (term.length - at) + 1 : features;
         for (int i = from; i < end; i++) {
