@@ -24,7 +24,7 @@ public interface FuzzTarget {
 
     /** The number of bytes that reading an input of this length may allocate on the heap. */
     default long allocationLimit(int length) {
-        return (4L << 20) + 256L * length;
+        return (8L << 20) + 256L * length;
     }
 
     /** The processor time that reading one input may take. */
