@@ -30,6 +30,9 @@ final class ModelInfoReader {
         List<FeatureColumn> all = new ArrayList<>(floats);
         all.addAll(categories);
         all.sort(Comparator.comparingInt(FeatureColumn::place));
+        if (all.isEmpty()) {
+            throw JsonModelReader.bad("it has no columns");
+        }
         for (int i = 0; i < all.size(); i++) {
             if (all.get(i).place() != i) {
                 throw JsonModelReader.bad("it has no column " + i);

@@ -48,6 +48,12 @@ class CatboostBackendTest {
     }
 
     @Test
+    void aModelWithoutColumnsIsRefused() {
+        String json = "{\"features_info\":{},\"oblivious_trees\":[{\"leaf_values\":[1],\"splits\":[]}]}";
+        rejected("model.json", json.getBytes(java.nio.charset.StandardCharsets.UTF_8), "has no columns");
+    }
+
+    @Test
     void aModelOfNumbersHasOneMatrix() {
         try (BackendModel model = References.load("three-names")) {
             assertThat(model.config().inputs()).containsExactly(new TensorSpec("input-0", DataType.FP32, Shape.of(4)));

@@ -44,7 +44,7 @@ public final class PatchTarget implements FuzzTarget {
             case 2 -> {
                 JsonNode patch = json(rest);
                 if (patch != null) {
-                    ResourcePatcher.json(resource, patch).toString();
+                    written(ResourcePatcher.json(resource, patch));
                 }
             }
             case 3 -> {
@@ -59,9 +59,16 @@ public final class PatchTarget implements FuzzTarget {
             default -> {
                 JsonNode patch = json(rest);
                 if (patch != null) {
-                    ResourcePatcher.strategic(resource, patch).toString();
+                    written(ResourcePatcher.strategic(resource, patch));
                 }
             }
+        }
+    }
+
+    /** Writes a result, as the server does for its answer. */
+    private static void written(JsonNode result) {
+        if (result.toString().isEmpty()) {
+            throw new AssertionError("a result without a text");
         }
     }
 

@@ -19,6 +19,7 @@ import io.nereid.transport.server.Server;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PoolArenaMetric;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.embedded.EmbeddedChannel;
 import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
@@ -94,7 +95,10 @@ public final class WireServer {
             out.writeBytes(bytes);
         }
         if (channel.pipeline().firstContext() != null) {
-            channel.pipeline().firstContext().close();
+            ChannelFuture closed = channel.pipeline().firstContext().close();
+            if (closed.cause() != null) {
+                throw new AssertionError("the connection cannot be closed", closed.cause());
+            }
         }
         channel.finishAndReleaseAll();
         for (ByteBuf in : sent) {
