@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.app.connection.ConnectionOptions;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.IDefaultValueProvider;
@@ -15,7 +16,7 @@ import picocli.CommandLine.Model.OptionSpec;
 final class EnvironmentDefaultProvider implements IDefaultValueProvider {
     @Override
     public @Nullable String defaultValue(ArgSpec arg) {
-        if (arg instanceof OptionSpec option) {
+        if (arg instanceof OptionSpec option && !option.longestName().equals(ConnectionOptions.TOKEN)) {
             String value = System.getenv(variable(option.longestName()));
             if (value != null && !isAddress(option, value)) {
                 return value;

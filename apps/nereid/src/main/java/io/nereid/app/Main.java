@@ -5,11 +5,14 @@ package io.nereid.app;
 import io.nereid.app.access.KeysCommand;
 import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
+import io.nereid.app.connection.LoginCommand;
+import io.nereid.app.connection.LogoutCommand;
 import io.nereid.app.control.ApplyCommand;
 import io.nereid.app.control.DeleteCommand;
 import io.nereid.app.control.DescribeCommand;
 import io.nereid.app.control.ExplainSelectionCommand;
 import io.nereid.app.control.GetCommand;
+import io.nereid.app.control.KubeconfigCommand;
 import io.nereid.app.control.LogsCommand;
 import io.nereid.app.control.WaitCommand;
 import io.nereid.app.plugins.PluginsCommand;
@@ -45,6 +48,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ValidateCommand.class,
             PluginsCommand.class,
             KeysCommand.class,
+            LoginCommand.class,
+            LogoutCommand.class,
             ApplyCommand.class,
             GetCommand.class,
             DescribeCommand.class,
@@ -52,6 +57,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             LogsCommand.class,
             WaitCommand.class,
             ExplainSelectionCommand.class,
+            KubeconfigCommand.class,
             VersionCommand.class,
             CdsTrainingCommand.class,
             CommandLine.HelpCommand.class

@@ -224,7 +224,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     }
 
     private ServerBootstrap bootstrap(ServerOptions.Listen listen) {
-        return bootstrap(listen, offered(listen), connections);
+        return bootstrap(listen, offered(listen), connections, false);
     }
 
     /** What an address serves: everything, or the metrics alone. */
@@ -237,7 +237,8 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
         return new VirtualHostResolver(new CompiledRoutes(context, loops, metrics, List.of(), ""), VirtualHosts.NONE);
     }
 
-    private ServerBootstrap bootstrap(ServerOptions.Listen listen, VirtualHostResolver sites, ChannelGroup accepted) {
+    private ServerBootstrap bootstrap(
+            ServerOptions.Listen listen, VirtualHostResolver sites, ChannelGroup accepted, boolean plainText) {
         TlsOptions encryption = listen.tls();
         ServerBootstrap bootstrap = new ServerBootstrap();
         if (listen.path() == null) {
@@ -257,13 +258,17 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
-                        accept(channel, sites, accepted, encryption);
+                        accept(channel, sites, accepted, encryption, plainText);
                     }
                 });
     }
 
     private void accept(
-            Channel channel, VirtualHostResolver sites, ChannelGroup accepted, @Nullable TlsOptions encryption) {
+            Channel channel,
+            VirtualHostResolver sites,
+            ChannelGroup accepted,
+            @Nullable TlsOptions encryption,
+            boolean plainText) {
         context.stats.connectionOpened();
         channel.closeFuture().addListener(f -> context.stats.connectionClosed());
         connections.add(channel);
@@ -274,7 +279,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
             channel.pipeline().addLast(plain);
         } else {
             reads.indirect();
-            channel.pipeline().addLast(tls.detector(context, encryption, plain));
+            channel.pipeline().addLast(tls.detector(context, encryption, plain, plainText));
         }
     }
 
@@ -302,12 +307,22 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
      */
     @Override
     public synchronized VirtualHosts.Listener listen(String address, int port, VirtualHosts.VirtualHost site) {
+        return listen(address, port, site, null);
+    }
+
+    /**
+     * Adds an address that serves both TLS and plain text; a client that begins with a handshake gets TLS.
+     *
+     * @param encryption the certificate; null for plain text only
+     */
+    public synchronized VirtualHosts.Listener listen(
+            String address, int port, VirtualHosts.VirtualHost site, @Nullable TlsOptions encryption) {
         if (!(site instanceof CompiledRoutes routed)) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,
                     "the site " + site.getClass().getSimpleName() + " was not made by a server's site factory");
         }
-        return open(address, port, new VirtualHostResolver(routed, VirtualHosts.NONE));
+        return open(address, port, new VirtualHostResolver(routed, VirtualHosts.NONE), encryption);
     }
 
     /**
@@ -320,13 +335,16 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
         return open(
                 address,
                 port,
-                new VirtualHostResolver(new CompiledRoutes(context, loops, List.of(), List.of(), ""), hosts));
+                new VirtualHostResolver(new CompiledRoutes(context, loops, List.of(), List.of(), ""), hosts),
+                null);
     }
 
-    @GuardedBy("this") private VirtualHosts.Listener open(String address, int port, VirtualHostResolver sites) {
+    @GuardedBy("this") private VirtualHosts.Listener open(
+            String address, int port, VirtualHostResolver sites, @Nullable TlsOptions encryption) {
         ChannelGroup accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
-        ServerOptions.Listen listen = new ServerOptions.Listen(address, port, ServerOptions.Purpose.ALL);
-        ChannelFuture future = bootstrap(listen, sites, accepted).bind(address, port);
+        ServerOptions.Listen listen = new ServerOptions.Listen(address, port, ServerOptions.Purpose.ALL, encryption);
+        tls.start(List.of(listen));
+        ChannelFuture future = bootstrap(listen, sites, accepted, true).bind(address, port);
         future.awaitUninterruptibly();
         Throwable cause = future.cause();
         if (cause != null) {

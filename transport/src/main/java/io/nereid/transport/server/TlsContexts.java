@@ -7,10 +7,10 @@ import io.nereid.transport.ServerContext;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.tls.TlsContext;
 import io.nereid.transport.tls.TlsOptions;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -19,19 +19,19 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The TLS contexts of a server's addresses, with the threads for handshakes and for the reload of certificates. Creates
- * nothing when no address uses TLS. {@link #start} is called before connections are accepted; afterwards thread-safe.
+ * nothing when no address uses TLS. {@link #start} is called before an address accepts connections. Thread-safe.
  */
 final class TlsContexts implements AutoCloseable {
-    private final Map<TlsOptions, TlsContext> contexts = new HashMap<>();
-    private @Nullable ThreadPoolExecutor tasks;
+    private final Map<TlsOptions, TlsContext> contexts = new ConcurrentHashMap<>();
+    private volatile @Nullable ThreadPoolExecutor tasks;
     private @Nullable ScheduledExecutorService timer;
 
     /**
-     * Reads the certificates and keys of all addresses.
+     * Reads the certificates and keys of addresses.
      *
      * @throws io.nereid.base.ServingException FAILED_PRECONDITION
      */
-    void start(List<ServerOptions.Listen> addresses) {
+    synchronized void start(List<ServerOptions.Listen> addresses) {
         for (ServerOptions.Listen address : addresses) {
             TlsOptions options = address.tls();
             if (options == null || contexts.containsKey(options)) {
@@ -56,14 +56,19 @@ final class TlsContexts implements AutoCloseable {
         }
     }
 
-    /** The first handler of a connection to an address with TLS; {@code plain} follows after the handshake. */
-    TlsDetector detector(ServerContext server, TlsOptions options, ProtocolDetector plain) {
+    /**
+     * The first handler of a connection to an address with TLS.
+     *
+     * @param next follows after the handshake
+     * @param plainText whether connections without TLS are served
+     */
+    TlsDetector detector(ServerContext server, TlsOptions options, ProtocolDetector next, boolean plainText) {
         Executor executor = Objects.requireNonNull(tasks);
-        return new TlsDetector(server, Objects.requireNonNull(contexts.get(options)), executor, plain);
+        return new TlsDetector(server, Objects.requireNonNull(contexts.get(options)), executor, next, plainText);
     }
 
     @Override
-    public void close() {
+    public synchronized void close() {
         if (timer != null) {
             timer.shutdownNow();
         }

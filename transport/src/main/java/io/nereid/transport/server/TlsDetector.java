@@ -12,6 +12,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.concurrent.Executor;
@@ -22,7 +23,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The first handler of a connection to an address with TLS. Replaces itself by the TLS handler on a handshake; sends a
- * client of plain HTTP an error as HTTP/1.1 and closes. Confined to the channel's event loop.
+ * client of plain HTTP an error as HTTP/1.1 and closes, or serves it where plain text is allowed, too. Confined to the channel's event loop.
  *
  * <p>A client of HTTP/2 without TLS gets the error in HTTP/1.1 too, and no SETTINGS frame: SETTINGS would tell gRPC's
  * clients that the connection is established, and they would connect again at once, without their backoff.
@@ -37,14 +38,17 @@ final class TlsDetector extends ChannelInboundHandlerAdapter {
     private final TlsContext tls;
     private final Executor tasks;
     private final ProtocolDetector next;
+    private final boolean plainText;
     private @Nullable ScheduledFuture<?> timer;
     private boolean refused;
 
-    TlsDetector(ServerContext server, TlsContext tls, Executor tasks, ProtocolDetector next) {
+    /** @param plainText whether connections without TLS are served */
+    TlsDetector(ServerContext server, TlsContext tls, Executor tasks, ProtocolDetector next, boolean plainText) {
         this.server = server;
         this.tls = tls;
         this.tasks = tasks;
         this.next = next;
+        this.plainText = plainText;
     }
 
     @Override
@@ -62,6 +66,12 @@ final class TlsDetector extends ChannelInboundHandlerAdapter {
             return;
         }
         int first = in.getByte(in.readerIndex());
+        if (first != HANDSHAKE && plainText) {
+            ChannelPipeline pipeline = ctx.pipeline();
+            pipeline.replace(this, null, next);
+            pipeline.fireChannelRead(in);
+            return;
+        }
         if (first != HANDSHAKE) {
             refused = true;
             server.stats.handshakeFailed();

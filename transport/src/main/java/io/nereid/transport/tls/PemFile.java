@@ -117,7 +117,7 @@ public final class PemFile {
      *
      * @throws ServingException FAILED_PRECONDITION
      */
-    PrivateKey key() {
+    public PrivateKey key() {
         for (Block block : blocks) {
             if (!block.label().endsWith("PRIVATE KEY")) {
                 continue;

@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -71,18 +72,15 @@ public final class InferCommand implements Callable<Integer> {
     @Option(names = "--raw", description = "Show the response as the server sent it.")
     private boolean raw;
 
-    @Option(
-            names = "--url",
-            defaultValue = "http://127.0.0.1:8080",
-            description = "The server (default: ${DEFAULT-VALUE}).")
-    private String url;
+    @Mixin
+    private ClientOptions server;
 
     @Spec
     private CommandSpec spec;
 
     @Override
     public Integer call() {
-        ServerClient client = new ServerClient(url);
+        ServerClient client = server.client(spec);
         String path = "/v2/models/" + ServerClient.segment(model)
                 + (version == null ? "" : "/versions/" + ServerClient.segment(version));
         JsonNode request = json != null ? readJson(json) : build(client.get(path));

@@ -13,6 +13,7 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -25,12 +26,8 @@ import picocli.CommandLine.Spec;
         description = "List, load or unload the models of a running server, or replace its list of models.")
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class ModelsCommand implements Runnable {
-    @Option(
-            names = "--url",
-            defaultValue = "http://127.0.0.1:8080",
-            scope = picocli.CommandLine.ScopeType.INHERIT,
-            description = "The server (default: ${DEFAULT-VALUE}).")
-    private String url;
+    @Mixin
+    private ClientOptions server;
 
     @Spec
     private CommandSpec spec;
@@ -44,7 +41,7 @@ public final class ModelsCommand implements Runnable {
             description = "Show every model, its versions and their states (the default).",
             mixinStandardHelpOptions = true)
     void list() {
-        JsonNode index = new ServerClient(url).post("/v2/repository/index", null);
+        JsonNode index = server.client(spec).post("/v2/repository/index", null);
         TextTable table = new TextTable("MODEL", "VERSION", "STATE", "REASON");
         for (JsonNode model : index) {
             table.row(
@@ -88,8 +85,7 @@ public final class ModelsCommand implements Runnable {
         JsonNode changes = ProgressPrinter.during(
                         "reloading",
                         spec.commandLine().getErr(),
-                        () -> new ServerClient(url)
-                                .postText(ServerClient.MODEL_CONFIG_PATH + "?dry_run=" + dryRun, text))
+                        () -> server.client(spec).postText(ServerClient.MODEL_CONFIG_PATH + "?dry_run=" + dryRun, text))
                 .path("changes");
         TextTable table = new TextTable("MODEL", dryRun ? "WOULD BE" : "IS", "LOAD", "UNLOAD", "");
         boolean failed = false;
@@ -117,7 +113,7 @@ public final class ModelsCommand implements Runnable {
         ProgressPrinter.during(
                 verb + "ing " + model,
                 spec.commandLine().getErr(),
-                () -> new ServerClient(url)
+                () -> server.client(spec)
                         .post("/v2/repository/models/" + ServerClient.segment(model) + "/" + verb, null));
     }
 

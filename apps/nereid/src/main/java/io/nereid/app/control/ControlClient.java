@@ -7,25 +7,21 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.client.ServerClient;
+import io.nereid.app.connection.ServerConnection;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.net.ConnectException;
-import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.Iterator;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /** A client of the control API of a running server. Confined to one thread. */
@@ -34,21 +30,16 @@ final class ControlClient {
     static final String TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
     private static final String PLAIN = "application/json";
 
-    private final String url;
+    private final ServerConnection connection;
     private final PrintWriter err;
-    private final HttpClient http = HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .connectTimeout(Duration.ofSeconds(5))
-            .build();
 
     /**
      * Creates a client.
      *
      * @param err receives the server's warnings
      */
-    ControlClient(String url, PrintWriter err) {
-        String full = url.contains("://") ? url : "http://" + url;
-        this.url = full.endsWith("/") ? full.substring(0, full.length() - 1) : full;
+    ControlClient(ServerConnection connection, PrintWriter err) {
+        this.connection = connection;
         this.err = err;
     }
 
@@ -72,7 +63,8 @@ final class ControlClient {
     }
 
     /** Returns the resource; null when it does not exist. */
-    @Nullable JsonNode find(String path) {
+    @Nullable
+    JsonNode find(String path) {
         try {
             return get(path);
         } catch (ServingException e) {
@@ -93,7 +85,7 @@ final class ControlClient {
 
     String text(String path) {
         HttpResponse<String> response = exchange(request("GET", path, "text/plain", null, null));
-        if (response.statusCode() >= 400) {
+        if (response.statusCode() >= 300) {
             throw failure(response.statusCode(), parse(response));
         }
         return response.body();
@@ -108,7 +100,7 @@ final class ControlClient {
             err.flush();
         }
         JsonNode tree = parse(response);
-        if (response.statusCode() >= 400) {
+        if (response.statusCode() >= 300) {
             throw failure(response.statusCode(), tree);
         }
         return new Reply(response.statusCode(), tree);
@@ -120,14 +112,7 @@ final class ControlClient {
 
     private HttpRequest request(
             String method, String path, String accept, @Nullable String type, @Nullable String body) {
-        HttpRequest.Builder builder;
-        try {
-            builder = HttpRequest.newBuilder(URI.create(url + path));
-        } catch (IllegalArgumentException e) {
-            throw ServingException.invalidArgument(
-                    "'" + url + "' is not a server's address", "for example: --server http://127.0.0.1:8090");
-        }
-        builder.header("accept", accept).header("user-agent", "nereid");
+        HttpRequest.Builder builder = connection.request(path).header("accept", accept);
         if (type != null) {
             builder.header("content-type", type);
         }
@@ -138,33 +123,7 @@ final class ControlClient {
     }
 
     private HttpResponse<String> exchange(HttpRequest request) {
-        try {
-            return http.send(request, BodyHandlers.ofString(StandardCharsets.UTF_8));
-        } catch (IOException e) {
-            throw unreachable(e);
-        } catch (InterruptedException e) {
-            throw interrupted();
-        }
-    }
-
-    private ServingException unreachable(IOException e) {
-        if (e instanceof ConnectException) {
-            return ServingException.of(
-                    ErrorCode.UNAVAILABLE,
-                    "no control API responds at " + url,
-                    "start a server with: nereid serve --control; or set --server URL or NEREID_CONTROL");
-        }
-        String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
-        return ServingException.wrap(
-                ErrorCode.UNAVAILABLE,
-                "the request to " + url + " failed: " + why,
-                e instanceof SSLException ? "the control API is not encrypted: its URL begins with http://" : null,
-                e);
-    }
-
-    private static ServingException interrupted() {
-        Thread.currentThread().interrupt();
-        return ServingException.of(ErrorCode.CANCELLED, "interrupted");
+        return connection.send(request, BodyHandlers.ofString(StandardCharsets.UTF_8));
     }
 
     private JsonNode parse(HttpResponse<String> response) {
@@ -173,12 +132,21 @@ final class ControlClient {
         } catch (JsonProcessingException e) {
             throw ServingException.of(
                     ErrorCode.UNKNOWN,
-                    url + " answered HTTP " + response.statusCode() + " with a body that is not JSON",
+                    connection.server().url() + " answered HTTP " + response.statusCode()
+                            + " with a body that is not JSON",
                     "is that the port of the control API? It is 8090 unless --control-port is set");
         }
     }
 
     private ServingException failure(int status, JsonNode body) {
+        boolean kubernetes = body.path("kind").asText("").equals("Status");
+        String text =
+                kubernetes ? body.path("message").asText() : body.path("error").asText(body.toString());
+        // Kubernetes says "is forbidden:" for what nobody may do, such as deleting the namespace "default"
+        ServingException refusal = text.contains(" is forbidden: ") ? null : connection.refusal(status, text);
+        if (refusal != null) {
+            return refusal;
+        }
         ErrorCode code = switch (status) {
             case 400, 422 -> ErrorCode.INVALID_ARGUMENT;
             case 403 -> ErrorCode.PERMISSION_DENIED;
@@ -188,13 +156,13 @@ final class ControlClient {
             case 507 -> ErrorCode.RESOURCE_EXHAUSTED;
             default -> ErrorCode.UNAVAILABLE;
         };
-        if (!body.path("kind").asText("").equals("Status")) {
+        if (!kubernetes) {
             return ServingException.of(
                     code,
-                    url + " answered HTTP " + status + ": " + body.path("error").asText(body.toString()),
+                    connection.server().url() + " answered HTTP " + status + ": " + text,
                     "is that the port of the control API? It is 8090 unless --control-port is set");
         }
-        return ServingException.of(code, body.path("message").asText());
+        return ServingException.of(code, text);
     }
 
     /**
@@ -206,10 +174,10 @@ final class ControlClient {
      */
     boolean watch(String path, boolean table, Predicate<JsonNode> listener) {
         HttpRequest request = request("GET", path, table ? TABLE : PLAIN, null, null);
+        HttpResponse<Stream<String>> response = connection.send(request, BodyHandlers.ofLines());
         try {
-            HttpResponse<Stream<String>> response = http.send(request, BodyHandlers.ofLines());
             try (Stream<String> lines = response.body()) {
-                if (response.statusCode() >= 400) {
+                if (response.statusCode() >= 300) {
                     throw failure(response.statusCode(), JSON.readTree(lines.collect(Collectors.joining("\n"))));
                 }
                 for (Iterator<String> each = lines.iterator(); each.hasNext(); ) {
@@ -222,11 +190,9 @@ final class ControlClient {
             }
         } catch (java.io.UncheckedIOException e) {
             IOException cause = e.getCause();
-            throw unreachable(cause == null ? new IOException(e) : cause);
+            throw connection.unreachable(cause == null ? new IOException(e) : cause);
         } catch (IOException e) {
-            throw unreachable(e);
-        } catch (InterruptedException e) {
-            throw interrupted();
+            throw connection.unreachable(e);
         }
     }
 }

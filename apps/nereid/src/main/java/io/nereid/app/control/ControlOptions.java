@@ -3,6 +3,12 @@
 package io.nereid.app.control;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.connection.ConnectionOptions;
+import io.nereid.app.connection.Missing;
+import io.nereid.app.connection.ServerAddress;
+import io.nereid.app.controlplane.ControlCertificate;
+import io.nereid.app.controlplane.ControlFlags;
+import io.nereid.app.controlplane.ControlToken;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -10,14 +16,17 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.yaml.ManifestReader;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
@@ -41,8 +50,59 @@ final class ControlOptions {
             description = "The namespace (default: default).")
     private @Nullable String namespace;
 
+    @Option(
+            names = "--control-directory",
+            paramLabel = "DIR",
+            description = "Directory of the control plane on this machine, where the token of its owner is (default:"
+                    + " $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
+    private @Nullable Path directory;
+
+    @Mixin
+    private ConnectionOptions connection;
+
     ControlClient client(CommandSpec spec) {
-        return new ControlClient(server, spec.commandLine().getErr());
+        PrintWriter err = spec.commandLine().getErr();
+        return new ControlClient(
+                connection.connect(
+                        ServerAddress.of(server),
+                        Missing.CONTROL_API,
+                        () -> ControlToken.read(ControlFlags.directoryOr(directory)),
+                        err),
+                err);
+    }
+
+    /**
+     * How a Kubernetes client reaches the control API.
+     *
+     * @param url begins with {@code https://}
+     * @param authority the authority of its certificate, PEM in Base64; null for those that the client knows
+     */
+    record KubernetesAccess(String url, @Nullable String authority, String token) {}
+
+    /** How a Kubernetes client reaches the control API, with the credentials that the commands use. */
+    KubernetesAccess access(CommandSpec spec) {
+        Path where = ControlFlags.directoryOr(directory);
+        ServerAddress given = ServerAddress.of(server);
+        ServerAddress secure = ServerAddress.of(given.url().replaceFirst("(?i)^http://", "https://"));
+        String token = connection.token(given, () -> ControlToken.read(where));
+        if (token == null) {
+            throw ServingException.of(
+                    ErrorCode.NOT_FOUND,
+                    "there is no token for " + given.url()
+                            + (given.isLoopback() ? ": '" + where + "' has none, or it cannot be read" : ""),
+                    "set --control-directory to that of the server (as its owner), or --token-file to a key with the"
+                            + " permission control");
+        }
+        String authority = connection.authorityPem();
+        if (authority == null) {
+            authority = ControlCertificate.read(where);
+        }
+        return new KubernetesAccess(
+                secure.url(),
+                authority == null
+                        ? null
+                        : Base64.getEncoder().encodeToString(authority.getBytes(StandardCharsets.UTF_8)),
+                token);
     }
 
     String namespace() {

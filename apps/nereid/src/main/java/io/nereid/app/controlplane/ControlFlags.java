@@ -9,10 +9,12 @@ import io.nereid.base.Units;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.storage.request.StorageAccess;
 import io.nereid.storage.request.StorageOptions;
+import io.nereid.transport.tls.TlsOptions;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -60,14 +62,16 @@ public final class ControlFlags {
             names = "--control-directory",
             paramLabel = "DIR",
             description = "Directory for stored resources (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
-    @Nullable Path directory;
+    @Nullable
+    Path directory;
 
     @Option(
             names = "--model-cache",
             paramLabel = "DIR",
             description = "Cache directory for fetched models (default: $XDG_CACHE_HOME/nereid/models, or"
                     + " ~/.cache/nereid/models).")
-    @Nullable Path cache;
+    @Nullable
+    Path cache;
 
     @Option(
             names = "--model-cache-size",
@@ -80,7 +84,8 @@ public final class ControlFlags {
             names = "--pvc-root",
             paramLabel = "DIR",
             description = "Directory with a subdirectory for each claim of pvc://CLAIM/PATH.")
-    @Nullable Path pvcRoot;
+    @Nullable
+    Path pvcRoot;
 
     @Option(
             names = "--storage-allow",
@@ -98,13 +103,27 @@ public final class ControlFlags {
             description =
                     "Domain of the services' hosts, with a port if URLs need one (default: localhost with the server's"
                             + " port). Settings in inferenceservice-config take precedence.")
-    @Nullable String ingressDomain;
+    @Nullable
+    String ingressDomain;
 
     /** Whether the server's port is encrypted; set once the TLS options are known. */
     public boolean encrypted;
 
     /** The target of the admission of revisions with a concurrency limit; zero for none. */
     public Duration overloadTarget = Duration.ZERO;
+
+    /** The certificate of the server's port; null for one that the control plane makes itself. */
+    public @Nullable TlsOptions tls;
+
+    /** The certificate of the control API. */
+    TlsOptions certificate() {
+        TlsOptions given = tls;
+        if (given != null) {
+            ControlCertificate.remove(directory());
+            return given;
+        }
+        return ControlCertificate.readOrCreate(directory(), hosts(), Instant.now());
+    }
 
     /** Returns the default service settings of a server that listens on a port. */
     InferenceServiceConfig settings(int port) {
@@ -126,9 +145,12 @@ public final class ControlFlags {
     }
 
     Path directory() {
-        return directory != null
-                ? directory
-                : home("XDG_DATA_HOME", ".local/share").resolve("nereid");
+        return directoryOr(directory);
+    }
+
+    /** The directory of a control plane: the one given, or the default one. */
+    public static Path directoryOr(@Nullable Path given) {
+        return given != null ? given : home("XDG_DATA_HOME", ".local/share").resolve("nereid");
     }
 
     public Set<String> hosts() {

@@ -141,8 +141,11 @@ public final class ControlPlane implements AutoCloseable {
         infrastructure.start();
         controller.start();
         awaitRoutes();
-        listener =
-                server.listen(flags.address, flags.port, server.virtualHost(api.httpRoutes(), api.grpcMethods(), ""));
+        listener = server.listen(
+                flags.address,
+                flags.port,
+                server.virtualHost(api.httpRoutes(), api.grpcMethods(), ""),
+                flags.certificate());
     }
 
     /** Waits, up to a limit, until the stored services have their routes. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.replay;
 
+import io.nereid.app.client.ClientOptions;
 import io.nereid.app.client.ServerClient;
 import io.nereid.app.text.ProgressPrinter;
 import io.nereid.base.Clock;
@@ -13,6 +14,7 @@ import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -77,11 +79,8 @@ public final class ReplayCommand implements Callable<Integer> {
                     + " (default: ${DEFAULT-VALUE}).")
     private double tolerance;
 
-    @Option(
-            names = "--url",
-            defaultValue = "http://127.0.0.1:8080",
-            description = "The server (default: ${DEFAULT-VALUE}).")
-    private String url;
+    @Mixin
+    private ClientOptions server;
 
     @Spec
     private CommandSpec spec;
@@ -97,7 +96,7 @@ public final class ReplayCommand implements Callable<Integer> {
         if (log.items().isEmpty()) {
             throw ServingException.invalidArgument("nothing to replay in " + files);
         }
-        ServerClient client = new ServerClient(url);
+        ServerClient client = server.client(spec);
         client.get("/v2"); // is there a server at all?
         ReplayRunner run = new ReplayRunner(
                 log, client, repeat, due(log), compare ? new ResponseComparison(tolerance) : null, Clock.system());

@@ -5,10 +5,10 @@ package io.nereid.app.replay;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.app.client.ServerClient;
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import java.io.IOException;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -40,10 +40,6 @@ final class ReplayRunner {
     private final double @Nullable [] due;
     private final @Nullable ResponseComparison comparison;
     private final Clock clock;
-    private final HttpClient http = HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .connectTimeout(Duration.ofSeconds(5))
-            .build();
     private final AtomicInteger next = new AtomicInteger();
     private final AtomicInteger compared = new AtomicInteger();
     private final AtomicInteger differing = new AtomicInteger();
@@ -115,16 +111,17 @@ final class ReplayRunner {
             }
             ReplayLog.Item item = log.items().get(i % count);
             try {
-                HttpResponse<byte[]> answer = http.send(request(item), HttpResponse.BodyHandlers.ofByteArray());
+                HttpResponse<byte[]> answer =
+                        client.connection().send(request(item), HttpResponse.BodyHandlers.ofByteArray());
                 latencies[i] = clock.nanos() - from;
                 take(i, item, answer);
             } catch (IOException e) {
                 fail(i, String.valueOf(e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()));
             } catch (ServingException e) {
+                if (e.code() == ErrorCode.CANCELLED) {
+                    return;
+                }
                 fail(i, e.getMessage());
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return;
             }
         }
     }
@@ -140,7 +137,8 @@ final class ReplayRunner {
     }
 
     private HttpRequest request(ReplayLog.Item item) {
-        return client.request(item.path())
+        return client.connection()
+                .request(item.path())
                 .timeout(PATIENCE)
                 .header("content-type", "application/octet-stream")
                 .header("inference-header-content-length", Integer.toString(item.jsonLength()))

@@ -113,8 +113,8 @@ public final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--model-control-mode",
             description = "poll: apply changes of the repositories; none: read them once; explicit: load only models"
-                    + " of --load-model and the API (default: poll). When it is given, clients may load and unload models"
-                    + " in the mode explicit only.")
+                + " of --load-model and the API (default: poll). When it is given, clients may load and unload models"
+                + " in the mode explicit only.")
     private @Nullable Mode modelControlMode;
 
     @Option(
@@ -245,6 +245,7 @@ public final class ServeCommand implements Callable<Integer> {
         roots.addAll(triton.modelStore);
         control.check();
         control.overloadTarget = overloadTarget();
+        control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
         checkRoots(roots, tfs.lists() || control.control);
         takeAliases();
@@ -303,10 +304,13 @@ public final class ServeCommand implements Callable<Integer> {
                 accessFlags.apiKeys != null || accessFlags.accessConfig != null,
                 server.isLocal());
         if (controlPort != 0) {
-            out.println("control API on http://" + control.address + ":" + controlPort
-                    + "; create resources with: nereid apply -f FILE, or kubectl --server=http://" + control.address
-                    + ":"
-                    + controlPort + " apply -f FILE");
+            String at = control.address + ":" + controlPort;
+            boolean open = server.isLocal() && access.trustsLocalCallers() || accessFlags.openManagement;
+            out.println("control API on http://" + at + " and https://" + at
+                    + "; create resources with: nereid apply -f FILE, or "
+                    + (open
+                            ? "kubectl --server=http://" + at + " apply -f FILE"
+                            : "nereid kubeconfig -o FILE and kubectl --kubeconfig FILE apply -f FILE"));
             out.flush();
         }
         if (triton.exitOnError && report.failures() > 0) {

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.access.config.AccessConfig;
+import io.nereid.access.config.AccessConfigReader;
+import io.nereid.access.credential.ApiKey;
+import io.nereid.access.credential.ApiKeyFile;
+import io.nereid.app.connection.OwnerOnlyFile;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
@@ -29,6 +34,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.logging.Level;
@@ -44,9 +50,9 @@ import picocli.CommandLine.Spec;
         name = "validate",
         mixinStandardHelpOptions = true,
         description = {
-            "Check a model repository, or a list of models, without serving it: reports every problem with file, line"
-                    + " and remedy.",
-            "Exit code 0 when every model can be served, 1 when not."
+            "Check a model repository, a list of models, an access configuration or API keys, without serving: reports"
+                    + " every problem with its place and remedy.",
+            "Exit code 0 when every model can be served and the files are valid, 1 when not."
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class ValidateCommand implements Callable<Integer> {
@@ -62,6 +68,18 @@ public final class ValidateCommand implements Callable<Integer> {
             description = "A list of models in TensorFlow Serving's format, instead of a directory.")
     private @Nullable Path modelConfigFile;
 
+    @Option(
+            names = "--access-config",
+            paramLabel = "FILE",
+            description = "Check an access.yaml; with or without models.")
+    private @Nullable Path accessConfig;
+
+    @Option(
+            names = "--api-keys",
+            paramLabel = "FILE",
+            description = "Check a file of API keys, and their roles against --access-config.")
+    private @Nullable Path apiKeys;
+
     @Option(names = "--files-only", description = "Do not load the models into their backends.")
     private boolean filesOnly;
 
@@ -73,6 +91,15 @@ public final class ValidateCommand implements Callable<Integer> {
         Logging.configure(Logging.Format.TEXT, Level.SEVERE);
         Path models = directory;
         Path list = modelConfigFile;
+        boolean access = accessConfig != null || apiKeys != null;
+        int invalid = access ? access() : 0;
+        if (access && models == null && list == null) {
+            return invalid;
+        }
+        return Math.max(invalid, models(models, list));
+    }
+
+    private int models(@Nullable Path models, @Nullable Path list) {
         if (models != null && list == null) {
             return directory(models);
         }
@@ -82,6 +109,65 @@ public final class ValidateCommand implements Callable<Integer> {
         throw ServingException.invalidArgument(
                 (models == null ? "nothing" : "both a directory and a list") + " to validate is given",
                 "set a model repository, or --model_config_file FILE");
+    }
+
+    /** Checks the rules and the keys. Returns the exit code. */
+    private int access() {
+        PrintWriter out = spec.commandLine().getOut();
+        List<ServingException> errors = new ArrayList<>();
+        Path rules = accessConfig;
+        Set<String> roles = AccessConfig.DEFAULT.roles().keySet();
+        if (rules != null) {
+            errors.addAll(AccessConfigReader.errors(rules));
+            if (errors.isEmpty()) {
+                AccessConfig config = AccessConfigReader.read(rules);
+                roles = config.roles().keySet();
+                out.println("ok: '" + rules + "': " + config.roles().size() + " roles, "
+                        + config.bindings().size() + " bindings, " + config.tokens().size() + " token issuers");
+            }
+        }
+        Path keys = apiKeys;
+        if (keys != null) {
+            errors.addAll(keyErrors(keys, errors.isEmpty() ? roles : null, out));
+        }
+        for (ServingException error : errors) {
+            out.println("error: " + error.getMessage() + (error.remedy() == null ? "" : "\n  " + error.remedy()));
+        }
+        out.flush();
+        return errors.isEmpty() ? 0 : 1;
+    }
+
+    /** @param roles the known roles; null when the rules could not be read */
+    private static List<ServingException> keyErrors(Path file, @Nullable Set<String> roles, PrintWriter out) {
+        if (!Files.exists(file)) {
+            return List.of(ServingException.of(
+                    ErrorCode.NOT_FOUND,
+                    "there is no file of API keys '" + file + "'",
+                    "make it with: nereid keys create NAME --file " + file));
+        }
+        List<ServingException> errors = new ArrayList<>();
+        try {
+            List<ApiKey> keys = new ApiKeyFile(file).read();
+            for (ApiKey key : keys) {
+                for (String role : key.roles()) {
+                    if (roles != null && !roles.contains(role)) {
+                        errors.add(ServingException.invalidArgument(
+                                "'" + file + "': key '" + key.name() + "' has the role '" + role
+                                        + "', which does not exist",
+                                "add it to --access-config; the roles are " + String.join(", ", roles)));
+                    }
+                }
+            }
+            if (errors.isEmpty()) {
+                out.println("ok: '" + file + "': " + keys.size() + " API keys");
+            }
+        } catch (ServingException e) {
+            errors.add(e);
+        }
+        if (OwnerOnlyFile.isOpen(file)) {
+            out.println("warning: '" + file + "' can be read or written by others than its owner\n  chmod 600 " + file);
+        }
+        return errors;
     }
 
     private int list(Path file) {

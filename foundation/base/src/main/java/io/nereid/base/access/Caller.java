@@ -80,12 +80,19 @@ public interface Caller {
 
     /** The error of a caller without a permission. */
     default ServingException denied(Permission permission, @Nullable String model) {
+        boolean resources = permission == Permission.CONTROL || permission == Permission.CONTROL_READ;
+        String about;
+        if (model == null) {
+            about = "";
+        } else if (resources && model.equals("*")) {
+            about = " in all namespaces";
+        } else {
+            about = (resources ? " in namespace '" : " model '")
+                    + (model.length() > 100 ? model.substring(0, 100) + "…" : model) + "'";
+        }
         return ServingException.of(
                 ErrorCode.PERMISSION_DENIED,
-                "'" + name() + "' may not " + permission.configName()
-                        + (model == null
-                                ? ""
-                                : " model '" + (model.length() > 100 ? model.substring(0, 100) + "…" : model) + "'"),
+                "'" + name() + "' may not " + permission.configName() + about,
                 "use credentials with the permission '" + permission.configName() + "'");
     }
 }

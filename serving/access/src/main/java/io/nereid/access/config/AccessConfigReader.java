@@ -48,8 +48,12 @@ public final class AccessConfigReader {
 
     private final String where;
 
-    private AccessConfigReader(String where) {
+    /** Receives the errors, of which reading goes on to the next entry; null to end with the first one. */
+    private final @Nullable List<ServingException> errors;
+
+    private AccessConfigReader(String where, @Nullable List<ServingException> errors) {
         this.where = where;
+        this.errors = errors;
     }
 
     /**
@@ -58,12 +62,27 @@ public final class AccessConfigReader {
      * @throws ServingException NOT_FOUND when there is no such file, INVALID_ARGUMENT when its content is wrong
      */
     public static AccessConfig read(Path file) {
+        return config(document(text(file), "'" + file + "'"), "'" + file + "'", null);
+    }
+
+    /** The errors of a file: the first one of each entry, and what cannot be read at all; empty for a valid file. */
+    public static List<ServingException> errors(Path file) {
+        List<ServingException> errors = new ArrayList<>();
+        try {
+            AccessConfig unused = config(document(text(file), "'" + file + "'"), "'" + file + "'", errors);
+        } catch (ServingException e) {
+            errors.add(e);
+        }
+        return errors;
+    }
+
+    private static String text(Path file) {
         try {
             if (Files.size(file) > MOST_BYTES) {
                 throw ServingException.invalidArgument(
                         "'" + file + "' is larger than " + MOST_BYTES + " bytes (expected: an access configuration)");
             }
-            return read(Files.readString(file), "'" + file + "'");
+            return Files.readString(file);
         } catch (IOException e) {
             throw ServingException.wrap(
                     ErrorCode.NOT_FOUND, "cannot read the access configuration '" + file + "': " + e.getMessage(), e);
@@ -76,9 +95,12 @@ public final class AccessConfigReader {
      * @param where the name of the text in error messages
      */
     public static AccessConfig read(String text, String where) {
-        Object document;
+        return config(document(text, where), where, null);
+    }
+
+    private static @Nullable Object document(String text, String where) {
         try {
-            document = new Load(LoadSettings.builder()
+            return new Load(LoadSettings.builder()
                             .setLabel(where)
                             .setMaxAliasesForCollections(50)
                             .setAllowDuplicateKeys(false)
@@ -87,7 +109,24 @@ public final class AccessConfigReader {
         } catch (YamlEngineException e) {
             throw ServingException.invalidArgument(where + " is not YAML: " + e.getMessage());
         }
-        return new AccessConfigReader(where).config(document == null ? Map.of() : document);
+    }
+
+    private static AccessConfig config(
+            @Nullable Object document, String where, @Nullable List<ServingException> errors) {
+        return new AccessConfigReader(where, errors).config(document == null ? Map.of() : document);
+    }
+
+    /** Reads an entry; an error ends the reading, or is noted. */
+    private void entry(Runnable reading) {
+        List<ServingException> into = errors;
+        try {
+            reading.run();
+        } catch (ServingException e) {
+            if (into == null) {
+                throw e;
+            }
+            into.add(e);
+        }
     }
 
     private AccessConfig config(Object document) {
@@ -96,15 +135,26 @@ public final class AccessConfigReader {
         roles.put(AccessConfig.HEALTH, new Role(AccessConfig.HEALTH, EnumSet.of(Permission.HEALTH), ANY, ANY));
         Object given = map.get("roles");
         if (given != null) {
-            anyMap(given, "roles").forEach((name, value) -> roles.put(name, role(name, value)));
+            anyMap(given, "roles").forEach((name, value) -> entry(() -> {
+                roles.put(name, new Role(name, Set.of(), ANY, ANY)); // known, even if there is an error in it
+                roles.put(name, role(name, value));
+            }));
         }
         List<Binding> bindings = new ArrayList<>();
+        int number = 0;
         for (Object binding : list(map.get("bindings"), "bindings")) {
-            bindings.add(binding(binding, "bindings[" + bindings.size() + "]"));
+            String path = "bindings[" + number++ + "]";
+            entry(() -> {
+                Binding read = binding(binding, path);
+                bindings.add(read);
+                known(roles, read.roles(), path + ".roles");
+            });
         }
         List<JwtConfig> tokens = new ArrayList<>();
+        number = 0;
         for (Object token : list(map.get("tokens"), "tokens")) {
-            tokens.add(token(token, "tokens[" + tokens.size() + "]"));
+            String path = "tokens[" + number++ + "]";
+            entry(() -> tokens.add(token(token, path)));
         }
         Map<NamePattern, Quota> quotas = new LinkedHashMap<>();
         Object quotaMap = map.get("quotas");
@@ -112,19 +162,16 @@ public final class AccessConfigReader {
             Object models = map(quotaMap, "quotas", "models").get("models");
             if (models != null) {
                 anyMap(models, "quotas.models")
-                        .forEach((name, value) ->
-                                quotas.put(new NamePattern(name), quota(value, "quotas.models." + name)));
+                        .forEach((name, value) -> entry(
+                                () -> quotas.put(new NamePattern(name), quota(value, "quotas.models." + name))));
             }
         }
         List<String> anonymous = map.containsKey("anonymous")
                 ? strings(map.get("anonymous"), "anonymous")
                 : List.of(AccessConfig.HEALTH);
         List<String> local = strings(map.get("local"), "local");
-        known(roles, anonymous, "anonymous");
-        known(roles, local, "local");
-        for (int i = 0; i < bindings.size(); i++) {
-            known(roles, bindings.get(i).roles(), "bindings[" + i + "].roles");
-        }
+        entry(() -> known(roles, anonymous, "anonymous"));
+        entry(() -> known(roles, local, "local"));
         return new AccessConfig(
                 Collections.unmodifiableMap(roles),
                 anonymous,

@@ -1,0 +1,32 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.client;
+
+import io.nereid.app.connection.ConnectionOptions;
+import io.nereid.app.connection.Missing;
+import io.nereid.app.connection.ServerAddress;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ScopeType;
+
+/** The options of the commands that use a running server. Set by picocli; confined to one thread. */
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+public final class ClientOptions {
+    @Option(
+            names = "--url",
+            paramLabel = "URL",
+            defaultValue = "http://127.0.0.1:8080",
+            scope = ScopeType.INHERIT,
+            description = "The server (default: ${DEFAULT-VALUE}).")
+    private String url;
+
+    @Mixin
+    private ConnectionOptions connection;
+
+    /** A client of the server. */
+    public ServerClient client(CommandSpec spec) {
+        return new ServerClient(connection.connect(
+                ServerAddress.of(url), Missing.SERVER, spec.commandLine().getErr()));
+    }
+}
