@@ -42,8 +42,7 @@ record ClientTls(
      *
      * @throws ServingException FAILED_PRECONDITION when a file cannot be used
      */
-    @Nullable
-    SSLContext context() {
+    @Nullable SSLContext context() {
         if (authorities == null && certificate == null && !unverified) {
             return null;
         }

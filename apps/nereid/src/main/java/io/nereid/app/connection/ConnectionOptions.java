@@ -103,8 +103,7 @@ public final class ConnectionOptions {
     }
 
     /** The file of {@code --ca-cert}. */
-    @Nullable
-    Path authorities() {
+    @Nullable Path authorities() {
         return authorities;
     }
 
@@ -159,8 +158,7 @@ public final class ConnectionOptions {
     }
 
     /** The token of the options; null when none is given. */
-    @Nullable
-    Credentials given() {
+    @Nullable Credentials given() {
         if (token != null && tokenFile != null) {
             throw ServingException.invalidArgument("both --token and --token-file are given (expected one of them)");
         }
@@ -176,8 +174,7 @@ public final class ConnectionOptions {
     }
 
     /** The first credentials that there are; null for none. */
-    @Nullable
-    Credentials choose(
+    @Nullable Credentials choose(
             Map<String, String> environment,
             ServerAddress server,
             CredentialsFile.@Nullable Entry stored,

@@ -101,8 +101,7 @@ public final class LoginCommand implements Callable<Integer> {
         }
         try {
             // the reader is not closed, as standard input is not this command's to close
-            @Nullable
-            String line = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)).readLine();
+            @Nullable String line = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8)).readLine();
             return line == null ? "" : line;
         } catch (IOException e) {
             throw ServingException.wrap(

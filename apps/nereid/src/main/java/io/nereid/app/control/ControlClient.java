@@ -63,8 +63,7 @@ final class ControlClient {
     }
 
     /** Returns the resource; null when it does not exist. */
-    @Nullable
-    JsonNode find(String path) {
+    @Nullable JsonNode find(String path) {
         try {
             return get(path);
         } catch (ServingException e) {

@@ -62,16 +62,14 @@ public final class ControlFlags {
             names = "--control-directory",
             paramLabel = "DIR",
             description = "Directory for stored resources (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
-    @Nullable
-    Path directory;
+    @Nullable Path directory;
 
     @Option(
             names = "--model-cache",
             paramLabel = "DIR",
             description = "Cache directory for fetched models (default: $XDG_CACHE_HOME/nereid/models, or"
                     + " ~/.cache/nereid/models).")
-    @Nullable
-    Path cache;
+    @Nullable Path cache;
 
     @Option(
             names = "--model-cache-size",
@@ -84,8 +82,7 @@ public final class ControlFlags {
             names = "--pvc-root",
             paramLabel = "DIR",
             description = "Directory with a subdirectory for each claim of pvc://CLAIM/PATH.")
-    @Nullable
-    Path pvcRoot;
+    @Nullable Path pvcRoot;
 
     @Option(
             names = "--storage-allow",
@@ -103,8 +100,7 @@ public final class ControlFlags {
             description =
                     "Domain of the services' hosts, with a port if URLs need one (default: localhost with the server's"
                             + " port). Settings in inferenceservice-config take precedence.")
-    @Nullable
-    String ingressDomain;
+    @Nullable String ingressDomain;
 
     /** Whether the server's port is encrypted; set once the TLS options are known. */
     public boolean encrypted;

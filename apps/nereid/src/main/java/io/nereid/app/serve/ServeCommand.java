@@ -113,8 +113,8 @@ public final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--model-control-mode",
             description = "poll: apply changes of the repositories; none: read them once; explicit: load only models"
-                + " of --load-model and the API (default: poll). When it is given, clients may load and unload models"
-                + " in the mode explicit only.")
+                    + " of --load-model and the API (default: poll). When it is given, clients may load and unload models"
+                    + " in the mode explicit only.")
     private @Nullable Mode modelControlMode;
 
     @Option(

@@ -123,7 +123,8 @@ public final class ValidateCommand implements Callable<Integer> {
                 AccessConfig config = AccessConfigReader.read(rules);
                 roles = config.roles().keySet();
                 out.println("ok: '" + rules + "': " + config.roles().size() + " roles, "
-                        + config.bindings().size() + " bindings, " + config.tokens().size() + " token issuers");
+                        + config.bindings().size() + " bindings, "
+                        + config.tokens().size() + " token issuers");
             }
         }
         Path keys = apiKeys;

@@ -135,10 +135,11 @@ public final class AccessConfigReader {
         roles.put(AccessConfig.HEALTH, new Role(AccessConfig.HEALTH, EnumSet.of(Permission.HEALTH), ANY, ANY));
         Object given = map.get("roles");
         if (given != null) {
-            anyMap(given, "roles").forEach((name, value) -> entry(() -> {
-                roles.put(name, new Role(name, Set.of(), ANY, ANY)); // known, even if there is an error in it
-                roles.put(name, role(name, value));
-            }));
+            anyMap(given, "roles")
+                    .forEach((name, value) -> entry(() -> {
+                        roles.put(name, new Role(name, Set.of(), ANY, ANY)); // known, even if there is an error in it
+                        roles.put(name, role(name, value));
+                    }));
         }
         List<Binding> bindings = new ArrayList<>();
         int number = 0;
@@ -162,8 +163,8 @@ public final class AccessConfigReader {
             Object models = map(quotaMap, "quotas", "models").get("models");
             if (models != null) {
                 anyMap(models, "quotas.models")
-                        .forEach((name, value) -> entry(
-                                () -> quotas.put(new NamePattern(name), quota(value, "quotas.models." + name))));
+                        .forEach((name, value) ->
+                                entry(() -> quotas.put(new NamePattern(name), quota(value, "quotas.models." + name))));
             }
         }
         List<String> anonymous = map.containsKey("anonymous")
