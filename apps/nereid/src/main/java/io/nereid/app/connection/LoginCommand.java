@@ -93,6 +93,7 @@ public final class LoginCommand implements Callable<Integer> {
         return 0;
     }
 
+    @SuppressWarnings("SystemConsoleNull") // a console that is not a terminal, since JDK 22, reads the same line
     private static String ask(ServerAddress server) {
         Console console = System.console();
         if (console != null) {

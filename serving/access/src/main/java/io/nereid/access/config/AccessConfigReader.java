@@ -302,11 +302,6 @@ public final class AccessConfigReader {
         }
     }
 
-    /** Reads a quota; {@code where} and {@code path} name it in errors. */
-    static Quota quota(Object value, String where, String path) {
-        return new AccessConfigReader(where).quota(value, path);
-    }
-
     private Quota quota(Object value, String path) {
         Map<String, Object> map = map(value, path, "requestsPerSecond", "concurrentRequests", "bytesPerSecond");
         double requests = number(map.get("requestsPerSecond"), path + ".requestsPerSecond");
