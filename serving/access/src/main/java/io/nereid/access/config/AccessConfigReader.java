@@ -304,7 +304,7 @@ public final class AccessConfigReader {
 
     /** Reads a quota; {@code where} and {@code path} name it in errors. */
     static Quota quota(Object value, String where, String path) {
-        return new AccessConfigReader(where).quota(value, path);
+        return new AccessConfigReader(where, null).quota(value, path);
     }
 
     private Quota quota(Object value, String path) {
