@@ -22,6 +22,7 @@ import java.util.Base64;
 import java.util.Collection;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.regex.Pattern;
 
 /**
@@ -34,7 +35,7 @@ import java.util.regex.Pattern;
 public record SelfSignedCertificate(String certificate, String key) {
     private static final Pattern IP = Pattern.compile("[0-9.]+|[0-9a-fA-F.]*:[0-9a-fA-F.:]*");
     private static final DateTimeFormatter GENERALIZED =
-            DateTimeFormatter.ofPattern("yyyyMMddHHmmss'Z'").withZone(ZoneOffset.UTC);
+            DateTimeFormatter.ofPattern("yyyyMMddHHmmss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC);
     private static final int INTEGER = 0x02;
     private static final int BIT_STRING = 0x03;
     private static final int UTF8 = 0x0c;
