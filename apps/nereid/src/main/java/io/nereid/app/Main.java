@@ -15,6 +15,7 @@ import io.nereid.app.control.GetCommand;
 import io.nereid.app.control.KubeconfigCommand;
 import io.nereid.app.control.LogsCommand;
 import io.nereid.app.control.WaitCommand;
+import io.nereid.app.doctor.DoctorCommand;
 import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.replay.ReplayCommand;
@@ -58,6 +59,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             WaitCommand.class,
             ExplainSelectionCommand.class,
             KubeconfigCommand.class,
+            DoctorCommand.class,
             VersionCommand.class,
             CdsTrainingCommand.class,
             CommandLine.HelpCommand.class

@@ -57,13 +57,22 @@ public final class OwnerOnlyFile {
 
     /** Whether others than the owner can read or write a file; false when there is none. */
     public static boolean isOpen(Path file) {
+        return has(file, OTHERS);
+    }
+
+    /** Whether others than the owner can write a file; false when there is none. */
+    public static boolean isWritableByOthers(Path file) {
+        return has(file, EnumSet.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE));
+    }
+
+    private static boolean has(Path file, Set<PosixFilePermission> any) {
         try {
             if (!posix(file)) {
                 return false;
             }
             Set<PosixFilePermission> mode = EnumSet.noneOf(PosixFilePermission.class);
             mode.addAll(Files.getPosixFilePermissions(file));
-            mode.retainAll(OTHERS);
+            mode.retainAll(any);
             return !mode.isEmpty();
         } catch (IOException e) {
             return false;

@@ -25,6 +25,11 @@ public final class ControlToken {
 
     private ControlToken() {}
 
+    /** The file of a directory, which need not exist. */
+    public static Path file(Path directory) {
+        return directory.resolve(FILE);
+    }
+
     /** The token of a directory; null when there is none, or the file cannot be read. */
     public static @Nullable String read(Path directory) {
         try {

@@ -121,7 +121,8 @@ public final class InstalledPlugins {
         }
     }
 
-    private static String reason(Throwable e) {
+    /** Why a plugin cannot be loaded. */
+    static String reason(Throwable e) {
         if (e instanceof ServingException s) {
             return s.describe();
         }

@@ -12,15 +12,20 @@ import java.nio.file.Path;
 public final class CacheDirectory {
     private CacheDirectory() {}
 
+    /** {@code $XDG_CACHE_HOME/nereid} or {@code ~/.cache/nereid}, which need not exist. */
+    public static Path configured() {
+        String cache = System.getenv("XDG_CACHE_HOME");
+        return cache != null && !cache.isEmpty()
+                ? Path.of(cache, "nereid")
+                : Path.of(System.getProperty("user.home"), ".cache", "nereid");
+    }
+
     /**
      * Returns {@code $XDG_CACHE_HOME/nereid} or {@code ~/.cache/nereid}; a private temporary directory if it is not
      * writable.
      */
     public static Path directory() {
-        String cache = System.getenv("XDG_CACHE_HOME");
-        Path cacheDirectory = cache != null && !cache.isEmpty()
-                ? Path.of(cache, "nereid")
-                : Path.of(System.getProperty("user.home"), ".cache", "nereid");
+        Path cacheDirectory = configured();
         try {
             Files.createDirectories(cacheDirectory);
             if (Files.isWritable(cacheDirectory)) {
