@@ -139,6 +139,8 @@ class SmallHeapTest {
             assertThat(together(4, around[0], "x", around[1]))
                     .allSatisfy(s -> assertThat(s).isIn(400, 429));
             serves();
+            assertThat(together(1, around[0], "x", around[1])).containsExactly(400);
+            serves();
         }
     }
 
