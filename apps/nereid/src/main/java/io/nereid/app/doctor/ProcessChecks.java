@@ -119,12 +119,15 @@ final class ProcessChecks {
                 + " python,python=PATH";
         List<Finding> found = new ArrayList<>();
         try {
-            Process process = new ProcessBuilder(
-                            interpreter,
-                            "-c",
-                            "import sys; print('%d.%d.%d' % sys.version_info[:3])\n"
-                                    + "try:\n import numpy; print(numpy.__version__)\n"
-                                    + "except ImportError: print('none')")
+            Process process = new ProcessBuilder(interpreter, "-c", """
+                            import sys
+                            print('%d.%d.%d' % sys.version_info[:3])
+                            try:
+                                import numpy
+                                print(numpy.__version__)
+                            except ImportError:
+                                print('none')
+                            """)
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             process.getOutputStream().close();

@@ -8,6 +8,7 @@ import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.spi.management.LoadOptions;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -126,7 +127,7 @@ public final class LoadParameters {
     private static void checkRunsNoCode(String config) {
         byte[] text = config.getBytes(StandardCharsets.UTF_8);
         JsonReader json = new JsonReader();
-        json.reset(text, 0, text.length);
+        json.reset(Arrays.copyOf(text, text.length + JsonReader.SLACK), 0, text.length);
         json.beginObject();
         while (json.nextField()) {
             String key = json.key();
