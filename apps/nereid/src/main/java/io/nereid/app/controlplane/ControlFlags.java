@@ -14,7 +14,6 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -118,7 +117,10 @@ public final class ControlFlags {
             ControlCertificate.remove(directory());
             return given;
         }
-        return ControlCertificate.readOrCreate(directory(), hosts(), Instant.now());
+        return ControlCertificate.readOrCreate(
+                directory(),
+                hosts(),
+                java.time.Instant.ofEpochMilli(io.nereid.base.Clock.system().millis()));
     }
 
     /** Returns the default service settings of a server that listens on a port. */

@@ -15,6 +15,7 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -114,7 +115,7 @@ public final class DoctorCommand implements Callable<Integer> {
             out.println(tree.toPrettyString());
         } else {
             for (Finding finding : findings) {
-                out.printf("%-4s  %-10s  %s%n", finding.level(), finding.check(), finding.text());
+                out.printf(Locale.ROOT, "%-4s  %-10s  %s%n", finding.level(), finding.check(), finding.text());
                 if (finding.remedy() != null) {
                     out.println("                  " + finding.remedy());
                 }

@@ -67,7 +67,7 @@ public final class Logging {
 
     private final String file;
     private volatile Settings settings;
-    private Lines lines;
+    private @Nullable Lines lines;
 
     private Logging(String file, Settings settings) {
         this.file = file;
@@ -94,8 +94,9 @@ public final class Logging {
                 least <= Level.FINEST.intValue() ? 2 : least < Level.INFO.intValue() ? 1 : 0);
         Logging logging = new Logging(file == null ? "" : file.toString(), settings);
         LogManager.getLogManager().reset();
-        logging.lines = logging.new Lines(file == null ? System.err : open(file));
-        Logger.getLogger("").addHandler(logging.lines);
+        Lines lines = logging.new Lines(file == null ? System.err : open(file));
+        logging.lines = lines;
+        Logger.getLogger("").addHandler(lines);
         logging.apply();
         return logging;
     }
@@ -119,8 +120,9 @@ public final class Logging {
 
     /** Opens the log file again, after a rotation has moved it. */
     public void reopen() {
-        if (!file.isEmpty()) {
-            lines.to(open(Path.of(file)));
+        Lines open = lines;
+        if (!file.isEmpty() && open != null) {
+            open.to(open(Path.of(file)));
         }
     }
 
