@@ -238,6 +238,7 @@ class CredentialsTest {
 
     /** A command with the options. */
     @CommandLine.Command
+    @SuppressWarnings("UnusedVariable") // picocli reads the field
     private static final class Holder {
         @CommandLine.Mixin
         private final ConnectionOptions options;
