@@ -30,8 +30,8 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description = {
             "Check this machine for a server: ports, memory, open files, Java, plugins, Python, disk, files with"
-                + " secrets and who may manage it. Takes the options and the environment (NEREID_<OPTION>) of nereid"
-                + " serve.",
+                    + " secrets and who may manage it. Takes the options and the environment (NEREID_<OPTION>) of nereid"
+                    + " serve.",
             "Exit code 1 when a check fails."
         },
         footer = {"", "  nereid doctor", "  nereid doctor --host 0.0.0.0 --api-keys keys.json --json"})

@@ -25,7 +25,7 @@ class DoctorTest {
     private static final String KEYS = """
         {"keys": [{"name": "app", "id": "0a1b2c3d4e5f", "sha256": "%s", "roles": ["client", "scorer"],
                    "created": "2026-01-31T10:00:00Z"}]}
-        """.formatted("0".repeat(64));
+        """.replace("%s", "0".repeat(64));
 
     @TempDir
     private Path dir;
