@@ -50,7 +50,7 @@ class AccessConfigReaderTest {
                 "bindings: [{roles: [client]}] | exactly one",
                 "bindings: [{key: a, certificate: b, roles: [client]}] | exactly one",
                 "bindings: [{claim: groups, roles: [client]}] | without a 'value'",
-                "bindings: [{key: a, roles: [nobody]}] | there is no role 'nobody'",
+                "bindings: [{key: a, roles: [unknown]}] | there is no role 'unknown'",
                 "bindings: [{key: a, quota: {requestsPerSecond: -1}}] | above 0",
                 "bindings: [{key: a, quota: {concurrentRequests: 1.5}}] | a whole number",
                 "bindings: [{key: a, quota: {bytesPerSecond: many}}] | bytesPerSecond",

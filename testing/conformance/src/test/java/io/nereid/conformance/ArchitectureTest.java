@@ -113,7 +113,7 @@ class ArchitectureTest {
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
-        serving/access | io.nereid.access | . config credential | base tensor observe spi transport-api
+        serving/access | io.nereid.access | . audit config credential | base tensor observe spi transport-api
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
@@ -139,6 +139,9 @@ class ArchitectureTest {
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),
             Map.entry("DynamicBatcher", "one lock: the jobs, permits and runs of a model"),
             Map.entry("BasicManagerTest", "the cases of one test class of TensorFlow Serving, under their names"),
+            Map.entry("PooledUpstreamClientTest", "the cases of one client over sockets, with one rig"),
+            Map.entry(
+                    "RequestSmugglingTest", "one table of published shapes, with the rig that sends and records them"),
             Map.entry("SplitRequestTest", "the cases of one table of TensorFlow Serving's batching rules"));
 
     private static List<Module> modules(String table) {

@@ -141,7 +141,8 @@ final class ControlClient {
         boolean kubernetes = body.path("kind").asText("").equals("Status");
         String text =
                 kubernetes ? body.path("message").asText() : body.path("error").asText(body.toString());
-        // Kubernetes says "is forbidden:" for what nobody may do, such as deleting the namespace "default"
+        // Kubernetes says "is forbidden:" for what is not allowed to any caller, such as deleting the namespace
+        // "default"
         ServingException refusal = text.contains(" is forbidden: ") ? null : connection.refusal(status, text);
         if (refusal != null) {
             return refusal;

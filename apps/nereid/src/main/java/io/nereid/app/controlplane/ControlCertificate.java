@@ -69,7 +69,7 @@ public final class ControlCertificate {
         return TlsOptions.of(Pem.file(certificate), Pem.file(key));
     }
 
-    /** Removes the files of a directory whose server has another certificate, so that nobody is given this one. */
+    /** Removes the files of a directory whose server has another certificate, so that clients do not get this one. */
     static void remove(Path directory) {
         try {
             Files.deleteIfExists(directory.resolve(CERTIFICATE));

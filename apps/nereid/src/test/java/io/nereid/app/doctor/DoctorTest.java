@@ -156,14 +156,14 @@ class DoctorTest {
               other: {permissions: [infer], modells: [x]}
             bindings:
               - {key: app, roles: [scorer]}
-              - {key: app, roles: [nobody]}
+              - {key: app, roles: [unknown]}
               - {roles: [scorer]}
             """);
         assertThat(run("validate", "--access-config", rules.toString())).isEqualTo(1);
         assertThat(out.toString())
                 .contains("roles.scorer.permissions", "fly")
                 .contains("roles.other", "modells")
-                .contains("bindings[1].roles", "nobody")
+                .contains("bindings[1].roles", "unknown")
                 .contains("bindings[2]", "exactly one")
                 .doesNotContain("bindings[0]");
         Files.writeString(rules, "roles: {writer: {permissions: [manage]}}\n");

@@ -3,7 +3,7 @@
 package io.nereid.access.config;
 
 /**
- * A limit on use. 0 is no limit. Immutable.
+ * A limit on use. 0 stands for unlimited. Immutable.
  *
  * @param requestsPerSecond inference requests that may begin in a second, on average; as many may begin at once
  * @param concurrentRequests inference requests that may be in progress at the same time

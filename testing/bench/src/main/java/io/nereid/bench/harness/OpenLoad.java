@@ -91,17 +91,18 @@ public final class OpenLoad {
 
     private void send(long due, long from, @Nullable Runnable then) {
         open.incrementAndGet();
-        client.sendAsync(request, HttpResponse.BodyHandlers.discarding()).whenComplete((reply, e) -> {
-            long now = System.nanoTime();
-            boolean retry =
-                    reply != null && reply.headers().firstValue("retry-after").isPresent();
-            responses.add(
-                    new Response(reply == null ? 0 : reply.statusCode(), (now - due) / 1e9, (now - from) / 1e9, retry));
-            if (then != null) {
-                then.run();
-            }
-            open.decrementAndGet();
-        });
+        var unused = client.sendAsync(request, HttpResponse.BodyHandlers.discarding())
+                .whenComplete((reply, e) -> {
+                    long now = System.nanoTime();
+                    boolean retry = reply != null
+                            && reply.headers().firstValue("retry-after").isPresent();
+                    responses.add(new Response(
+                            reply == null ? 0 : reply.statusCode(), (now - due) / 1e9, (now - from) / 1e9, retry));
+                    if (then != null) {
+                        then.run();
+                    }
+                    open.decrementAndGet();
+                });
     }
 
     private Outcome outcome(double seconds) throws InterruptedException {
