@@ -55,14 +55,14 @@ public final class OverloadScenario implements Scenario {
     private static void model(Path directory, String name, int delayMillis, int instances) throws IOException {
         Path model = directory.resolve(name);
         Files.createDirectories(model.resolve("1"));
-        Files.writeString(model.resolve("config.pbtxt"), """
+        Files.writeString(model.resolve("config.pbtxt"), String.format(Locale.ROOT, """
             name: "%s"
             backend: "identity"
             parameters { key: "execute_delay_ms" value { string_value: "%d" } }
             instance_group [ { count: %d kind: KIND_CPU } ]
             input [ { name: "x" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
             output [ { name: "y" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
-            """.formatted(name, delayMillis, instances));
+            """, name, delayMillis, instances));
     }
 
     private static BenchmarkResult excess(BenchmarkSettings setting, OpenLoad load) throws InterruptedException {

@@ -48,7 +48,7 @@ public final class RestTarget implements FuzzTarget {
                 Observability.NONE,
                 Clock.system(),
                 Runnable::run,
-                V2Options.defaults("1", WireServer.MOST_BYTES));
+                V2Options.builder("1", WireServer.MOST_BYTES).modelUpload(true).build());
     }
 
     static V1Codec v1() {
