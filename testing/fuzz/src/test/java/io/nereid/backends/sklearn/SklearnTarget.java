@@ -19,6 +19,7 @@ import java.util.List;
  */
 public final class SklearnTarget implements FuzzTarget {
     private static final long MEMORY = 8 << 20;
+    private static final long MOST_ROW_BYTES = 8L << 24;
     private static final String ARRAY_SCHEMA =
             "{\"__class__\":\"ndarray\",\"__module__\":\"numpy\",\"__loader__\":\"NdArrayNode\","
                     + "\"type\":\"numpy\",\"file\":\"1.npy\"}";
@@ -104,9 +105,9 @@ public final class SklearnTarget implements FuzzTarget {
         };
     }
 
-    /** Beside what is charged: the buffers of the streams, and the tables of the zip reader. */
+    /** Beside what is charged: buffers, the tables of the zip reader, and rows of as many columns as a model may have. */
     @Override
     public long allocationLimit(int length) {
-        return 8 * MEMORY + 256L * length;
+        return 8 * MEMORY + 3 * MOST_ROW_BYTES + 256L * length;
     }
 }

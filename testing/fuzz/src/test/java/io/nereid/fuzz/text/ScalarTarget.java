@@ -78,4 +78,10 @@ public final class ScalarTarget implements FuzzTarget {
                 "ea|b|0",
                 "e@this");
     }
+
+    /** Jazzer follows each step of a regular expression, and allocates for that. */
+    @Override
+    public long allocationLimit(int length) {
+        return (32L << 20) + 256L * length;
+    }
 }
