@@ -13,8 +13,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Limits how fast wrong credentials from one address are told to be wrong, and logs them. Right ones go on to work from
- * such an address, as a proxy is one address for many clients. Thread-safe.
+ * Counts wrong credentials by address and logs them. An address that sends too many gets RESOURCE_EXHAUSTED in place of
+ * UNAUTHENTICATED; valid credentials are accepted from it all the same, as a proxy is one address for many clients. Thread-safe.
  */
 final class FailedAttempts {
     private static final Logger LOG = LoggerFactory.getLogger(FailedAttempts.class);

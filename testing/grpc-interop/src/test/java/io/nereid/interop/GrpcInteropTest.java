@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  *
  * <p>Left out, and why: {@code customMetadata}, {@code exchangeMetadata…}, {@code censusContextsPropagated} (handlers
  * send no metadata of their own, which no protocol of the server has), the compression probes (handlers get messages
- * decompressed and are not told), {@code sendsTimeoutHeader}, {@code getServerAddress…} and {@code gracefulShutdown} (of
+ * decompressed and do not see that), {@code sendsTimeoutHeader}, {@code getServerAddress…} and {@code gracefulShutdown} (of
  * a server within the test class), credentials of Google's cloud and load reports (ORCA).
  */
 class GrpcInteropTest {

@@ -193,7 +193,7 @@ public abstract class AbstractHttpExchange implements HttpExchange {
         try {
             send(reply);
         } catch (ServingException | OutOfMemoryError e) {
-            // no memory for the response: a short one tells that, and the connection goes on
+            // no memory for the response: a short error takes its place, and the connection stays open
             reply.content().discard();
             send(HttpReply.error(server.published(e, line.method() + " " + line.path())));
         }

@@ -3,8 +3,8 @@
 package io.nereid.base.access;
 
 /**
- * Tells what the requests of a route do. Most routes do one thing, and an {@link Operation} is its own selector; a route
- * of many paths looks at the path. Implementations are immutable.
+ * Finds what a request of a route does. Most routes have one operation, and an {@link Operation} is its own selector; a
+ * route of many paths looks at the path. Implementations are immutable.
  */
 @FunctionalInterface
 public interface OperationSelector {

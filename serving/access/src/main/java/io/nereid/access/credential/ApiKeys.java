@@ -20,7 +20,7 @@ import org.slf4j.LoggerFactory;
 public final class ApiKeys {
     private static final Logger LOG = LoggerFactory.getLogger(ApiKeys.class);
     /** What an unknown id is compared with, so that it takes as long as a wrong secret. */
-    private static final ApiKey NOBODY =
+    private static final ApiKey UNKNOWN =
             new ApiKey("", "0".repeat(12), "0".repeat(64), List.of(), Instant.EPOCH, null, null);
 
     private final ApiKeyFile file;
@@ -68,7 +68,7 @@ public final class ApiKeys {
     public @Nullable ApiKey verify(String text, Instant now) {
         String id = ApiKey.idOf(text);
         ApiKey key = id == null ? null : byId.get(id);
-        boolean right = (key == null ? NOBODY : key).matches(text);
+        boolean right = (key == null ? UNKNOWN : key).matches(text);
         return key != null && right && key.validAt(now) ? key : null;
     }
 

@@ -35,7 +35,7 @@ final class QuotaLimiter {
         return running.get();
     }
 
-    /** Begins a request, which {@link #end} ends; or tells why it may not begin. */
+    /** Begins a request, which {@link #end} ends. Returns null when it may begin, else the reason. */
     @Nullable Refusal begin(long size, long nowNanos) {
         int most = quota.concurrentRequests();
         if (running.incrementAndGet() > most && most > 0) {

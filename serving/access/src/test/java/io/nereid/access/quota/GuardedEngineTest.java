@@ -76,8 +76,8 @@ class GuardedEngineTest {
     @Test
     void aRequestWithoutACallerOrARoleIsRefused() {
         assertThat(send(null, "m").code()).isEqualTo(ErrorCode.PERMISSION_DENIED);
-        Principal nobody = new Principal("n", List.of(), Quota.NONE, true, Long.MAX_VALUE);
-        assertThat(send(nobody, "m").code()).isEqualTo(ErrorCode.PERMISSION_DENIED);
+        Principal withoutRoles = new Principal("n", List.of(), Quota.NONE, true, Long.MAX_VALUE);
+        assertThat(send(withoutRoles, "m").code()).isEqualTo(ErrorCode.PERMISSION_DENIED);
         assertThat(send(Caller.INTERNAL, "m")).isNull();
         assertThat(running).hasSize(1);
     }
