@@ -3,7 +3,7 @@
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
 # Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats python trees trees-native trees-served batcher engine
 #       ensemble cache gateway cold-start thousand models lifecycle minilm start overload soak
-# The row overload takes --soak seconds (60; --soak=10 is a short check); the row soak takes ten minutes (--soak=600), and the exit status
+# The row overload takes a minute (--soak=10 for a short check); the row soak takes ten minutes (--soak=600), and the exit status
 # is 1 when a request failed or memory grew.
 # The row engine compares with Triton's core where testing/oracle/build.sh has been run.
 set -eu

@@ -164,7 +164,7 @@ def test_a_restricted_api_is_restricted_in_every_protocol():
     server = Server(EXAMPLES, "--http-restricted-api", "inference,model-repository:x-key=secret")
     try:
         for method, path in RESTRICTED:
-            for headers in ({}, {"x-key": "guess"}):
+            for headers in ({}, {"x-key": "guess"}, {"Content-Type": "application/grpc"}):
                 status, _, answer = server.ask(method, path, "{}", headers)
                 assert status == 403, (path, status, answer)
                 assert b"expecting header 'x-key'" in answer
@@ -245,6 +245,8 @@ def test_a_key_may_do_what_its_roles_say(secured):
 def test_a_key_for_some_models_is_refused_at_others_and_does_not_see_them(secured):
     names = json.loads(secured.ask("GET", "/v2/models", headers=as_key(secured, "narrow"))[2])["models"]
     assert names and all(n.startswith("sim") for n in names)
+    listed = json.loads(secured.ask("GET", "/v1/models", headers=as_key(secured, "narrow"))[2])["models"]
+    assert sorted(listed) == sorted(names)
     others = json.loads(secured.ask("GET", "/v2/models", headers=as_key(secured, "app"))[2])["models"]
     other = next(n for n in others if not n.startswith("sim"))
     assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, as_key(secured, "narrow"))[0] == 200

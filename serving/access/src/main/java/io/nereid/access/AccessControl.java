@@ -189,7 +189,7 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
             if (log != null && e.code() != ErrorCode.INTERNAL) {
                 log.record(new AuditEntry(
                         clock.millis(),
-                        connection.remembered() instanceof Remembered known ? known.principal.name() : "anonymous",
+                        nameOf(head, connection),
                         operation,
                         model,
                         head.method(),
@@ -197,17 +197,32 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                         String.valueOf(connection.remote()).replaceFirst("^/", ""),
                         head.header("x-request-id"),
                         AuditEntry.Outcome.DENIED,
-                        isGrpc(head) ? e.code().number() : HttpStatusCodes.http(e.code())));
+                        head.grpc() ? e.code().number() : HttpStatusCodes.http(e.code())));
             }
             throw e;
         }
+    }
+
+    /** The name of a caller that was refused; that of its credentials if they are valid. */
+    private static String nameOf(RequestHead head, ClientConnection connection) {
+        if (connection.remembered() instanceof Remembered known) {
+            try {
+                String given = credentials(head);
+                if (known.credentials.equals(given == null ? "" : given)) {
+                    return known.principal.name();
+                }
+            } catch (ServingException e) {
+                return Caller.ANONYMOUS.name();
+            }
+        }
+        return Caller.ANONYMOUS.name();
     }
 
     private Caller decide(RequestHead head, ClientConnection connection, Operation operation, @Nullable String model) {
         if (ownToken != null && hasOwnToken(ownToken, head)) {
             return owner;
         }
-        RestrictedApis restricted = grpc.isEmpty() && http.isEmpty() ? http : isGrpc(head) ? grpc : http;
+        RestrictedApis restricted = grpc.isEmpty() && http.isEmpty() ? http : head.grpc() ? grpc : http;
         if (restricted.restricts(operation)) {
             Caller caller = restricted.caller(operation, head);
             if (caller != null) {
@@ -245,11 +260,6 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         return given != null
                 && given.regionMatches(true, 0, "Bearer ", 0, 7)
                 && MessageDigest.isEqual(given.substring(7).strip().getBytes(StandardCharsets.UTF_8), token);
-    }
-
-    private static boolean isGrpc(RequestHead head) {
-        String type = head.header("content-type");
-        return type != null && type.startsWith("application/grpc");
     }
 
     private Principal authenticate(RequestHead head, ClientConnection connection) {

@@ -63,6 +63,7 @@ class AccessControlTest {
     /** A request head. */
     private static final class Head implements RequestHead {
         final Map<String, String> headers = new LinkedHashMap<>();
+        boolean grpc;
 
         Head(String... pairs) {
             for (int i = 0; i < pairs.length; i += 2) {
@@ -88,6 +89,11 @@ class AccessControlTest {
         @Override
         public @Nullable String header(String lowerCaseName) {
             return headers.get(lowerCaseName);
+        }
+
+        @Override
+        public boolean grpc() {
+            return grpc;
         }
 
         @Override
@@ -264,17 +270,33 @@ class AccessControlTest {
         assertThat(refusal(Operation.CONFIGURE_LOGGING, null, "x-key", "secret"))
                 .isEqualTo(ErrorCode.PERMISSION_DENIED);
         assertThat(refusal(Operation.METADATA, "iris")).isEqualTo(ErrorCode.OK);
-        String[] grpc = {"content-type", "application/grpc", "x-key", "secret"};
-        assertThatThrownBy(() -> admit(Operation.INFERENCE, null, grpc))
+        Head call = new Head("x-key", "secret");
+        call.grpc = true;
+        assertThatThrownBy(() -> access.admit(call, client, Operation.INFERENCE, null))
                 .hasMessage("This protocol is restricted, expecting header 'triton-grpc-protocol-x-key'");
-        assertThat(refusal(
-                        Operation.INFERENCE,
-                        null,
-                        "content-type",
-                        "application/grpc",
-                        "triton-grpc-protocol-x-key",
-                        "secret"))
-                .isEqualTo(ErrorCode.OK);
+        call.headers.put("triton-grpc-protocol-x-key", "secret");
+        assertThat(access.admit(call, client, Operation.INFERENCE, null)).isNotNull();
+    }
+
+    @Test
+    void aContentTypeDoesNotChooseTheRestrictionsOfAnotherProtocol() {
+        access = new AccessControl(new AccessOptions(
+                null, null, false, Set.of(), List.of("inference:x-key=secret"), List.of(), null, null, Clock.system()));
+        assertThat(refusal(Operation.INFERENCE, "iris", "content-type", "application/grpc"))
+                .isEqualTo(ErrorCode.PERMISSION_DENIED);
+    }
+
+    @Test
+    void aRefusalIsRecordedUnderTheCredentialsOfItsOwnRequest() throws Exception {
+        String ops = key("ops", List.of("admin"), null);
+        startWithKeys("{}");
+        assertThat(refusal(Operation.MODEL_CONTROL, "m", "x-api-key", ops)).isEqualTo(ErrorCode.OK);
+        assertThat(refusal(Operation.MODEL_CONTROL, "m")).isEqualTo(ErrorCode.UNAUTHENTICATED);
+        access.close();
+        assertThat(Files.readString(dir.resolve("audit.json")))
+                .contains("\"caller\":\"anonymous\"")
+                .doesNotContain("ops");
+        access = null;
     }
 
     @Test

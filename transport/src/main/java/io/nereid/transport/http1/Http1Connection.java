@@ -368,6 +368,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
      * {@code arrived} bytes were read with the head.
      */
     private void begin(Http1RequestHead head, int arrived) {
+        caller = Caller.ANONYMOUS; // until the access policy names it
         Http1RequestHead.Refusal refusal = head.refusal();
         if (refusal != null) {
             last = head;
@@ -440,7 +441,6 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
 
     /** Asks the access policy; the reply when access is denied, else null and {@link #caller} is set. */
     private @Nullable HttpReply admit(Http1RequestHead head, RequestLine line, HttpRoute route) {
-        caller = Caller.ANONYMOUS;
         try {
             caller = server.options
                     .access()

@@ -361,6 +361,11 @@ final class Http1RequestHead implements RequestHead {
     }
 
     @Override
+    public boolean grpc() {
+        return false;
+    }
+
+    @Override
     public void headers(BiConsumer<String, String> each) {
         for (int f = 0; f < 4 * fieldCount; f += 4) {
             String name = text(fields[f], fields[f + 1]).toLowerCase(Locale.ROOT);

@@ -10,7 +10,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** The head of an HTTP/2 request, for the choice of its virtual host. Confined to the connection's event loop. */
-record Http2RequestHead(CharSequence verb, CharSequence target, Http2Headers headers) implements RequestHead {
+record Http2RequestHead(CharSequence verb, CharSequence target, Http2Headers headers, boolean grpc)
+        implements RequestHead {
     @Override
     public String method() {
         return verb.toString();

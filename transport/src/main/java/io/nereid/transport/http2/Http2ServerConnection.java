@@ -502,7 +502,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         boolean grpc = type != null && isGrpc(type) && POST.contentEquals(method);
         CompiledRoutes site = sites.own();
         ServingException refusal = null;
-        Http2RequestHead head = new Http2RequestHead(method, path, headers);
+        Http2RequestHead head = new Http2RequestHead(method, path, headers, grpc);
         if (!sites.alone()) {
             try {
                 site = sites.find(head);

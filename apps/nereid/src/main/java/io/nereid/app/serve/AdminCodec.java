@@ -4,7 +4,9 @@ package io.nereid.app.serve;
 
 import io.nereid.app.client.ServerClient;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.base.access.Operation;
+import io.nereid.base.access.Permission;
 import io.nereid.engine.Engine;
 import io.nereid.observe.metrics.LabelSet;
 import io.nereid.observe.metrics.MetricType;
@@ -79,6 +81,7 @@ final class AdminCodec implements ProtocolCodec {
 
     /** Replaces the model list; the body has the format of a {@code --model_config_file}. */
     private void configure(HttpExchange x) {
+        x.require(Permission.MANAGE, Caller.ALL);
         byte[] bytes = new byte[x.body().size()];
         x.body().getBytes(0, bytes, 0, bytes.length);
         String text = new String(bytes, StandardCharsets.UTF_8);
@@ -100,7 +103,7 @@ final class AdminCodec implements ProtocolCodec {
         gauge(page, "nereid_connections", "Open connections", stats.connections());
         counter(
                 page,
-                "nereid_connections_refused",
+                "nereid_connections_refused_total",
                 "Connections closed on arrival, beyond --max-connections or without a file descriptor",
                 stats.refused());
         gauge(

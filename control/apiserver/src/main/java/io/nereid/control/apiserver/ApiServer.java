@@ -8,6 +8,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.access.Caller;
 import io.nereid.base.access.Operation;
 import io.nereid.base.access.Permission;
 import io.nereid.control.api.ResourceKind;
@@ -58,8 +59,6 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ApiServer.class);
     private static final int THREADS = 16;
     private static final int TAIL = 500;
-    /** Matches roles for all namespaces only, as no namespace has such a name. */
-    private static final String NO_NAMESPACE = "*";
 
     private final Options options;
     private final ResourceStore store;
@@ -253,7 +252,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         request.exchange()
                 .require(
                         read ? Permission.CONTROL_READ : Permission.CONTROL,
-                        target.namespace().isEmpty() ? NO_NAMESPACE : target.namespace());
+                        target.namespace().isEmpty() ? Caller.ALL : target.namespace());
         try {
             return resource(target, request);
         } catch (ServingException e) {

@@ -5,6 +5,7 @@ package io.nereid.control.graph;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.access.Operation;
+import io.nereid.base.access.Permission;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
@@ -94,6 +95,7 @@ public final class GraphCodec implements ProtocolCodec {
     }
 
     private void handle(HttpExchange exchange) {
+        exchange.require(Permission.INFER, name);
         if (exchange.method().equals("POST")) {
             run(exchange);
         } else if (READY.matcher(exchange.path()).matches()) {

@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public interface Caller {
+    /** Stands for all models, or all namespaces: only a role that is not limited to some of them matches it. */
+    String ALL = "*";
+
     /** The server itself: steps of ensembles and graphs, warm-up. May do everything. */
     Caller INTERNAL = new Caller() {
         @Override

@@ -51,6 +51,11 @@ public final class OverloadScenario implements Scenario {
         return new OpenLoad(server, "/v2/models/" + model + "/infer", body);
     }
 
+    /** The length of a measurement: a minute, or less where the soak is shorter. */
+    private static double seconds(BenchmarkSettings setting) {
+        return Math.min(60, setting.soakSeconds());
+    }
+
     /** An identity model whose runs wait. */
     private static void model(Path directory, String name, int delayMillis, int instances) throws IOException {
         Path model = directory.resolve(name);
@@ -68,8 +73,8 @@ public final class OverloadScenario implements Scenario {
     private static BenchmarkResult excess(BenchmarkSettings setting, OpenLoad load) throws InterruptedException {
         // The capacity: eight clients keep the instance busy.
         load.clients(8, 2);
-        double capacity = load.clients(8, Math.min(5, setting.soakSeconds())).servedPerSecond();
-        OpenLoad.Outcome outcome = load.random(RATIO * capacity, setting.soakSeconds(), 42);
+        double capacity = load.clients(8, Math.min(5, seconds(setting))).servedPerSecond();
+        OpenLoad.Outcome outcome = load.random(RATIO * capacity, seconds(setting), 42);
         double goodput = outcome.servedPerSecond() / capacity;
         setting.log(
                 "capacity %.1f/s; served %d, refused %d, failed %d; refused p50 %.4f s, p95 %.4f s; %d without retry-after",
@@ -86,7 +91,7 @@ public final class OverloadScenario implements Scenario {
                 && outcome.refusedWithoutTime() == 0
                 && outcome.failed() == 0;
         return new BenchmarkResult(
-                String.format(Locale.ROOT, "overload, Poisson at %d x capacity, %.0f s", RATIO, setting.soakSeconds()),
+                String.format(Locale.ROOT, "overload, Poisson at %d x capacity, %.0f s", RATIO, seconds(setting)),
                 "",
                 String.format(Locale.ROOT, "goodput %.1f %% of capacity", goodput * 100),
                 "",
@@ -101,7 +106,7 @@ public final class OverloadScenario implements Scenario {
     }
 
     private static BenchmarkResult clients(BenchmarkSettings setting, OpenLoad load) throws InterruptedException {
-        OpenLoad.Outcome outcome = load.clients(CLIENTS, setting.soakSeconds() / 2);
+        OpenLoad.Outcome outcome = load.clients(CLIENTS, seconds(setting) / 2);
         long refused = outcome.refused() + outcome.failed();
         return new BenchmarkResult(
                 String.format(Locale.ROOT, "%,d clients of a model with runs of 100 ms", CLIENTS),

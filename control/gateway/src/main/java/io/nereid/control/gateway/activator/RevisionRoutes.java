@@ -127,12 +127,12 @@ public final class RevisionRoutes {
                     HttpRoute.ANY,
                     "/{rest...}",
                     Operation::ofPath,
-                    x -> activator.enter(new ProxiedHttpRequest(activator, x))));
+                    ofService(x -> activator.enter(new ProxiedHttpRequest(activator, x)))));
             methods.add(new GrpcMethod(
                     ANY_CALL,
                     GrpcMethod.Kind.BIDI_STREAMING,
                     Operation::ofPath,
-                    call -> RevisionGrpcCall.start(activator, call, null)));
+                    callOfService(call -> RevisionGrpcCall.start(activator, call, null))));
         } else {
             List<ProtocolCodec> codecs;
             if (destination instanceof Models models) {
@@ -145,11 +145,13 @@ public final class RevisionRoutes {
             for (ProtocolCodec codec : codecs) {
                 for (HttpRoute route : codec.httpRoutes()) {
                     handlers.put(key(route), route.handler());
+                    HttpHandler handler = through(changing ? present(route) : route);
+                    boolean relays = changing && route.method().equals(HttpRoute.ANY);
                     routes.add(new HttpRoute(
                             route.method(),
                             route.template(),
                             route.operations(),
-                            through(changing ? present(route) : route)));
+                            relays ? ofService(handler) : handler));
                 }
                 for (GrpcMethod method : codec.grpcMethods()) {
                     inner.put(method.path(), method.handler());
@@ -173,7 +175,10 @@ public final class RevisionRoutes {
                             call -> context.transcoder.overRest(call, rest));
                     inner.put(ANY_CALL, transcoded.handler());
                     methods.add(new GrpcMethod(
-                            ANY_CALL, transcoded.kind(), transcoded.operations(), through(present(transcoded))));
+                            ANY_CALL,
+                            transcoded.kind(),
+                            transcoded.operations(),
+                            callOfService(through(present(transcoded)))));
                 }
             }
         }
@@ -188,6 +193,26 @@ public final class RevisionRoutes {
                 inside);
         built = now;
         return now;
+    }
+
+    /**
+     * A handler for callers that hold the permission for the service: a request that is passed on names its model in a
+     * way that only its receiver knows, so that for access the service counts as one model.
+     */
+    private HttpHandler ofService(HttpHandler handler) {
+        String service = activator.settings().service();
+        return x -> {
+            x.require(Operation.ofPath(x.method(), x.path()).permission(), service);
+            handler.handle(x);
+        };
+    }
+
+    private GrpcHandler callOfService(GrpcHandler handler) {
+        String service = activator.settings().service();
+        return call -> {
+            call.require(Operation.ofPath("POST", call.path()).permission(), service);
+            return handler.start(call);
+        };
     }
 
     private static String key(HttpRoute route) {

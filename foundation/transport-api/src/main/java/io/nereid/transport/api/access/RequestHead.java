@@ -7,6 +7,9 @@ import java.util.function.BiConsumer;
 
 /** The head of a request, as an {@link AccessPolicy} sees it. Valid only during the call. */
 public interface RequestHead extends VirtualHosts.Head {
+    /** Whether the request is a gRPC call, as the transport serves it; a content type alone does not make it one. */
+    boolean grpc();
+
     /** Passes every header to {@code each}, names in lower case, in the order of arrival. */
     void headers(BiConsumer<String, String> each);
 }

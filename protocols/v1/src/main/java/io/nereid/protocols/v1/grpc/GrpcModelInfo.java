@@ -5,6 +5,7 @@ package io.nereid.protocols.v1.grpc;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Permission;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.ModelMetadata;
@@ -44,6 +45,7 @@ final class GrpcModelInfo {
         GrpcContext.Tools tools = context.tools();
         List<String> fields = new ArrayList<>();
         ModelSpec spec = GrpcContext.required(read(tools, message, fields));
+        call.require(Permission.METADATA, spec.ref().model());
         if (fields.isEmpty()) {
             throw ServingException.invalidArgument(
                     "GetModelMetadataRequest must specify at least one metadata_field", "ask for " + SIGNATURES);
@@ -126,6 +128,7 @@ final class GrpcModelInfo {
     void status(GrpcCall call, MemoryRegion message) {
         GrpcContext.Tools tools = context.tools();
         ModelSpec spec = GrpcContext.required(read(tools, message, new ArrayList<>()));
+        call.require(Permission.METADATA, spec.ref().model());
         List<ServableState> states = states(spec);
         ProtobufWriter out = tools.writer();
         for (ServableState state : states) {

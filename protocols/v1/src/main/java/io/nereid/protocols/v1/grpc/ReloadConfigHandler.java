@@ -3,6 +3,8 @@
 package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
+import io.nereid.base.access.Permission;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
@@ -30,6 +32,7 @@ final class ReloadConfigHandler {
 
     /** Reads the request, applies the new list and answers the call when all models are available or have failed. */
     void reload(GrpcCall call, MemoryRegion message) {
+        call.require(Permission.MANAGE, Caller.ALL);
         ProtobufReader wire = new ProtobufReader();
         StringInterner names = context.tools().names;
         wire.reset(message.buffer(0, message.size()));

@@ -156,6 +156,9 @@ public final class RestApiHandler {
     private void list(HttpExchange x) {
         StringBuilder body = new StringBuilder("{\"models\":[");
         for (ModelStatus model : control.index()) {
+            if (!x.caller().may(Permission.METADATA, model.model())) {
+                continue;
+            }
             body.append(body.charAt(body.length() - 1) == '[' ? "" : ",").append(HttpReply.quote(model.model()));
         }
         reply(x, HttpReply.json(200, body.append("]}").toString()));

@@ -4,6 +4,7 @@ package io.nereid.protocols.v2.grpc;
 
 import com.google.protobuf.Message;
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
 import io.nereid.base.access.Permission;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.ModelStatisticsSnapshot.Total;
@@ -105,9 +106,12 @@ final class GrpcObservability {
     /** Reads or updates trace settings; a setting without values is cleared. */
     Message trace(GrpcCall call, TraceSettingRequest request) {
         String model = null;
-        call.require(
-                request.getSettingsMap().isEmpty() ? Permission.OBSERVE : Permission.CONFIGURE_OBSERVE,
-                request.getModelName().isEmpty() ? null : request.getModelName());
+        String named = request.getModelName();
+        if (request.getSettingsMap().isEmpty()) {
+            call.require(Permission.OBSERVE, named.isEmpty() ? null : named);
+        } else {
+            call.require(Permission.CONFIGURE_OBSERVE, named.isEmpty() ? Caller.ALL : named);
+        }
         if (!request.getModelName().isEmpty()) {
             model = context.engine
                     .metadata(ModelReferences.reference(request.getModelName(), ""))
@@ -131,7 +135,11 @@ final class GrpcObservability {
     }
 
     Message log(GrpcCall call, LogSettingsRequest request) {
-        call.require(request.getSettingsMap().isEmpty() ? Permission.OBSERVE : Permission.CONFIGURE_OBSERVE, null);
+        if (request.getSettingsMap().isEmpty()) {
+            call.require(Permission.OBSERVE, null);
+        } else {
+            call.require(Permission.CONFIGURE_OBSERVE, Caller.ALL);
+        }
         Map<String, Object> changes = new LinkedHashMap<>();
         request.getSettingsMap().forEach((name, value) -> changes.put(name, value(name, value)));
         Map<String, Object> settings =

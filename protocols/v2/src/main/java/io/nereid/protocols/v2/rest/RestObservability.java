@@ -3,6 +3,8 @@
 package io.nereid.protocols.v2.rest;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.access.Caller;
+import io.nereid.base.access.Permission;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
@@ -47,6 +49,7 @@ final class RestObservability {
     }
 
     void updateTraceSettings(HttpExchange exchange, @Nullable ModelRef model) {
+        exchange.require(Permission.CONFIGURE_OBSERVE, model == null ? Caller.ALL : model.model());
         String name = known(model);
         Map<String, @Nullable List<String>> settings = new LinkedHashMap<>();
         JsonReader json = RestManagement.body(context, exchange);
@@ -116,6 +119,7 @@ final class RestObservability {
     }
 
     void updateLogSettings(HttpExchange exchange) {
+        exchange.require(Permission.CONFIGURE_OBSERVE, Caller.ALL);
         Map<String, Object> settings = new LinkedHashMap<>();
         JsonReader json = RestManagement.body(context, exchange);
         if (json != null) {
