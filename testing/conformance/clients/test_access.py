@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what, with a client that is not on the guest list: curl-like requests to the program as a user starts it."""
+"""Who may do what: plain HTTP requests to the program as a user starts it, with and without credentials."""
 import base64
 import concurrent.futures
 import json

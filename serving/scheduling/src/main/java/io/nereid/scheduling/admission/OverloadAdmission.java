@@ -13,15 +13,15 @@ import java.util.concurrent.TimeUnit;
  * <p><b>What is an overload.</b> A long queue is not: a thousand clients that each wait for their response before they
  * send the next request keep a slow model's queue at a thousand, and a burst of requests is served. An overload is a
  * queue that grows for longer than it takes to serve what has been waiting. The policy watches a queue from the moment
- * when a request has waited a sixth of the target. It looks at the queue each time a quarter of what waited then has
- * left it; four looks are a round. With a fixed number of clients, one request arrives for each that is served once all
+ * when a request has waited a sixth of the target. It samples the queue each time a quarter of what waited then has
+ * left it; four samples are a round. With a fixed number of clients, one request arrives for each that is served once all
  * clients have sent their first one; the queue does not grow any more. It is overloaded when, at the end of a round or
  * later,
  *
  * <ul>
  *   <li>it has grown by a quarter, and by three standard deviations of random arrivals and departures, since it was last
  *       steady (a queue is steady when it has not grown in two rounds, or is shorter than then);
- *   <li>it still grows: in the last round and between the last two looks, by more than chance, and at no less than half
+ *   <li>it still grows: in the last round and between the last two samples, by more than chance, and at no less than half
  *       of the pace since it was steady;
  *   <li>and what waits takes longer than the target.
  * </ul>
@@ -44,7 +44,7 @@ public final class OverloadAdmission implements AdmissionPolicy {
     /** Runs after which the time of an accepted request is over, if that is later than the target. */
     private static final double RUNS_AT_MOST = 1.5;
 
-    /** Looks in a round. */
+    /** Samples in a round. */
     private static final int ROUND = 4;
     /** Rounds without growth after which a queue is steady. */
     private static final int FLAT_ROUNDS = 2;
@@ -55,7 +55,7 @@ public final class OverloadAdmission implements AdmissionPolicy {
 
     private enum State {
         /** Requests hardly wait. */
-        CALM,
+        NORMAL,
         /** Requests wait, and rounds are measured. */
         WATCHING,
         OVERLOADED
@@ -63,7 +63,7 @@ public final class OverloadAdmission implements AdmissionPolicy {
 
     private final long target;
     private final long standing;
-    private State state = State.CALM;
+    private State state = State.NORMAL;
 
     // ---- while watching ----
 
@@ -75,12 +75,12 @@ public final class OverloadAdmission implements AdmissionPolicy {
     private long left;
 
     private long served;
-    /** The queue at the last looks, and how many requests had left it: rings. */
+    /** The queue at the last samples, and how many requests had left it: rings. */
     private final int[] queues = new int[ROUND];
 
     private final long[] departures = new long[ROUND];
-    private int looks;
-    /** Looks in a row at which the queue had not grown in the last round. */
+    private int samples;
+    /** Samples in a row in which the queue had not grown in the last round. */
     private int flat;
 
     // ---- while overloaded ----
@@ -113,7 +113,7 @@ public final class OverloadAdmission implements AdmissionPolicy {
         }
         measuredArrivals++;
         if (isOver(now)) {
-            state = State.CALM;
+            state = State.NORMAL;
             return true;
         }
         double wait = ahead / rate * NANOS;
@@ -142,7 +142,7 @@ public final class OverloadAdmission implements AdmissionPolicy {
     @Override
     public boolean taken(long now, int count, long waited, int queue) {
         switch (state) {
-            case CALM -> {
+            case NORMAL -> {
                 if (waited >= standing && queue > 0) {
                     state = State.WATCHING;
                     isSteady(now, queue);
@@ -157,7 +157,7 @@ public final class OverloadAdmission implements AdmissionPolicy {
             case OVERLOADED -> {
                 measure(now, count, queue);
                 if (isOver(now)) {
-                    state = State.CALM;
+                    state = State.NORMAL;
                 }
                 return false;
             }
@@ -175,26 +175,26 @@ public final class OverloadAdmission implements AdmissionPolicy {
         steadySince = now;
         left = 0;
         served = 0;
-        looks = 0;
+        samples = 0;
         flat = 0;
-        look(queue);
+        sample(queue);
     }
 
-    private void look(int queue) {
-        queues[looks % ROUND] = queue;
-        departures[looks % ROUND] = left;
-        looks++;
+    private void sample(int queue) {
+        queues[samples % ROUND] = queue;
+        departures[samples % ROUND] = left;
+        samples++;
     }
 
-    /** Looks at the queue each time a quarter of what waited has left it. Returns whether it is overloaded. */
+    /** Samples the queue each time a quarter of what waited has left it. Returns whether it is overloaded. */
     private boolean watch(long now, int queue) {
-        int last = (looks - 1) % ROUND;
+        int last = (samples - 1) % ROUND;
         if (queue > 0 && left - departures[last] < (steady + ROUND - 1) / ROUND) {
             return false;
         }
         double wait = served == 0 ? Double.MAX_VALUE : (double) queue * (now - steadySince) / served;
-        int first = looks % ROUND;
-        boolean round = looks >= ROUND;
+        int first = samples % ROUND;
+        boolean round = samples >= ROUND;
         if (round
                 && served > 0
                 && wait >= target
@@ -206,7 +206,7 @@ public final class OverloadAdmission implements AdmissionPolicy {
             return true;
         }
         if (wait < standing / 2.0) {
-            state = State.CALM;
+            state = State.NORMAL;
             return false;
         }
         if (round) {
@@ -215,18 +215,18 @@ public final class OverloadAdmission implements AdmissionPolicy {
         if (flat >= FLAT_ROUNDS * ROUND || queue < steady) {
             isSteady(now, queue);
         } else {
-            look(queue);
+            sample(queue);
         }
         return false;
     }
 
     /**
-     * Returns whether the queue has grown since an earlier look, by more than chance and at no less than half of the
+     * Returns whether the queue has grown since an earlier sample, by more than chance and at no less than half of the
      * pace at which it has grown since it was steady.
      */
-    private boolean grew(double deviations, int queue, int look) {
-        long growth = (long) queue - queues[look];
-        long gone = left - departures[look];
+    private boolean grew(double deviations, int queue, int sample) {
+        long growth = (long) queue - queues[sample];
+        long gone = left - departures[sample];
         return exceeds(deviations, growth, gone) && 2.0 * growth * left >= ((double) queue - steady) * gone;
     }
 
