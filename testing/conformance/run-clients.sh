@@ -128,9 +128,12 @@ besides() {
 
 suite "REST, curl, bad input" base numpy test_rest.py
 suite "process" base numpy test_process.py
+suite "who may do what: HTTP" base numpy test_access.py
+suite "who may do what: the commands, kubectl" base numpy test_cli_access.py
 suite "metrics: promtool, OpenMetrics" metrics "prometheus_client, yaml" test_metrics.py
 suite "tritonclient http" triton tritonclient.http test_triton_http.py
 suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
+suite "who may do what: tritonclient" triton tritonclient.grpc test_access_triton.py
 suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
 suite "kserve SDK" kserve kserve test_kserve.py
 if ! install control-more; then
@@ -170,6 +173,7 @@ if [ ! -x "$tfserving" ]; then
 fi >"$cache/pip-tfserving.log" 2>&1
 if "$tfserving" -c "import tensorflow_serving.apis" 2>/dev/null; then
     TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "TensorFlow Serving's stubs" test_tfserving.py
+    TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "who may do what: TensorFlow Serving's stubs" test_access_tfserving.py
     TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "TensorFlow's own models" test_tensorflow.py
 else
     skip "TensorFlow Serving's stubs" "pip could not install them: $(grep -m1 ERROR "$cache/pip-tfserving.log")"

@@ -3,13 +3,17 @@
 """Who may do what: plain HTTP requests to the program as a user starts it, with and without credentials."""
 import base64
 import concurrent.futures
+import http.client
 import json
+import shutil
 import socket
+import ssl
 import subprocess
 
 import pytest
 
-from server import EXAMPLES, Server, program
+from access import SecuredServer, nereid
+from server import EXAMPLES, Server, until
 
 PYTHON_MODEL = b"""
 import triton_python_backend_utils as pb_utils
@@ -177,41 +181,9 @@ def test_a_restricted_api_is_restricted_in_every_protocol():
 # ---- credentials
 
 
-def nereid(*arguments, check=True):
-    done = subprocess.run([program(), *map(str, arguments)], capture_output=True, text=True, timeout=60)
-    assert not check or done.returncode == 0, done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory):
-    """A server with API keys and rules; its keys by name."""
-    directory = tmp_path_factory.mktemp("access")
-    keys = directory / "keys.json"
-    made = {
-        name: nereid("keys", "create", name, "--file", keys, *roles).stdout.strip().splitlines()[-1]
-        for name, roles in {
-            "app": ["--role", "client"],
-            "ops": ["--role", "admin"],
-            "narrow": ["--role", "narrow"],
-            "slow": ["--role", "client"],
-        }.items()
-    }
-    rules = directory / "access.yaml"
-    rules.write_text(
-        """
-roles:
-  narrow:
-    permissions: [infer, metadata]
-    models: [sim*]
-bindings:
-  - key: slow
-    quota: {requestsPerSecond: 1}
-"""
-    )
-    server = Server(EXAMPLES, "--api-keys", keys, "--access-config", rules)
-    server.keys = made
-    server.key_file = keys
+    server = SecuredServer(tmp_path_factory.mktemp("access"), EXAMPLES)
     yield server
     server.stop()
 
@@ -219,10 +191,6 @@ bindings:
 INPUTS = json.dumps(
     {"inputs": [{"name": n, "shape": [1, 16], "datatype": "INT32", "data": [1] * 16} for n in ("INPUT0", "INPUT1")]}
 )
-
-
-def as_key(server, name):
-    return {"Authorization": "Bearer " + server.keys[name]}
 
 
 def test_without_credentials_only_health_is_open(secured):
@@ -234,22 +202,22 @@ def test_without_credentials_only_health_is_open(secured):
 
 
 def test_a_key_may_do_what_its_roles_say(secured):
-    assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, as_key(secured, "app"))[0] == 200
+    assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, secured.bearer("app"))[0] == 200
     assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, {"X-API-Key": secured.keys["app"]})[0] == 200
     basic = base64.b64encode(f"app:{secured.keys['app']}".encode()).decode()
     assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, {"Authorization": "Basic " + basic})[0] == 200
-    assert secured.ask("POST", "/v2/repository/models/simple/unload", "{}", as_key(secured, "app"))[0] == 403
-    assert secured.ask("POST", "/v2/logging", '{"log_verbose_level": 0}', as_key(secured, "ops"))[0] == 200
+    assert secured.ask("POST", "/v2/repository/models/simple/unload", "{}", secured.bearer("app"))[0] == 403
+    assert secured.ask("POST", "/v2/logging", '{"log_verbose_level": 0}', secured.bearer("ops"))[0] == 200
 
 
 def test_a_key_for_some_models_is_refused_at_others_and_does_not_see_them(secured):
-    names = json.loads(secured.ask("GET", "/v2/models", headers=as_key(secured, "narrow"))[2])["models"]
+    names = json.loads(secured.ask("GET", "/v2/models", headers=secured.bearer("narrow"))[2])["models"]
     assert names and all(n.startswith("sim") for n in names)
-    listed = json.loads(secured.ask("GET", "/v1/models", headers=as_key(secured, "narrow"))[2])["models"]
+    listed = json.loads(secured.ask("GET", "/v1/models", headers=secured.bearer("narrow"))[2])["models"]
     assert sorted(listed) == sorted(names)
-    others = json.loads(secured.ask("GET", "/v2/models", headers=as_key(secured, "app"))[2])["models"]
+    others = json.loads(secured.ask("GET", "/v2/models", headers=secured.bearer("app"))[2])["models"]
     other = next(n for n in others if not n.startswith("sim"))
-    assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, as_key(secured, "narrow"))[0] == 200
+    assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, secured.bearer("narrow"))[0] == 200
     for method, path in [
         ("GET", f"/v2/models/{other}"),
         ("POST", f"/v2/models/{other}/infer"),
@@ -257,7 +225,7 @@ def test_a_key_for_some_models_is_refused_at_others_and_does_not_see_them(secure
         ("POST", f"/models/{other}/invocations"),
         ("POST", f"/invocations?model={other}"),
     ]:
-        status, _, answer = secured.ask(method, path, '{"instances": [1], "inputs": []}', as_key(secured, "narrow"))
+        status, _, answer = secured.ask(method, path, '{"instances": [1], "inputs": []}', secured.bearer("narrow"))
         assert status in (403, 400, 415), (path, status, answer)
         if status == 400 or status == 415:
             assert b"may not" not in answer
@@ -273,32 +241,86 @@ def test_wrong_keys_are_refused_and_slowed_down(secured):
     assert 401 in statuses
     assert 429 in statuses
     assert set(statuses) == {401, 429}
-    assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, as_key(secured, "app"))[0] == 200
+    assert secured.ask("POST", "/v2/models/simple/infer", INPUTS, secured.bearer("app"))[0] == 200
     assert not any(wrong in line or secured.keys["app"] in line for line in secured.lines)
 
 
 def test_a_quota_is_a_429_with_the_time_to_wait(secured):
-    answers = [secured.ask("POST", "/v2/models/simple/infer", INPUTS, as_key(secured, "slow")) for _ in range(5)]
+    answers = [secured.ask("POST", "/v2/models/simple/infer", INPUTS, secured.bearer("slow")) for _ in range(5)]
     assert answers[0][0] == 200
     refused = [a for a in answers if a[0] == 429]
     assert refused
     assert int(refused[0][1]["retry-after"]) >= 1
-    page = secured.ask("GET", "/metrics", headers=as_key(secured, "ops"))[2].decode()
+    page = secured.ask("GET", "/metrics", headers=secured.bearer("ops"))[2].decode()
     assert 'nereid_access_quota_rejections_total{key="slow",model="simple",quota="key"}' in page
 
 
 def test_a_revoked_key_stops_working_without_a_restart(secured):
     made = nereid("keys", "create", "short", "--file", secured.key_file, "--role", "client").stdout.strip().splitlines()
     secured.keys["short"] = made[-1]
-    from server import until
-
     until(
-        lambda: secured.ask("GET", "/v2/models/simple", headers=as_key(secured, "short"))[0] == 200,
+        lambda: secured.ask("GET", "/v2/models/simple", headers=secured.bearer("short"))[0] == 200,
         "the new key works",
     )
     nereid("keys", "revoke", "short", "--file", secured.key_file)
     until(
-        lambda: secured.ask("GET", "/v2/models/simple", headers=as_key(secured, "short"))[0] == 401,
+        lambda: secured.ask("GET", "/v2/models/simple", headers=secured.bearer("short"))[0] == 401,
         "the revoked key does not work",
     )
     assert "short" in nereid("keys", "list", "--file", secured.key_file).stdout
+
+
+# ---- client certificates
+
+
+def certificates(directory):
+    """An authority, a certificate of it for the server, and one for each client, with the machine's openssl."""
+
+    def openssl(*arguments):
+        subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, cwd=directory)
+
+    days = ("-days", "2")
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", *days, "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.crt")
+    for name, subject in {"server": "/CN=localhost", "ops": "/O=Example/CN=ops", "app": "/O=Example/CN=app"}.items():
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", subject, "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        (directory / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", *days,
+                "-extfile", "names", "-out", f"{name}.crt")
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
+def test_the_subject_of_a_client_certificate_has_roles(tmp_path):
+    certificates(tmp_path)
+    (tmp_path / "access.yaml").write_text(
+        """
+bindings:
+  - {certificate: "CN=ops,*", roles: [admin]}
+  - {certificate: "CN=app,*", roles: [client]}
+"""
+    )
+    server = Server(
+        EXAMPLES, "--tls-cert", tmp_path / "server.crt", "--tls-key", tmp_path / "server.key",
+        "--tls-client-ca", tmp_path / "ca.crt", "--access-config", tmp_path / "access.yaml",
+        "--audit-log", tmp_path / "audit.json",
+    )
+    try:
+
+        def ask(name, method, path, body=None):
+            context = ssl.create_default_context(cafile=str(tmp_path / "ca.crt"))
+            context.load_cert_chain(tmp_path / f"{name}.crt", tmp_path / f"{name}.key")
+            connection = http.client.HTTPSConnection("localhost", server.port, timeout=30, context=context)
+            try:
+                connection.request(method, path, body)
+                reply = connection.getresponse()
+                return reply.status, reply.read()
+            finally:
+                connection.close()
+
+        assert ask("app", "POST", "/v2/models/simple/infer", INPUTS)[0] == 200
+        status, answer = ask("app", "POST", "/v2/repository/models/simple/unload", "{}")
+        assert status == 403 and b"manage" in answer
+        assert ask("ops", "POST", "/v2/repository/models/simple/unload", "{}")[0] == 200
+        entries = [json.loads(line) for line in (tmp_path / "audit.json").read_text().splitlines()]
+        assert [(e["caller"].split(",")[0], e["outcome"]) for e in entries] == [("CN=app", "denied"), ("CN=ops", "ok")]
+    finally:
+        server.stop()

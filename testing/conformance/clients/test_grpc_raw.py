@@ -13,6 +13,9 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from access import SecuredServer
+from server import EXAMPLES
+
 SERVICE = "inference.GRPCInferenceService"
 
 
@@ -201,3 +204,37 @@ def test_deadline_and_cancellation(call):
 
 def test_what_is_not_served_says_so(call):
     assert code(call, None, "CudaSharedMemoryRegister")[0] == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_reflection_needs_a_key_where_keys_are_configured(tmp_path):
+    secured = SecuredServer(tmp_path, EXAMPLES)
+    try:
+        with grpc.insecure_channel(secured.base) as plain:
+            with pytest.raises(grpc.RpcError) as e:
+                ProtoReflectionDescriptorDatabase(plain).get_services()
+            assert e.value.code() == grpc.StatusCode.UNAUTHENTICATED
+            health = health_pb2_grpc.HealthStub(plain)
+            assert health.Check(health_pb2.HealthCheckRequest(), timeout=10).status == health_pb2.HealthCheckResponse.SERVING
+            key = secured.metadata("app")
+            with_key = grpc.intercept_channel(plain, Metadata(key))
+            pool = DescriptorPool(ProtoReflectionDescriptorDatabase(with_key))
+            caller = Caller(plain, pool)
+            assert caller("ServerMetadata", metadata=key).name
+            with pytest.raises(grpc.RpcError) as e:
+                caller("ServerMetadata")
+            assert e.value.code() == grpc.StatusCode.UNAUTHENTICATED
+            with pytest.raises(grpc.RpcError) as e:
+                caller("RepositoryModelUnload", caller.message("RepositoryModelUnloadRequest")(model_name="simple"), metadata=key)
+            assert e.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    finally:
+        secured.stop()
+
+
+class Metadata(grpc.StreamStreamClientInterceptor):
+    """Adds metadata to every stream, as grpcurl's option -H does."""
+
+    def __init__(self, more):
+        self.more = more
+
+    def intercept_stream_stream(self, continuation, details, requests):
+        return continuation(details._replace(metadata=[*(details.metadata or []), *self.more]), requests)

@@ -11,13 +11,18 @@ import com.nimbusds.jose.crypto.ECDSASigner;
 import com.nimbusds.jose.crypto.MACSigner;
 import com.nimbusds.jose.jwk.Curve;
 import com.nimbusds.jose.jwk.ECKey;
+import com.nimbusds.jose.jwk.JWKMatcher;
+import com.nimbusds.jose.jwk.JWKSelector;
 import com.nimbusds.jose.jwk.JWKSet;
 import com.nimbusds.jose.jwk.gen.ECKeyGenerator;
 import com.nimbusds.jwt.JWTClaimsSet;
 import com.nimbusds.jwt.PlainJWT;
 import com.nimbusds.jwt.SignedJWT;
+import com.sun.net.httpserver.HttpServer;
+import io.nereid.access.config.JwtConfig;
 import io.nereid.access.credential.ApiKey;
 import io.nereid.access.credential.ApiKeyFile;
+import io.nereid.access.credential.JwkSource;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -25,6 +30,8 @@ import io.nereid.base.access.Caller;
 import io.nereid.base.access.Operation;
 import io.nereid.transport.api.access.ClientConnection;
 import io.nereid.transport.api.access.RequestHead;
+import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -38,6 +45,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
@@ -396,7 +404,7 @@ class AccessControlTest {
     }
 
     private void startWithTokens(ECKey... keys) throws Exception {
-        Files.writeString(dir.resolve("jwks.json"), new JWKSet(List.of((com.nimbusds.jose.jwk.JWK[]) keys)).toString());
+        Files.writeString(dir.resolve("jwks.json"), jwks(keys));
         startWithKeys("""
                 tokens:
                   - {issuer: 'https://issuer.example', audience: nereid, jwks: jwks.json}
@@ -459,21 +467,123 @@ class AccessControlTest {
                 .isEqualTo(ErrorCode.PERMISSION_DENIED);
     }
 
+    /** Serves documents by path over HTTP; one that is absent is a 503. */
+    private static HttpServer issuer(Map<String, String> documents) throws IOException {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", x -> {
+            String document = documents.get(x.getRequestURI().getPath());
+            if (document != null && document.startsWith("http")) {
+                x.getResponseHeaders().add("location", document);
+                x.sendResponseHeaders(302, -1);
+            } else if (document == null) {
+                x.sendResponseHeaders(503, -1);
+            } else {
+                byte[] bytes = document.getBytes(StandardCharsets.UTF_8);
+                x.sendResponseHeaders(200, bytes.length);
+                x.getResponseBody().write(bytes);
+            }
+            x.close();
+        });
+        server.start();
+        return server;
+    }
+
+    private static String jwks(ECKey... keys) {
+        return new JWKSet(List.of((com.nimbusds.jose.jwk.JWK[]) keys)).toString();
+    }
+
+    /** The answer to a token once it is the expected one, or after ten seconds. */
+    private ErrorCode eventually(ErrorCode expected, String authorization) throws InterruptedException {
+        Clock clock = Clock.system();
+        long due = clock.nanos() + Duration.ofSeconds(10).toNanos();
+        ErrorCode code = token(authorization);
+        while (code != expected && clock.nanos() - due < 0) {
+            boolean unused = new CountDownLatch(1).await(20, TimeUnit.MILLISECONDS);
+            code = token(authorization);
+        }
+        return code;
+    }
+
+    @Test
+    void theKeysAreFoundAtTheIssuer() throws Exception {
+        ECKey first = new ECKeyGenerator(Curve.P_256).keyID("a").generate();
+        ECKey second = new ECKeyGenerator(Curve.P_256).keyID("b").generate();
+        Map<String, String> documents = new ConcurrentHashMap<>();
+        HttpServer server = issuer(documents);
+        try {
+            String url = "http://127.0.0.1:" + server.getAddress().getPort();
+            documents.put(
+                    "/.well-known/openid-configuration",
+                    "{\"issuer\": \"" + url + "\", \"jwks_uri\": \"" + url + "/keys\"}");
+            documents.put("/keys", jwks(first));
+            startWithKeys("""
+                    tokens:
+                      - {issuer: '%s', audience: nereid}
+                    bindings:
+                      - {claim: groups, value: ml-team, roles: [client]}
+                    """.formatted(url));
+            JWTClaimsSet claims = claims().issuer(url).build();
+            assertThat(eventually(ErrorCode.OK, signed(first, claims))).isEqualTo(ErrorCode.OK);
+            assertThat(token(signed(second, claims)))
+                    .as("a key that the issuer does not have")
+                    .isIn(ErrorCode.UNAUTHENTICATED, ErrorCode.RESOURCE_EXHAUSTED);
+            documents.remove("/keys");
+            documents.remove("/.well-known/openid-configuration");
+            assertThat(token(signed(first, claims)))
+                    .as("the issuer is away: its keys stay")
+                    .isEqualTo(ErrorCode.OK);
+        } finally {
+            server.stop(0);
+        }
+    }
+
+    @Test
+    void keysAreNotFetchedFromAnotherHostOrThroughARedirect() throws Exception {
+        ECKey key = new ECKeyGenerator(Curve.P_256).keyID("a").generate();
+        Map<String, String> documents = new ConcurrentHashMap<>();
+        HttpServer server = issuer(documents);
+        try {
+            int port = server.getAddress().getPort();
+            String url = "http://127.0.0.1:" + port;
+            documents.put("/elsewhere", jwks(key));
+            documents.put(
+                    "/other/.well-known/openid-configuration",
+                    "{\"issuer\": \"" + url + "/other\", \"jwks_uri\": \"http://localhost:" + port + "/elsewhere\"}");
+            documents.put(
+                    "/liar/.well-known/openid-configuration",
+                    "{\"issuer\": \"" + url + "\", \"jwks_uri\": \"" + url + "/elsewhere\"}");
+            documents.put("/redirect/.well-known/openid-configuration", url + "/elsewhere");
+            for (String path : List.of("/other", "/liar", "/redirect")) {
+                JwkSource source = new JwkSource(
+                        new JwtConfig(
+                                url + path,
+                                List.of("nereid"),
+                                List.of("ES256"),
+                                "",
+                                List.of(),
+                                Duration.ZERO,
+                                "sub",
+                                ""),
+                        dir,
+                        () -> {},
+                        Clock.system());
+                source.refresh();
+                assertThatThrownBy(() -> source.get(new JWKSelector(new JWKMatcher.Builder().build()), null))
+                        .as(path)
+                        .hasMessageContaining("no keys yet");
+            }
+        } finally {
+            server.stop(0);
+        }
+    }
+
     @Test
     void aRotatedKeyIsReadAgain() throws Exception {
         ECKey first = new ECKeyGenerator(Curve.P_256).keyID("a").generate();
         ECKey second = new ECKeyGenerator(Curve.P_256).keyID("b").generate();
         startWithTokens(first);
-        Files.writeString(dir.resolve("jwks.json"), new JWKSet(List.of(first, second)).toString());
-        String token = signed(second, claims().build());
-        Clock clock = Clock.system();
-        long due = clock.nanos() + Duration.ofSeconds(10).toNanos();
-        ErrorCode code = token(token);
-        while (code != ErrorCode.OK && clock.nanos() - due < 0) {
-            boolean unused = new CountDownLatch(1).await(20, TimeUnit.MILLISECONDS);
-            code = token(token);
-        }
-        assertThat(code).isEqualTo(ErrorCode.OK);
+        Files.writeString(dir.resolve("jwks.json"), jwks(first, second));
+        assertThat(eventually(ErrorCode.OK, signed(second, claims().build()))).isEqualTo(ErrorCode.OK);
         assertThat(token(signed(first, claims().build()))).isEqualTo(ErrorCode.OK);
     }
 

@@ -58,6 +58,9 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
     private final Http2Headers headers;
     private final long deadlineNanos;
     private final Duration timeout;
+    /** The size that a message from the upstream server may have, compressed and decompressed. */
+    private final int largest;
+
     private final GrpcMessageDeframer reader;
     /** Messages received before the upstream stream was open. */
     private final ArrayDeque<ByteBuf> early = new ArrayDeque<>();
@@ -94,9 +97,9 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
         this.headers = headers;
         this.deadlineNanos = deadlineNanos;
         this.timeout = timeout;
+        this.largest = (int) Math.min(maxBytes, Integer.MAX_VALUE - 64);
         this.reader =
-                new GrpcMessageDeframer(this, new ByteBudget(Long.MAX_VALUE), new ByteBudget(Long.MAX_VALUE), (int)
-                        Math.min(maxBytes, Integer.MAX_VALUE - 64));
+                new GrpcMessageDeframer(this, new ByteBudget(Long.MAX_VALUE), new ByteBudget(Long.MAX_VALUE), largest);
     }
 
     void start() {
@@ -389,7 +392,7 @@ final class GrpcProxyCall extends ChannelInboundHandlerAdapter implements GrpcLi
                 return;
             }
             try {
-                plain = encoding.inflate(message, Integer.MAX_VALUE - 64, new ByteBudget(Long.MAX_VALUE));
+                plain = encoding.inflate(message, largest, new ByteBudget(Long.MAX_VALUE));
             } catch (ServingException e) {
                 end(ErrorCode.INTERNAL, e.describe(), true);
                 return;

@@ -272,11 +272,36 @@ public final class Logging {
         return text.toString();
     }
 
+    /** The lines of a stack trace, none of which looks like an entry of its own. */
+    private static String traceLines(@Nullable Throwable thrown) {
+        return thrown == null ? "" : "    " + indented(trace(thrown).stripTrailing()) + "\n";
+    }
+
+    /**
+     * Indents the lines after the first one and escapes control characters, so that a text that a client sent
+     * neither looks like an entry of its own nor controls the terminal that shows the log.
+     */
+    private static String indented(String text) {
+        StringBuilder safe = new StringBuilder(text.length() + 16);
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c == '\n') {
+                safe.append("\n    ");
+            } else if (Character.isISOControl(c) && c != '\t') {
+                safe.append(c == '\r' ? "\\r" : String.format(Locale.ROOT, "\\u%04x", (int) c));
+            } else {
+                safe.append(c);
+            }
+        }
+        return safe.toString();
+    }
+
     private static final class TextFormatter extends Formatter {
         @Override
         public String format(LogRecord entry) {
             return Instant.ofEpochMilli(entry.getMillis()) + " " + String.format(Locale.ROOT, "%-5s", level(entry))
-                    + " " + entry.getLoggerName() + " - " + formatMessage(entry) + "\n" + trace(entry.getThrown());
+                    + " " + entry.getLoggerName() + " - " + indented(formatMessage(entry)) + "\n"
+                    + traceLines(entry.getThrown());
         }
     }
 
@@ -329,7 +354,7 @@ public final class Logging {
                     ? LONG.format(entry.getInstant()) + " " + letter + " "
                     : letter + SHORT.format(entry.getInstant()) + " ";
             return head + pid + " " + entry.getLoggerName() + "] " + HttpReply.quote(formatMessage(entry)) + "\n"
-                    + trace(entry.getThrown());
+                    + traceLines(entry.getThrown());
         }
     }
 }

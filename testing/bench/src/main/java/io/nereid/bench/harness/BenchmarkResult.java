@@ -20,6 +20,49 @@ import java.util.Locale;
  */
 public record BenchmarkResult(
         String work, String base, String ours, String ratio, String more, String target, String verdict) {
+    /** The 97.5 % quantile of Student's t distribution by degrees of freedom; the last one also for more. */
+    private static final double[] T = {
+        Double.NaN,
+        12.706,
+        4.303,
+        3.182,
+        2.776,
+        2.571,
+        2.447,
+        2.365,
+        2.306,
+        2.262,
+        2.228,
+        2.201,
+        2.179,
+        2.160,
+        2.145,
+        2.131,
+        2.120,
+        2.110,
+        2.101,
+        2.093,
+        2.086
+    };
+
+    /**
+     * A mean with its 95 % interval.
+     *
+     * @param mean the geometric mean
+     */
+    public record Interval(double mean, double low, double high) {
+        /** The geometric mean of paired ratios, by Student's t distribution over their logarithms. */
+        public static Interval ofRatios(double[] ratios) {
+            int n = ratios.length;
+            double mean = Arrays.stream(ratios).map(Math::log).average().orElse(Double.NaN);
+            double squares = Arrays.stream(ratios)
+                    .map(r -> (Math.log(r) - mean) * (Math.log(r) - mean))
+                    .sum();
+            double half = n < 2 ? Double.NaN : T[Math.min(n - 1, T.length - 1)] * Math.sqrt(squares / (n - 1) / n);
+            return new Interval(Math.exp(mean), Math.exp(mean - half), Math.exp(mean + half));
+        }
+    }
+
     public static BenchmarkResult skipped(String work, String why) {
         return new BenchmarkResult(work, "", why, "", "", "", "SKIPPED");
     }

@@ -54,6 +54,14 @@ public record LoadGenerator(
         return new LoadGenerator(grpc, connections, streams, path, body, headers, count);
     }
 
+    /** Returns this load with one more header. */
+    public LoadGenerator with(String name, String value) {
+        List<String> more = new ArrayList<>(headers);
+        more.add(name);
+        more.add(value);
+        return new LoadGenerator(grpc, connections, streams, path, body, more, turns);
+    }
+
     /** Returns the load generator's program. */
     public String program() {
         return grpc ? "h2load" : "wrk";
