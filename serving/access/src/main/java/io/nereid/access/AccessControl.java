@@ -73,7 +73,9 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
     private static final long POLL_SECONDS = 2;
     private static final Duration KEYS_MAX_AGE = Duration.ofMinutes(10);
     private static final int MOST_TOKEN_CHARS = 16 << 10;
-    private static final long USE_NANOS = 1_000_000_000L;
+    private static final long USE_MILLIS = 1_000;
+    private static final String AUTHORIZATION = "authorization";
+    private static final String KEY_HEADER = "x-api-key";
 
     private final AccessOptions options;
     private final Clock clock;
@@ -85,9 +87,6 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
     private final QuotaTable quotas;
     private final @Nullable ScheduledExecutorService timer;
     private final @Nullable AuditLog audit;
-
-    /** When keys were used last, so that one use in a second is noted. */
-    private final Map<String, Long> usedNanos = new ConcurrentHashMap<>();
 
     /** The token that the server has made itself, and the caller that sends it. */
     private final byte @Nullable [] ownToken;
@@ -108,12 +107,37 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
     private record Rules(
             AccessConfig config, Map<String, TokenVerifier> verifiers, Principal anonymous, Principal local) {}
 
-    /** What a connection has shown, so that the same credentials are not verified again. Immutable. */
+    /**
+     * What a connection has shown, so that the same credentials are not verified again.
+     *
+     * @param header the header that carried them; empty for a client certificate
+     * @param value the header's value as it was sent
+     */
     private record Remembered(
             Rules rules,
-            String credentials,
+            String header,
+            String value,
             Principal principal,
-            @Nullable ApiKey key) {}
+            @Nullable KeyUse use) {
+        /** Whether a request carries the same credentials; a key in {@code authorization} comes first. */
+        boolean sentWith(RequestHead head) {
+            return header.equals(AUTHORIZATION)
+                    ? head.hasHeader(AUTHORIZATION, value)
+                    : head.header(AUTHORIZATION) == null
+                            && (header.isEmpty() ? head.header(KEY_HEADER) == null : head.hasHeader(KEY_HEADER, value));
+        }
+    }
+
+    /** The use of one API key on one connection: noted once in a second. Confined to the connection's event loop. */
+    private static final class KeyUse {
+        final ApiKey key;
+        long notedMillis;
+
+        KeyUse(ApiKey key, long notedMillis) {
+            this.key = key;
+            this.notedMillis = notedMillis;
+        }
+    }
 
     /**
      * Reads the files.
@@ -205,15 +229,8 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
 
     /** The name of a caller that was refused; that of its credentials if they are valid. */
     private static String nameOf(RequestHead head, ClientConnection connection) {
-        if (connection.remembered() instanceof Remembered known) {
-            try {
-                String given = credentials(head);
-                if (known.credentials.equals(given == null ? "" : given)) {
-                    return known.principal.name();
-                }
-            } catch (ServingException e) {
-                return Caller.ANONYMOUS.name();
-            }
+        if (connection.remembered() instanceof Remembered known && known.sentWith(head)) {
+            return known.principal.name();
         }
         return Caller.ANONYMOUS.name();
     }
@@ -264,37 +281,44 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
 
     private Principal authenticate(RequestHead head, ClientConnection connection) {
         Rules now = rules;
+        if (connection.remembered() instanceof Remembered known
+                && known.rules == now
+                && !known.header.isEmpty()
+                && known.sentWith(head)) {
+            long millis = clock.millis();
+            if (millis < known.principal.expiresMillis()) {
+                noteUse(known.use, millis);
+                return known.principal;
+            }
+        }
         String credentials = credentials(head);
         if (credentials == null) {
             return withoutCredentials(now, head, connection);
         }
-        if (connection.remembered() instanceof Remembered known
-                && known.rules == now
-                && known.credentials.equals(credentials)
-                && clock.millis() < known.principal.expiresMillis()) {
-            if (known.key != null) {
-                noteUse(known.key);
-            }
-            return known.principal;
-        }
         if (credentials.length() > MOST_TOKEN_CHARS) {
             throw unauthenticated("the credentials are longer than " + MOST_TOKEN_CHARS + " characters");
         }
-        Remembered verified;
+        String value = head.header(AUTHORIZATION);
+        String header = value == null ? KEY_HEADER : AUTHORIZATION;
+        KeyUse use = null;
+        Principal principal;
         if (ApiKeys.isKey(credentials)) {
-            verified = verifyKey(now, credentials, connection);
+            ApiKey key = verifyKey(credentials, connection);
+            principal = principalOf(now, key);
+            use = new KeyUse(key, 0);
+            noteUse(use, clock.millis());
         } else {
-            verified = verifyToken(now, credentials, connection);
+            principal = verifyToken(now, credentials, connection);
         }
-        connection.remember(verified);
-        return verified.principal;
+        connection.remember(new Remembered(now, header, value == null ? credentials : value, principal, use));
+        return principal;
     }
 
     /** The key or token that a request carries: {@code Bearer}, {@code Basic} with it as the password, or x-api-key. */
     private static @Nullable String credentials(RequestHead head) {
-        String given = head.header("authorization");
+        String given = head.header(AUTHORIZATION);
         if (given == null) {
-            return head.header("x-api-key");
+            return head.header(KEY_HEADER);
         }
         if (given.regionMatches(true, 0, "Bearer ", 0, 7)) {
             return given.substring(7).strip();
@@ -329,11 +353,11 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
             if (!roles.isEmpty()) {
                 if (connection.remembered() instanceof Remembered known
                         && known.rules == now
-                        && known.credentials.isEmpty()) {
+                        && known.header.isEmpty()) {
                     return known.principal;
                 }
                 Principal principal = new Principal(subject, rolesOf(now.config, roles), quota, true, Long.MAX_VALUE);
-                connection.remember(new Remembered(now, "", principal, null));
+                connection.remember(new Remembered(now, "", "", principal, null));
                 return principal;
             }
         }
@@ -342,16 +366,19 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                 : now.anonymous;
     }
 
-    private Remembered verifyKey(Rules now, String credentials, ClientConnection connection) {
+    private ApiKey verifyKey(String credentials, ClientConnection connection) {
         String id = ApiKeys.idOf(credentials);
-        Instant time = Instant.ofEpochMilli(clock.millis());
-        ApiKey key = keys == null ? null : keys.verify(credentials, time);
+        ApiKey key = keys == null ? null : keys.verify(credentials, Instant.ofEpochMilli(clock.millis()));
         if (key == null) {
             throw refused(
                     connection,
                     id == null ? "a malformed API key" : "API key with the id " + id,
                     unauthenticated("the API key is not valid"));
         }
+        return key;
+    }
+
+    private static Principal principalOf(Rules now, ApiKey key) {
         Set<String> roles = new LinkedHashSet<>(key.roles());
         Quota quota = Quota.NONE;
         for (Binding binding : now.config.bindings()) {
@@ -360,21 +387,16 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                 quota = quota.isNone() ? binding.quota() : quota;
             }
         }
-        noteUse(key);
         Instant expires = key.expires();
-        return new Remembered(
-                now,
-                credentials,
-                new Principal(
-                        key.name(),
-                        rolesOf(now.config, roles),
-                        quota,
-                        true,
-                        expires == null ? Long.MAX_VALUE : expires.toEpochMilli()),
-                key);
+        return new Principal(
+                key.name(),
+                rolesOf(now.config, roles),
+                quota,
+                true,
+                expires == null ? Long.MAX_VALUE : expires.toEpochMilli());
     }
 
-    private Remembered verifyToken(Rules now, String credentials, ClientConnection connection) {
+    private Principal verifyToken(Rules now, String credentials, ClientConnection connection) {
         String issuer = TokenVerifier.issuerOf(credentials);
         TokenVerifier verifier = issuer == null ? null : now.verifiers.get(issuer);
         if (verifier == null) {
@@ -407,12 +429,8 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         List<String> subject = values(claims, config.subjectClaim());
         long expires =
                 claims.getExpirationTime().toInstant().plus(config.clockSkew()).toEpochMilli();
-        return new Remembered(
-                now,
-                credentials,
-                new Principal(
-                        subject.isEmpty() ? "token" : subject.get(0), rolesOf(now.config, roles), quota, true, expires),
-                null);
+        return new Principal(
+                subject.isEmpty() ? "token" : subject.get(0), rolesOf(now.config, roles), quota, true, expires);
     }
 
     /** The values of a claim: of a list all, of a text with spaces (as of {@code scope}) its words. */
@@ -442,15 +460,10 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                 wait);
     }
 
-    private void noteUse(ApiKey key) {
-        if (keys == null) {
-            return;
-        }
-        long now = clock.nanos();
-        Long before = usedNanos.get(key.id());
-        if (before == null || now - before >= USE_NANOS) {
-            usedNanos.put(key.id(), now);
-            keys.used(key, Instant.ofEpochMilli(clock.millis()));
+    private void noteUse(@Nullable KeyUse use, long millis) {
+        if (use != null && keys != null && millis >= use.notedMillis + USE_MILLIS) {
+            use.notedMillis = millis;
+            keys.used(use.key, Instant.ofEpochMilli(millis));
         }
     }
 

@@ -105,6 +105,11 @@ class AccessControlTest {
         }
 
         @Override
+        public boolean hasHeader(String lowerCaseName, String value) {
+            return value.equals(headers.get(lowerCaseName));
+        }
+
+        @Override
         public void headers(BiConsumer<String, String> each) {
             headers.forEach(each);
         }
@@ -518,10 +523,10 @@ class AccessControlTest {
             documents.put("/keys", jwks(first));
             startWithKeys("""
                     tokens:
-                      - {issuer: '%s', audience: nereid}
+                      - {issuer: 'URL', audience: nereid}
                     bindings:
                       - {claim: groups, value: ml-team, roles: [client]}
-                    """.formatted(url));
+                    """.replace("URL", url));
             JWTClaimsSet claims = claims().issuer(url).build();
             assertThat(eventually(ErrorCode.OK, signed(first, claims))).isEqualTo(ErrorCode.OK);
             assertThat(token(signed(second, claims)))

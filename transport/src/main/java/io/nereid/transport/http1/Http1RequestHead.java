@@ -361,6 +361,25 @@ final class Http1RequestHead implements RequestHead {
     }
 
     @Override
+    public boolean hasHeader(String lowerCaseName, String value) {
+        int length = lowerCaseName.length();
+        for (int f = 0; f < 4 * fieldCount; f += 4) {
+            if (fields[f + 1] - fields[f] == length && is(lowerCaseName, fields[f], fields[f + 1])) {
+                int start = fields[f + 2];
+                if (fields[f + 3] - start != value.length()) {
+                    return false;
+                }
+                int difference = 0;
+                for (int i = 0; i < value.length(); i++) {
+                    difference |= value.charAt(i) ^ bytes[start + i];
+                }
+                return difference == 0;
+            }
+        }
+        return false;
+    }
+
+    @Override
     public boolean grpc() {
         return false;
     }

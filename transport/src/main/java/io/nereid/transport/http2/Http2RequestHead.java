@@ -40,6 +40,19 @@ record Http2RequestHead(CharSequence verb, CharSequence target, Http2Headers hea
     }
 
     @Override
+    public boolean hasHeader(String lowerCaseName, String value) {
+        CharSequence given = headers.get(lowerCaseName);
+        if (given == null || given.length() != value.length()) {
+            return false;
+        }
+        int difference = 0;
+        for (int i = 0; i < value.length(); i++) {
+            difference |= value.charAt(i) ^ given.charAt(i);
+        }
+        return difference == 0;
+    }
+
+    @Override
     public void headers(BiConsumer<String, String> each) {
         for (Map.Entry<CharSequence, CharSequence> header : headers) {
             if (header.getKey().length() > 0 && header.getKey().charAt(0) != ':') {

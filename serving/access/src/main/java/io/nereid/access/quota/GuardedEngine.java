@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.access.quota;
 
-import io.nereid.access.config.Quota;
 import io.nereid.access.credential.Principal;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -18,7 +17,7 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class GuardedEngine implements InferenceEngine {
     private static final InferenceCall NOTHING = () -> {};
+    private static final AtomicIntegerFieldUpdater<Counted> ENDED =
+            AtomicIntegerFieldUpdater.newUpdater(Counted.class, "ended");
 
     private final InferenceEngine engine;
     private final QuotaTable quotas;
@@ -39,6 +40,13 @@ final class GuardedEngine implements InferenceEngine {
 
     @Override
     public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
+        // no further frame stays on the stack while the request runs: the compiler joins what is not too deep
+        ResponseSink admitted = admit(request, sink);
+        return admitted == null ? NOTHING : engine.infer(request, admitted);
+    }
+
+    /** The sink that ends the counts of the request; null when the request was refused. */
+    private @Nullable ResponseSink admit(InferenceRequest request, ResponseSink sink) {
         Caller caller = request.caller();
         String model = request.model().model();
         if (caller == null) {
@@ -48,63 +56,51 @@ final class GuardedEngine implements InferenceEngine {
             return refuse(request, sink, caller.denied(Permission.INFER, model));
         }
         if (!(caller instanceof Principal principal)) {
-            return engine.infer(request, sink);
+            return sink;
         }
-        quotas.counted(principal.name());
-        Quota own = principal.quota();
-        Quota shared = quotas.ofModel(model);
-        if (own.isNone() && shared == null && !quotas.shares(principal)) {
-            return engine.infer(request, sink);
+        QuotaTable.Counts counts = quotas.counts(principal, model);
+        // requests of callers with credentials count for fair shares
+        if (counts.caller() == null && counts.shared() == null && !principal.hasCredentials()) {
+            return sink;
         }
-        return limited(request, sink, principal, model, own, shared);
+        long now = quotas.nanos();
+        String key = principal.name();
+        ModelShares shares = counts.shares();
+        if (!shares.fair(counts.share(), now)) {
+            QuotaLimiter.Refusal refusal = new QuotaLimiter.Refusal("fair share", 1_000_000_000L);
+            return refuse(request, sink, quotas.refused(key, model, "fair share", refusal));
+        }
+        QuotaLimiter mine = counts.caller();
+        QuotaLimiter all = counts.shared();
+        long size = counts.bytes() ? bytes(request) : 0;
+        QuotaLimiter.Refusal refusal = mine == null ? null : mine.begin(size, now);
+        if (refusal != null) {
+            return refuse(request, sink, quotas.refused(key, model, "key", refusal));
+        }
+        refusal = all == null ? null : all.begin(size, now);
+        if (refusal != null) {
+            shares.saturated(counts.share());
+            if (mine != null) {
+                mine.end();
+            }
+            return refuse(request, sink, quotas.refused(key, model, "model", refusal));
+        }
+        shares.begin(counts.share());
+        return new Counted(sink, counts);
     }
 
-    private InferenceCall limited(
-            InferenceRequest request,
-            ResponseSink sink,
-            Principal principal,
-            String model,
-            Quota own,
-            @Nullable Quota shared) {
-        long now = quotas.nanos();
+    private static long bytes(InferenceRequest request) {
         long size = 0;
         for (Tensor input : request.inputs()) {
             size += input.byteLength();
         }
-        String key = principal.name();
-        ModelShares shares = quotas.sharesOf(model);
-        if (!shares.fair(key, now)) {
-            return refuse(
-                    request,
-                    sink,
-                    quotas.refused(key, model, "fair share", new QuotaLimiter.Refusal("fair share", 1_000_000_000L)));
-        }
-        QuotaLimiter mine = own.isNone() ? null : quotas.limiterOfKey(key, own, now);
-        if (mine != null) {
-            QuotaLimiter.Refusal refusal = mine.begin(size, now);
-            if (refusal != null) {
-                return refuse(request, sink, quotas.refused(key, model, "key", refusal));
-            }
-        }
-        QuotaLimiter all = shared == null ? null : quotas.limiterOfModel(model, shared, now);
-        if (all != null) {
-            QuotaLimiter.Refusal refusal = all.begin(size, now);
-            if (refusal != null) {
-                shares.saturated(key, now);
-                if (mine != null) {
-                    mine.end();
-                }
-                return refuse(request, sink, quotas.refused(key, model, "model", refusal));
-            }
-        }
-        shares.begin(key);
-        return engine.infer(request, new Counted(sink, mine, all, shares, key));
+        return size;
     }
 
-    private static InferenceCall refuse(InferenceRequest request, ResponseSink sink, ServingException e) {
+    private static @Nullable ResponseSink refuse(InferenceRequest request, ResponseSink sink, ServingException e) {
         request.release();
         sink.fail(e);
-        return NOTHING;
+        return null;
     }
 
     @Override
@@ -118,31 +114,20 @@ final class GuardedEngine implements InferenceEngine {
     }
 
     /** Ends the counts of a request with its last response. Thread-safe, as a sink is. */
-    private final class Counted implements ResponseSink {
+    private static final class Counted implements ResponseSink {
         private final ResponseSink sink;
-        private final @Nullable QuotaLimiter key;
-        private final @Nullable QuotaLimiter model;
-        private final ModelShares shares;
-        private final String name;
-        private final AtomicBoolean ended = new AtomicBoolean();
+        private final QuotaTable.Counts counts;
+        private volatile int ended;
 
-        Counted(
-                ResponseSink sink,
-                @Nullable QuotaLimiter key,
-                @Nullable QuotaLimiter model,
-                ModelShares shares,
-                String name) {
+        Counted(ResponseSink sink, QuotaTable.Counts counts) {
             this.sink = sink;
-            this.key = key;
-            this.model = model;
-            this.shares = shares;
-            this.name = name;
+            this.counts = counts;
         }
 
         @Override
         public void next(InferenceResponse response, boolean last) {
-            if (last) {
-                end();
+            if (last && ended == 0 && ENDED.compareAndSet(this, 0, 1)) {
+                counts.end();
             }
             sink.next(response, last);
         }
@@ -151,22 +136,12 @@ final class GuardedEngine implements InferenceEngine {
         public void fail(ServingException e) {
             if (e.code() == ErrorCode.UNAVAILABLE && e.retryAfter() != null
                     || e.code() == ErrorCode.RESOURCE_EXHAUSTED) {
-                shares.saturated(name, quotas.nanos());
+                counts.shares().saturated(counts.share());
             }
-            end();
+            if (ended == 0 && ENDED.compareAndSet(this, 0, 1)) {
+                counts.end();
+            }
             sink.fail(e);
-        }
-
-        private void end() {
-            if (ended.compareAndSet(false, true)) {
-                if (key != null) {
-                    key.end();
-                }
-                if (model != null) {
-                    model.end();
-                }
-                shares.end(name);
-            }
         }
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.access.quota;
 
+import io.nereid.base.Clock;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -15,42 +16,47 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class ModelShares {
     private static final long RECENT_NANOS = 1_000_000_000L;
 
+    private final Clock clock;
     private final Map<String, Share> byKey = new ConcurrentHashMap<>();
     private final AtomicInteger all = new AtomicInteger();
     private volatile boolean refused;
     private volatile long refusedAt;
 
-    /** The requests of one key. */
-    private static final class Share {
-        final AtomicInteger running = new AtomicInteger();
-        volatile boolean refused;
-        volatile long refusedAt;
+    ModelShares(Clock clock) {
+        this.clock = clock;
+    }
 
-        boolean active(long nowNanos) {
+    /** The requests of one key. */
+    static final class Share {
+        private final AtomicInteger running = new AtomicInteger();
+        private volatile boolean refused;
+        private volatile long refusedAt;
+
+        private boolean active(long nowNanos) {
             return running.get() > 0 || refused && nowNanos - refusedAt < RECENT_NANOS;
         }
     }
 
-    private Share of(String key) {
+    /** The share of a key, always the same object. */
+    Share of(String key) {
         Share known = byKey.get(key);
         return known == null ? byKey.computeIfAbsent(key, k -> new Share()) : known;
     }
 
-    /** Notes that the model has refused a request of a key because it has too many. */
-    void saturated(String key, long nowNanos) {
+    /** Notes that the model has refused a request because it has too many. */
+    void saturated(Share share) {
+        long nowNanos = clock.nanos();
         refusedAt = nowNanos;
         refused = true;
-        Share share = of(key);
         share.refusedAt = nowNanos;
         share.refused = true;
     }
 
-    /** Whether a key may begin a request; {@link #begin} counts it. */
-    boolean fair(String key, long nowNanos) {
+    /** Whether the key of a share may begin a request; {@link #begin} counts it. */
+    boolean fair(Share own, long nowNanos) {
         if (!refused || nowNanos - refusedAt >= RECENT_NANOS) {
             return true;
         }
-        Share own = of(key);
         int mine = own.running.get();
         int active = 0;
         for (Share share : byKey.values()) {
@@ -61,13 +67,13 @@ final class ModelShares {
         return active == 1 || mine < Math.max(1, all.get() / active);
     }
 
-    void begin(String key) {
-        of(key).running.incrementAndGet();
+    void begin(Share share) {
+        share.running.incrementAndGet();
         all.incrementAndGet();
     }
 
-    void end(String key) {
-        of(key).running.decrementAndGet();
+    void end(Share share) {
+        share.running.decrementAndGet();
         all.decrementAndGet();
     }
 }

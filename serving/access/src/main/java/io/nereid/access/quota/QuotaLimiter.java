@@ -30,6 +30,11 @@ final class QuotaLimiter {
         return quota;
     }
 
+    /** Whether the size of requests counts. */
+    boolean countsBytes() {
+        return bytes != null;
+    }
+
     /** Requests in progress. */
     int running() {
         return running.get();

@@ -30,10 +30,9 @@ public final class QuotaTable {
     private record Rejection(String key, String model, String quota) {}
 
     private final Clock clock;
-    private final Map<String, QuotaLimiter> keys = new ConcurrentHashMap<>();
+    private final Map<String, CallerUse> callers = new ConcurrentHashMap<>();
     private final Map<String, QuotaLimiter> models = new ConcurrentHashMap<>();
     private final Map<String, ModelShares> shares = new ConcurrentHashMap<>();
-    private final Map<String, LongAdder> requests = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> rejections = new ConcurrentHashMap<>();
     private volatile AccessConfig config;
 
@@ -57,52 +56,102 @@ public final class QuotaTable {
         return clock.nanos();
     }
 
-    @Nullable Quota ofModel(String model) {
-        return config.modelQuotas().isEmpty() ? null : config.modelQuota(model);
+    /** The requests of one caller. Thread-safe. */
+    private static final class CallerUse {
+        final LongAdder requests = new LongAdder();
+        volatile @Nullable QuotaLimiter limiter;
+        /** The counts for the model of the last request: most callers use one. */
+        volatile @Nullable Counts last;
     }
 
-    /** Whether requests of a caller count for fair shares: those with credentials do. */
-    boolean shares(Principal principal) {
-        return principal.hasCredentials();
+    /**
+     * What the requests of one caller for one model count against. Immutable.
+     *
+     * @param config the configuration that it was made from
+     * @param quota the caller's quota that it was made from
+     * @param caller counts against the caller's quota; null without one
+     * @param shared counts against the model's quota; null without one
+     * @param shares the requests of all callers for the model
+     * @param share those of this caller
+     */
+    record Counts(
+            AccessConfig config,
+            Quota quota,
+            String model,
+            @Nullable QuotaLimiter caller,
+            @Nullable QuotaLimiter shared,
+            ModelShares shares,
+            ModelShares.Share share) {
+        /** Whether a quota needs the size of requests. */
+        boolean bytes() {
+            return caller != null && caller.countsBytes() || shared != null && shared.countsBytes();
+        }
+
+        /** Ends a request that was counted. */
+        void end() {
+            if (caller != null) {
+                caller.end();
+            }
+            if (shared != null) {
+                shared.end();
+            }
+            shares.end(share);
+        }
     }
 
-    ModelShares sharesOf(String model) {
-        ModelShares known = shares.get(model);
-        if (known != null) {
+    /** Counts a request and returns what else it counts against. */
+    Counts counts(Principal principal, String model) {
+        CallerUse use = callers.get(principal.name());
+        if (use == null) {
+            use = callers.computeIfAbsent(
+                    callers.size() < MOST_NAMES ? principal.name() : OTHERS, n -> new CallerUse());
+        }
+        use.requests.increment();
+        Counts last = use.last;
+        if (last != null && last.config == config && last.quota == principal.quota() && last.model.equals(model)) {
+            return last;
+        }
+        return resolve(use, principal, model);
+    }
+
+    private Counts resolve(CallerUse use, Principal principal, String model) {
+        AccessConfig now = config;
+        String name = shares.containsKey(model) || shares.size() < MOST_NAMES ? model : OTHERS;
+        ModelShares among = shares.computeIfAbsent(name, m -> new ModelShares(clock));
+        Quota ofModel = now.modelQuotas().isEmpty() ? null : now.modelQuota(model);
+        Counts made = new Counts(
+                now,
+                principal.quota(),
+                model,
+                limiterOf(use, principal.quota()),
+                ofModel == null ? null : limiterOfModel(model, ofModel),
+                among,
+                among.of(principal.name()));
+        use.last = made;
+        return made;
+    }
+
+    /** The counts of a caller against its quota; fresh ones after a change of the quota. */
+    private @Nullable QuotaLimiter limiterOf(CallerUse use, Quota quota) {
+        if (quota.isNone()) {
+            return null;
+        }
+        synchronized (use) {
+            QuotaLimiter known = use.limiter;
+            if (known == null || !known.quota().equals(quota)) {
+                known = new QuotaLimiter(quota, nanos());
+                use.limiter = known;
+            }
             return known;
         }
-        String name = shares.size() < MOST_NAMES ? model : OTHERS;
-        return shares.computeIfAbsent(name, m -> new ModelShares());
     }
 
-    QuotaLimiter limiterOfKey(String key, Quota quota, long nowNanos) {
-        return limiter(keys, key, quota, nowNanos);
-    }
-
-    QuotaLimiter limiterOfModel(String model, Quota quota, long nowNanos) {
-        return limiter(models, model, quota, nowNanos);
-    }
-
-    private static QuotaLimiter limiter(Map<String, QuotaLimiter> all, String name, Quota quota, long nowNanos) {
-        QuotaLimiter known = all.get(name);
-        if (known != null && (known.quota() == quota || known.quota().equals(quota))) {
-            return known;
-        }
-        if (known == null && all.size() >= MOST_NAMES) {
-            return all.computeIfAbsent(OTHERS, n -> new QuotaLimiter(quota, nowNanos));
-        }
-        return all.compute(
+    private QuotaLimiter limiterOfModel(String model, Quota quota) {
+        String name = models.containsKey(model) || models.size() < MOST_NAMES ? model : OTHERS;
+        return models.compute(
                 name,
                 (n, before) ->
-                        before != null && before.quota().equals(quota) ? before : new QuotaLimiter(quota, nowNanos));
-    }
-
-    void counted(String key) {
-        LongAdder count = requests.get(key);
-        if (count == null) {
-            count = requests.computeIfAbsent(requests.size() < MOST_NAMES ? key : OTHERS, k -> new LongAdder());
-        }
-        count.increment();
+                        before != null && before.quota().equals(quota) ? before : new QuotaLimiter(quota, nanos()));
     }
 
     ServingException refused(String key, String model, String of, QuotaLimiter.Refusal refusal) {
@@ -114,8 +163,9 @@ public final class QuotaTable {
 
     /** Writes the counters by name of key. */
     public void writeMetrics(MetricsWriter page) {
+        Map<String, CallerUse> sorted = new TreeMap<>(callers);
         page.family("nereid_access_requests_total", MetricType.COUNTER, "Inference requests by caller");
-        new TreeMap<>(requests).forEach((key, count) -> page.sample(LabelSet.of("key", key), count.sum()));
+        sorted.forEach((key, use) -> page.sample(LabelSet.of("key", key), use.requests.sum()));
         page.family(
                 "nereid_access_quota_rejections_total",
                 MetricType.COUNTER,
@@ -123,6 +173,11 @@ public final class QuotaTable {
         rejections.forEach((r, count) -> page.sample(
                 LabelSet.of("key", r.key()).with("model", r.model()).with("quota", r.quota()), count.sum()));
         page.family("nereid_access_requests_in_progress", MetricType.GAUGE, "Inference requests in progress by key");
-        new TreeMap<>(keys).forEach((key, limiter) -> page.sample(LabelSet.of("key", key), limiter.running()));
+        sorted.forEach((key, use) -> {
+            QuotaLimiter limiter = use.limiter;
+            if (limiter != null) {
+                page.sample(LabelSet.of("key", key), limiter.running());
+            }
+        });
     }
 }

@@ -21,6 +21,7 @@ public final class AllocationProbe implements AutoCloseable {
     private final MBeanServerConnection beans;
 
     /** Attaches to a server that runs as the same user. */
+    @SuppressWarnings("BanJNDI") // the address is that of a process that this program has started itself
     public AllocationProbe(ServerProcess server) throws IOException {
         try {
             VirtualMachine machine = VirtualMachine.attach(Long.toString(server.pid()));

@@ -12,10 +12,10 @@ import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.nereid.base.Threads;
 import java.time.ZonedDateTime;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
@@ -38,8 +38,9 @@ public final class FakeNode implements AutoCloseable {
     private final String name;
     private final String prefix;
     private final AtomicReference<PodRunner> runner;
-    private final ScheduledExecutorService thread =
-            Executors.newSingleThreadScheduledExecutor(r -> new Thread(r, "node"));
+    private final ScheduledExecutorService thread = Threads.timer("node");
+    /** Renews the lease; a call to an API server that is away may block for long. */
+    private final ScheduledExecutorService renewal = Threads.timer("node-lease");
     /** The pods that were started, by uid, with the runner that has them. */
     private final Map<String, Started> started = new HashMap<>();
 
@@ -59,7 +60,7 @@ public final class FakeNode implements AutoCloseable {
         this.prefix = prefix;
         this.runner = new AtomicReference<>(runner);
         register();
-        Future<?> unused = thread.scheduleAtFixedRate(this::renew, 0, LEASE_SECONDS / 4, TimeUnit.SECONDS);
+        Future<?> unused = renewal.scheduleAtFixedRate(this::renew, 0, LEASE_SECONDS / 4, TimeUnit.SECONDS);
         this.pods = client.pods()
                 .inAnyNamespace()
                 .withField("spec.nodeName", name)
@@ -217,6 +218,7 @@ public final class FakeNode implements AutoCloseable {
     @Override
     public void close() {
         pods.stop();
+        renewal.shutdownNow();
         thread.shutdownNow();
     }
 }

@@ -10,6 +10,14 @@ public interface RequestHead extends VirtualHosts.Head {
     /** Whether the request is a gRPC call, as the transport serves it; a content type alone does not make it one. */
     boolean grpc();
 
+    /**
+     * Whether the first value of a header is exactly this one. Allocates nothing, and takes as long for a wrong value as
+     * for the right one, so that a client cannot find a secret by measuring.
+     *
+     * @param value a text of ASCII characters
+     */
+    boolean hasHeader(String lowerCaseName, String value);
+
     /** Passes every header to {@code each}, names in lower case, in the order of arrival. */
     void headers(BiConsumer<String, String> each);
 }

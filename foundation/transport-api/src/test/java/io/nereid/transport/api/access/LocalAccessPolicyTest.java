@@ -63,6 +63,11 @@ class LocalAccessPolicyTest {
         }
 
         @Override
+        public boolean hasHeader(String lowerCaseName, String value) {
+            return value.equals(fields.get(lowerCaseName));
+        }
+
+        @Override
         public void headers(BiConsumer<String, String> each) {
             fields.forEach(each);
         }
