@@ -4,14 +4,16 @@ package io.nereid.testing.kubernetes;
 
 import io.fabric8.kubernetes.api.model.NodeBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
-import io.fabric8.kubernetes.api.model.PodBuilder;
 import io.fabric8.kubernetes.api.model.PodStatus;
 import io.fabric8.kubernetes.api.model.Quantity;
 import io.fabric8.kubernetes.api.model.coordination.v1.LeaseBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.fabric8.kubernetes.client.dsl.base.PatchContext;
+import io.fabric8.kubernetes.client.dsl.base.PatchType;
 import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
 import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
+import io.fabric8.kubernetes.client.utils.Serialization;
 import io.nereid.base.Threads;
 import java.time.ZonedDateTime;
 import java.util.HashMap;
@@ -193,15 +195,14 @@ public final class FakeNode implements AutoCloseable {
             return;
         }
         try {
-            Pod body = new PodBuilder()
-                    .withNewMetadata()
+            // the uid is a precondition: another pod may have the name by now
+            String body = Serialization.asJson(
+                    Map.of("metadata", Map.of("uid", pod.getMetadata().getUid()), "status", status));
+            client.pods()
+                    .inNamespace(pod.getMetadata().getNamespace())
                     .withName(pod.getMetadata().getName())
-                    .withNamespace(pod.getMetadata().getNamespace())
-                    .withUid(pod.getMetadata().getUid())
-                    .endMetadata()
-                    .withStatus(status)
-                    .build();
-            client.resource(body).subresource("status").patch();
+                    .subresource("status")
+                    .patch(PatchContext.of(PatchType.JSON_MERGE), body);
         } catch (KubernetesClientException e) {
             if (e.getCode() != 404 && e.getCode() != 409) {
                 throw e;
