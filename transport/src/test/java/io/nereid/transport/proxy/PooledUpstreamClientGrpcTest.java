@@ -140,13 +140,6 @@ public class PooledUpstreamClientGrpcTest {
                                         .withDescription("no: 100% ✗\n" + new String(m, StandardCharsets.UTF_8))
                                         .asRuntimeException())))
                 .addMethod(
-                        method("Zeros", MethodType.UNARY),
-                        ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) -> {
-                            ((ServerCallStreamObserver<byte[]>) o).setCompression("gzip");
-                            o.onNext(new byte[8 << 20]);
-                            o.onCompleted();
-                        }))
-                .addMethod(
                         method("Never", MethodType.UNARY),
                         ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) -> {
                             ((ServerCallStreamObserver<byte[]>) o).setOnCancelHandler(() -> events.add("cancelled"));
@@ -318,18 +311,6 @@ public class PooledUpstreamClientGrpcTest {
                 .isEqualTo("by us");
         assertThatThrownBy(() -> ask(channel, "Unknown", new byte[0]))
                 .satisfies(t -> assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.UNIMPLEMENTED));
-    }
-
-    @Test
-    void aSmallMessageThatDecompressesToMoreThanTheLimitIsRefused() {
-        assertThat(ClientCalls.blockingUnaryCall(
-                        channel, method("Zeros", MethodType.UNARY), CallOptions.DEFAULT, new byte[0]))
-                .hasSize(8 << 20);
-        terms = new ForwardOptions(Duration.ofSeconds(20), 1 << 20, List.of());
-        assertThatThrownBy(() -> ClientCalls.blockingUnaryCall(
-                        channel, method("Zeros", MethodType.UNARY), CallOptions.DEFAULT, new byte[0]))
-                .hasMessageStartingWith("INTERNAL")
-                .hasMessageContaining("1048576");
     }
 
     @Test
