@@ -103,7 +103,7 @@ class TestClusterTest {
                         d -> d != null
                                 && d.getStatus() != null
                                 && Integer.valueOf(2).equals(d.getStatus().getAvailableReplicas()),
-                        60,
+                        180,
                         TimeUnit.SECONDS);
         List<EndpointSlice> slices = client.discovery()
                                 .v1()
@@ -111,7 +111,7 @@ class TestClusterTest {
                                 .inNamespace("default")
                                 .withLabel("kubernetes.io/service-name", "web")
                                 .waitUntilCondition(
-                                        s -> s != null && s.getEndpoints().size() == 2, 30, TimeUnit.SECONDS)
+                                        s -> s != null && s.getEndpoints().size() == 2, 120, TimeUnit.SECONDS)
                         == null
                 ? List.of()
                 : client.discovery()
@@ -131,7 +131,7 @@ class TestClusterTest {
         client.pods()
                 .inNamespace("default")
                 .withLabel("app", "web")
-                .waitUntilCondition(p -> p == null, 30, TimeUnit.SECONDS);
+                .waitUntilCondition(p -> p == null, 120, TimeUnit.SECONDS);
     }
 
     @Test
@@ -173,7 +173,7 @@ class TestClusterTest {
                             p -> p != null
                                     && p.getStatus() != null
                                     && !p.getStatus().getContainerStatuses().isEmpty(),
-                            30,
+                            120,
                             TimeUnit.SECONDS);
             assertThat(pod.getStatus()
                             .getContainerStatuses()
