@@ -3,6 +3,8 @@
 package io.nereid.testing.kubernetes;
 
 import io.fabric8.kubernetes.api.model.NodeBuilder;
+import io.fabric8.kubernetes.api.model.NodeStatus;
+import io.fabric8.kubernetes.api.model.NodeStatusBuilder;
 import io.fabric8.kubernetes.api.model.Pod;
 import io.fabric8.kubernetes.api.model.PodStatus;
 import io.fabric8.kubernetes.api.model.Quantity;
@@ -120,28 +122,28 @@ public final class FakeNode implements AutoCloseable {
                         .endSpec()
                         .build())
                 .serverSideApply();
+        NodeStatus status = new NodeStatusBuilder()
+                .withCapacity(capacity)
+                .withAllocatable(capacity)
+                .addNewCondition()
+                .withType("Ready")
+                .withStatus("True")
+                .withReason("KubeletReady")
+                .withMessage("the node takes pods")
+                .withLastHeartbeatTime(PodStatuses.now())
+                .withLastTransitionTime(PodStatuses.now())
+                .endCondition()
+                .withNewNodeInfo()
+                .withKubeletVersion("v1.35.4")
+                .withOperatingSystem("linux")
+                .withArchitecture("amd64")
+                .endNodeInfo()
+                .build();
+        // a patch without a version: the controllers of the cluster write to the node at the same time
         client.nodes()
                 .withName(name)
-                .editStatus(node -> new NodeBuilder(node)
-                        .editOrNewStatus()
-                        .withCapacity(capacity)
-                        .withAllocatable(capacity)
-                        .withConditions()
-                        .addNewCondition()
-                        .withType("Ready")
-                        .withStatus("True")
-                        .withReason("KubeletReady")
-                        .withMessage("the node takes pods")
-                        .withLastHeartbeatTime(PodStatuses.now())
-                        .withLastTransitionTime(PodStatuses.now())
-                        .endCondition()
-                        .withNewNodeInfo()
-                        .withKubeletVersion("v1.35.4")
-                        .withOperatingSystem("linux")
-                        .withArchitecture("amd64")
-                        .endNodeInfo()
-                        .endStatus()
-                        .build());
+                .subresource("status")
+                .patch(PatchContext.of(PatchType.JSON_MERGE), Serialization.asJson(Map.of("status", status)));
     }
 
     private void renew() {

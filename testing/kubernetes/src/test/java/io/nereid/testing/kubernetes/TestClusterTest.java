@@ -12,7 +12,6 @@ import io.fabric8.kubernetes.api.model.apps.DeploymentBuilder;
 import io.fabric8.kubernetes.api.model.discovery.v1.EndpointSlice;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
@@ -38,8 +37,10 @@ class TestClusterTest {
 
     @AfterAll
     static void stop() {
-        if (cluster != null) {
+        if (node != null) {
             node.close();
+        }
+        if (cluster != null) {
             cluster.close();
         }
     }
@@ -77,6 +78,16 @@ class TestClusterTest {
                 .build();
     }
 
+    private static boolean hasTwoReady(EndpointSlice slice) {
+        return slice != null
+                && slice.getEndpoints() != null
+                && slice.getEndpoints().stream()
+                                .filter(e ->
+                                        Boolean.TRUE.equals(e.getConditions().getReady()))
+                                .count()
+                        == 2;
+    }
+
     @Test
     void aDeploymentBecomesAvailableAndItsPodsAreInTheEndpointSlice() throws Exception {
         KubernetesClient client = cluster.client();
@@ -105,26 +116,14 @@ class TestClusterTest {
                                 && Integer.valueOf(2).equals(d.getStatus().getAvailableReplicas()),
                         180,
                         TimeUnit.SECONDS);
-        List<EndpointSlice> slices = client.discovery()
-                                .v1()
-                                .endpointSlices()
-                                .inNamespace("default")
-                                .withLabel("kubernetes.io/service-name", "web")
-                                .waitUntilCondition(
-                                        s -> s != null && s.getEndpoints().size() == 2, 120, TimeUnit.SECONDS)
-                        == null
-                ? List.of()
-                : client.discovery()
-                        .v1()
-                        .endpointSlices()
-                        .inNamespace("default")
-                        .withLabel("kubernetes.io/service-name", "web")
-                        .list()
-                        .getItems();
-        assertThat(slices.get(0).getEndpoints()).allSatisfy(e -> {
-            assertThat(e.getConditions().getReady()).isTrue();
-            assertThat(e.getAddresses().get(0)).startsWith("10.244.0.");
-        });
+        EndpointSlice slice = client.discovery()
+                .v1()
+                .endpointSlices()
+                .inNamespace("default")
+                .withLabel("kubernetes.io/service-name", "web")
+                .waitUntilCondition(TestClusterTest::hasTwoReady, 120, TimeUnit.SECONDS);
+        assertThat(slice.getEndpoints())
+                .allSatisfy(e -> assertThat(e.getAddresses().get(0)).startsWith("10.244.0."));
         assertThat(cluster.kubectl("get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}"))
                 .isEqualTo("2");
         client.apps().deployments().inNamespace("default").withName("web").scale(0);
