@@ -58,10 +58,17 @@ public final class QuotaTable {
 
     /** The requests of one caller. Thread-safe. */
     private static final class CallerUse {
+        /** The caller's name, or that under which callers beyond the limit count together. */
+        final String name;
+
         final LongAdder requests = new LongAdder();
         volatile @Nullable QuotaLimiter limiter;
         /** The counts for the model of the last request: most callers use one. */
         volatile @Nullable Counts last;
+
+        CallerUse(String name) {
+            this.name = name;
+        }
     }
 
     /**
@@ -103,8 +110,7 @@ public final class QuotaTable {
     Counts counts(Principal principal, String model) {
         CallerUse use = callers.get(principal.name());
         if (use == null) {
-            use = callers.computeIfAbsent(
-                    callers.size() < MOST_NAMES ? principal.name() : OTHERS, n -> new CallerUse());
+            use = callers.computeIfAbsent(callers.size() < MOST_NAMES ? principal.name() : OTHERS, CallerUse::new);
         }
         use.requests.increment();
         Counts last = use.last;
@@ -126,7 +132,7 @@ public final class QuotaTable {
                 limiterOf(use, principal.quota()),
                 ofModel == null ? null : limiterOfModel(model, ofModel),
                 among,
-                among.of(principal.name()));
+                among.of(use.name));
         use.last = made;
         return made;
     }
@@ -138,7 +144,8 @@ public final class QuotaTable {
         }
         synchronized (use) {
             QuotaLimiter known = use.limiter;
-            if (known == null || !known.quota().equals(quota)) {
+            // callers that count together have the first one's quota: with a change at each of them none would be kept
+            if (known == null || !known.quota().equals(quota) && !use.name.equals(OTHERS)) {
                 known = new QuotaLimiter(quota, nanos());
                 use.limiter = known;
             }
@@ -151,7 +158,9 @@ public final class QuotaTable {
         return models.compute(
                 name,
                 (n, before) ->
-                        before != null && before.quota().equals(quota) ? before : new QuotaLimiter(quota, nanos()));
+                        before != null && (n.equals(OTHERS) || before.quota().equals(quota))
+                                ? before
+                                : new QuotaLimiter(quota, nanos()));
     }
 
     ServingException refused(String key, String model, String of, QuotaLimiter.Refusal refusal) {

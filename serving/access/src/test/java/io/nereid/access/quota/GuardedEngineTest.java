@@ -114,4 +114,16 @@ class GuardedEngineTest {
         assertThat(send(greedy, "m").getMessage()).contains("more than its fair share");
         assertThat(send(modest, "m")).isNull();
     }
+
+    @Test
+    void callersBeyondTheLimitOfNamesKeepAQuotaTogether() {
+        for (int i = 0; i < 10_000; i++) {
+            assertThat(send(caller("caller-" + i, Quota.NONE), "m")).isNull();
+        }
+        Principal one = caller("one", new Quota(0, 1, 0));
+        Principal other = caller("other", new Quota(0, 1, 1 << 30));
+        assertThat(send(one, "m")).isNull();
+        assertThat(send(other, "m").code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
+        assertThat(send(one, "m").code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
+    }
 }

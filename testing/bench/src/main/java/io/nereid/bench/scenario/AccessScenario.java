@@ -20,8 +20,9 @@ import java.util.function.Function;
 
 /**
  * What API keys and quotas cost: the identity model with a key, its quota and the model's quota checked for every
- * request, compared with the same server without them, which gets the same requests, in alternating rounds. The measures are the CPU time of
- * the server process per request, with the 95 % interval of the mean ratio, and the bytes allocated per request.
+ * request, compared with the same server without them, which gets the same requests, in alternating rounds. The measures
+ * are the CPU time of the server process per request, with the 95 % interval of the mean ratio, and the bytes allocated
+ * per request.
  * Stateless.
  */
 public final class AccessScenario implements Scenario {

@@ -11,8 +11,8 @@ public interface RequestHead extends VirtualHosts.Head {
     boolean grpc();
 
     /**
-     * Whether the first value of a header is exactly this one. Allocates nothing, and takes as long for a wrong value as
-     * for the right one, so that a client cannot find a secret by measuring.
+     * Whether the first value of a header is exactly this one. Allocates nothing, and takes as long for a wrong value of
+     * the same length as for the right one, so that a client cannot find a secret by measuring.
      *
      * @param value a text of ASCII characters
      */
