@@ -9,6 +9,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 
@@ -288,6 +289,16 @@ def certificates(directory):
                 "-extfile", "names", "-out", f"{name}.crt")
 
 
+def audited(file, count):
+    """Returns the entries of the audit log once there are count of them: the server writes them after the answers."""
+    end = time.monotonic() + 30
+    while True:
+        lines = file.read_text().splitlines()
+        if len(lines) >= count or time.monotonic() > end:
+            return [json.loads(line) for line in lines]
+        time.sleep(0.05)
+
+
 @pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
 def test_the_subject_of_a_client_certificate_has_roles(tmp_path):
     certificates(tmp_path)
@@ -320,7 +331,7 @@ bindings:
         status, answer = ask("app", "POST", "/v2/repository/models/simple/unload", "{}")
         assert status == 403 and b"manage" in answer
         assert ask("ops", "POST", "/v2/repository/models/simple/unload", "{}")[0] == 200
-        entries = [json.loads(line) for line in (tmp_path / "audit.json").read_text().splitlines()]
+        entries = audited(tmp_path / "audit.json", 2)
         assert [(e["caller"].split(",")[0], e["outcome"]) for e in entries] == [("CN=app", "denied"), ("CN=ops", "ok")]
     finally:
         server.stop()
