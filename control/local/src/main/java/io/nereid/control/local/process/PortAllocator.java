@@ -6,18 +6,27 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
+import java.net.DatagramSocket;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
-import java.util.HashSet;
-import java.util.Set;
+import java.net.SocketException;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
-/** Assigns ports to child processes. Thread-safe: guarded by its own lock. */
+/**
+ * Assigns ports to child processes. A child opens its port only some time after the port was assigned; until then other
+ * servers on this machine see the port as free. So the allocator holds a reservation for each port: a datagram socket
+ * with the same number on the loopback address, which a second server cannot bind, and which the system closes when
+ * this process dies. Thread-safe: guarded by its own lock.
+ */
 public final class PortAllocator {
     private final int first;
     private final int last;
 
-    @GuardedBy("this") private final Set<Integer> taken = new HashSet<>();
+    /** The reservation of each port that is assigned. */
+    @GuardedBy("this") private final Map<Integer, DatagramSocket> reservations = new HashMap<>();
 
     @GuardedBy("this") private int next;
 
@@ -45,24 +54,39 @@ public final class PortAllocator {
                 "no free port from " + first + " to " + last + " is left for child processes");
     }
 
-    /** Takes a given port; false when it is taken or another program listens on it. */
+    /** Takes a given port; false when it is taken or another program has it. */
     synchronized boolean take(int port) {
-        if (taken.contains(port) || !isFree(port)) {
+        if (reservations.containsKey(port) || !isFree(port)) {
             return false;
         }
-        taken.add(port);
+        DatagramSocket reservation = reserve(port);
+        if (reservation == null) {
+            return false;
+        }
+        reservations.put(port, reservation);
         return true;
     }
 
     synchronized void release(int port) {
-        taken.remove(port);
+        DatagramSocket reservation = reservations.remove(port);
+        if (reservation != null) {
+            reservation.close();
+        }
+    }
+
+    private static @Nullable DatagramSocket reserve(int port) {
+        try {
+            return new DatagramSocket(port, InetAddress.getLoopbackAddress());
+        } catch (SocketException e) {
+            return null;
+        }
     }
 
     private static boolean isFree(int port) {
         return canBind(null, port) && canBind(InetAddress.getLoopbackAddress(), port);
     }
 
-    private static boolean canBind(@org.jspecify.annotations.Nullable InetAddress address, int port) {
+    private static boolean canBind(@Nullable InetAddress address, int port) {
         try (ServerSocket socket = new ServerSocket()) {
             socket.setReuseAddress(true);
             socket.bind(address == null ? new InetSocketAddress(port) : new InetSocketAddress(address, port));
