@@ -110,6 +110,8 @@ class ArchitectureTest {
         storage/s3 | io.nereid.storage.s3 | . | base storage-spi
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/autoscaling control/gateway storage
+        control/kubernetes | io.nereid.control.kubernetes | . | base control/api control/core
+        control/operator | io.nereid.control.operator | . | base control/api control/core control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
