@@ -15,8 +15,13 @@ import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.local.LocalInfrastructure;
-import io.nereid.control.local.ServiceController;
 import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.plane.PlanReconciler;
+import io.nereid.control.plane.ServiceController;
+import io.nereid.control.plane.loop.EventLoop;
+import io.nereid.control.plane.loop.Retries;
+import io.nereid.control.plane.reconcile.EventRecorder;
+import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import io.nereid.control.store.FileResourceStore;
 import io.nereid.engine.Engine;
 import io.nereid.observe.metrics.MetricsWriter;
@@ -114,8 +119,13 @@ public final class ControlPlane implements AutoCloseable {
                 clock);
         engine.onState(infrastructure::modelState);
         gateway.restoring(true);
-        this.controller =
-                new ServiceController(store, infrastructure, local.retries(), () -> address, () -> base, clock);
+        this.controller = new ServiceController(
+                store,
+                new PlanReconciler(store, infrastructure),
+                new RuntimeCatalogCache(() -> address, () -> base),
+                new EventRecorder(store, clock),
+                Retries.ofReconciliation(),
+                EventLoop.threads(clock));
         this.api = new ApiServer(
                 store,
                 new Admission(settings),

@@ -16,15 +16,18 @@ import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore.Key;
 import io.nereid.control.api.store.ResourceStore.Type;
 import io.nereid.control.core.runtime.RuntimeCatalog;
-import io.nereid.control.local.reconcile.EventRecorder;
-import io.nereid.control.local.reconcile.RevisionStore;
-import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.Fakes;
 import io.nereid.control.local.workload.Fakes.FakeArtifacts;
 import io.nereid.control.local.workload.Fakes.FakeComponents;
 import io.nereid.control.local.workload.Fakes.FakeEngine;
 import io.nereid.control.local.workload.Fakes.FakeLoop;
 import io.nereid.control.local.workload.Fakes.FakeRouting;
+import io.nereid.control.plane.PlanReconciler;
+import io.nereid.control.plane.ServiceController;
+import io.nereid.control.plane.loop.Retries;
+import io.nereid.control.plane.reconcile.EventRecorder;
+import io.nereid.control.plane.reconcile.RevisionStore;
+import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -39,8 +42,6 @@ class ServiceControllerTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Type SERVICES = new Type("serving.kserve.io", "inferenceservices");
     private static final Type GRAPHS = new Type("serving.kserve.io", "inferencegraphs");
-    private static final LocalSettings.Retries RETRIES =
-            new LocalSettings.Retries(Duration.ofSeconds(1), Duration.ofMinutes(5));
 
     @TempDir
     Path disk;
@@ -59,10 +60,12 @@ class ServiceControllerTest {
                 new LocalInfrastructure(Fakes.settings(disk), engine.models, artifacts, components, routing, loop);
         final ServiceController controller = new ServiceController(
                 store,
-                infrastructure,
-                RETRIES,
-                () -> new RuntimeCatalog.Gateway("localhost:8080", "localhost:8081"),
-                InferenceServiceConfig::defaults,
+                new PlanReconciler(store, infrastructure),
+                new RuntimeCatalogCache(
+                        () -> new RuntimeCatalog.Gateway("localhost:8080", "localhost:8081"),
+                        InferenceServiceConfig::defaults),
+                new EventRecorder(store, loop.clock()),
+                Retries.ofReconciliation(),
                 loop);
 
         Machine() {
@@ -240,10 +243,10 @@ class ServiceControllerTest {
                 loop);
         ServiceController controller = new ServiceController(
                 store,
-                infrastructure,
-                RETRIES,
-                () -> RuntimeCatalog.Gateway.UNKNOWN,
-                InferenceServiceConfig::defaults,
+                new PlanReconciler(store, infrastructure),
+                new RuntimeCatalogCache(() -> RuntimeCatalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults),
+                new EventRecorder(store, loop.clock()),
+                Retries.ofReconciliation(),
                 loop);
         controller.start();
         boolean before = controller.settled(Duration.ZERO);

@@ -46,6 +46,17 @@ public interface ResourceStore extends AutoCloseable {
     ObjectNode update(Type type, ObjectNode resource, @Nullable String expectedVersion);
 
     /**
+     * Replaces the status of a resource. Where the store keeps the status apart, as a Kubernetes API server does, other
+     * changes of the passed tree have no effect.
+     *
+     * @param expectedVersion the version that the caller has read; null to replace any version
+     * @throws io.nereid.base.ServingException NOT_FOUND, or ABORTED when there is a newer version
+     */
+    default ObjectNode updateStatus(Type type, ObjectNode resource, @Nullable String expectedVersion) {
+        return update(type, resource, expectedVersion);
+    }
+
+    /**
      * Deletes a resource, or sets its deletion time while it has finalizers.
      *
      * @return the last state of the resource

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.inprocess;
 
-import io.nereid.control.local.workload.EventLoop;
 import io.nereid.control.local.workload.FailureMessages;
+import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.repository.ManagedModel;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.ServableState;

@@ -3,7 +3,6 @@
 package io.nereid.control.local.spi;
 
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Map;
 
 /**
@@ -16,7 +15,6 @@ import java.util.Map;
  * @param logLines most lines kept in memory for each revision
  * @param logBytes size at which a log file is rotated; one older file is kept
  * @param maxReplicas most replicas of a revision that sets no limit
- * @param retries shortest and longest delay after which a failed reconciliation is retried
  */
 public record LocalSettings(
         Path directory,
@@ -25,11 +23,7 @@ public record LocalSettings(
         int lastPort,
         int logLines,
         long logBytes,
-        int maxReplicas,
-        Retries retries) {
-    /** Retry delays: they double from the shortest to the longest. */
-    public record Retries(Duration shortest, Duration longest) {}
-
+        int maxReplicas) {
     /** Creates the default settings. */
     public static LocalSettings of(Path directory, Map<String, String> environment) {
         return new LocalSettings(
@@ -39,7 +33,6 @@ public record LocalSettings(
                 32_700,
                 2_000,
                 10L << 20,
-                4 * Runtime.getRuntime().availableProcessors(),
-                new Retries(Duration.ofSeconds(1), Duration.ofMinutes(5)));
+                4 * Runtime.getRuntime().availableProcessors());
     }
 }

@@ -22,6 +22,7 @@ import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.repository.ManagedModels;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.AspiredVersion;

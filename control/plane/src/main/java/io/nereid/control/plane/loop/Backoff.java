@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.local.workload;
+package io.nereid.control.plane.loop;
 
 import java.time.Duration;
 

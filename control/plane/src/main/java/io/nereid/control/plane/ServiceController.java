@@ -1,34 +1,26 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.local;
+package io.nereid.control.plane;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.api.store.ResourceStore.Change;
-import io.nereid.control.core.Infrastructure;
-import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
-import io.nereid.control.core.Revision;
-import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
-import io.nereid.control.local.reconcile.EventRecorder;
-import io.nereid.control.local.reconcile.RevisionStore;
-import io.nereid.control.local.reconcile.RuntimeCatalogCache;
-import io.nereid.control.local.reconcile.WorkQueue;
-import io.nereid.control.local.spi.LocalSettings;
-import io.nereid.control.local.workload.EventLoop;
+import io.nereid.control.plane.loop.EventLoop;
+import io.nereid.control.plane.loop.Retries;
+import io.nereid.control.plane.loop.WorkQueue;
+import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -39,21 +31,25 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The controller of InferenceServices and InferenceGraphs. It watches the resource store and the infrastructure, plans
- * each changed service, applies the plan, and writes status, revisions and events. All lasting state is in the store,
- * so a restarted server resumes where the last one ended.
+ * The controller of InferenceServices and InferenceGraphs: the loop that is the same on one machine and in a cluster. It
+ * watches the resource store and what the reconciler observes, lets the {@link ServiceReconciler} plan each changed
+ * service and carry out the plan, and writes status and events. All lasting state is in the store, so a restarted server
+ * resumes where the last one ended.
  *
  * <p>Thread-safe: a service is reconciled by one thread at a time. A failed reconciliation is retried after a second,
  * doubling to five minutes.
  *
  * <pre>{@code
- * try (var controller = new ServiceController(store, infrastructure, settings.retries(), Clock.system())) {
+ * var loop = EventLoop.threads(Clock.system());
+ * var catalogs = new RuntimeCatalogCache(() -> address, InferenceServiceConfig::defaults);
+ * var events = new EventRecorder(store, loop.clock());
+ * var reconciler = new PlanReconciler(store, infrastructure);
+ * try (var controller = new ServiceController(store, reconciler, catalogs, events, Retries.ofReconciliation(), loop)) {
  *     controller.start();
  *     boolean settled = controller.settled(Duration.ofSeconds(30));
  * }
@@ -70,13 +66,11 @@ public final class ServiceController implements AutoCloseable {
     private static final Duration REWATCH = Duration.ofSeconds(1);
 
     private final ResourceStore store;
-    private final Infrastructure infrastructure;
-    private final Clock clock;
+    private final ServiceReconciler reconciler;
     private final EventLoop loop;
     private final WorkQueue<ServiceKey> queue;
     private final RuntimeCatalogCache catalogs;
-    private final RevisionStore revisions;
-    private final EventRecorder events;
+    private final EventSink events;
     /**
      * The planning inputs of each resource at its last plan; changes outside of them, such as status, need no new plan.
      */
@@ -103,50 +97,26 @@ public final class ServiceController implements AutoCloseable {
         }
     }
 
-    /** Creates a controller without starting it; statuses have no URLs, for the gateway's address is unknown. */
-    public ServiceController(
-            ResourceStore store, Infrastructure infrastructure, LocalSettings.Retries retries, Clock clock) {
-        this(
-                store,
-                infrastructure,
-                retries,
-                () -> RuntimeCatalog.Gateway.UNKNOWN,
-                InferenceServiceConfig::defaults,
-                clock);
-    }
-
     /**
      * Creates a controller without starting it.
      *
-     * @param retries retry delays after a failed reconciliation
-     * @param gateway the address of the gateway for clients; called after {@link #start}
-     * @param base the defaults, for settings that are not stored; called after {@link #start}
+     * @param catalogs filled by this controller from the store
+     * @param retries delays after a failed reconciliation
+     * @param loop owned by the controller, which closes it
      */
     public ServiceController(
             ResourceStore store,
-            Infrastructure infrastructure,
-            LocalSettings.Retries retries,
-            Supplier<RuntimeCatalog.Gateway> gateway,
-            Supplier<InferenceServiceConfig> base,
-            Clock clock) {
-        this(store, infrastructure, retries, gateway, base, EventLoop.threads(clock));
-    }
-
-    ServiceController(
-            ResourceStore store,
-            Infrastructure infrastructure,
-            LocalSettings.Retries retries,
-            Supplier<RuntimeCatalog.Gateway> gateway,
-            Supplier<InferenceServiceConfig> base,
+            ServiceReconciler reconciler,
+            RuntimeCatalogCache catalogs,
+            EventSink events,
+            Retries retries,
             EventLoop loop) {
         this.store = store;
-        this.infrastructure = infrastructure;
-        this.clock = loop.clock();
+        this.reconciler = reconciler;
         this.loop = loop;
         this.queue = new WorkQueue<>(loop, retries, this::work);
-        this.catalogs = new RuntimeCatalogCache(gateway, base);
-        this.revisions = new RevisionStore(store);
-        this.events = new EventRecorder(store, clock);
+        this.catalogs = catalogs;
+        this.events = events;
     }
 
     private static ResourceStore.Type type(ResourceKind kind) {
@@ -155,7 +125,7 @@ public final class ServiceController implements AutoCloseable {
 
     /** Starts to watch the store. All stored services are planned and applied soon after. */
     public void start() {
-        infrastructure.onChange((namespace, name) -> queue.add(new ServiceKey(false, namespace, name)));
+        reconciler.onChange((graph, namespace, name) -> queue.add(new ServiceKey(graph, namespace, name)));
         // Runtimes and settings first: every plan depends on them.
         watch(type(ResourceKinds.CLUSTER_SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.CLUSTER_RUNTIME, c));
         watch(type(ResourceKinds.SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.RUNTIME, c));
@@ -175,8 +145,7 @@ public final class ServiceController implements AutoCloseable {
         }
         watch(SERVICES, c -> changed(false, c));
         watch(GRAPHS, c -> changed(true, c));
-        watch(type(ResourceKinds.SECRET), c -> infrastructure.retry(namespace(c.resource())));
-        watch(type(ResourceKinds.SERVICE_ACCOUNT), c -> infrastructure.retry(namespace(c.resource())));
+        reconciler.retriedAfter().forEach(type -> watch(type, c -> reconciler.retry(namespace(c.resource()))));
         if (first.isEmpty()) {
             initialSync.countDown();
         }
@@ -292,10 +261,8 @@ public final class ServiceController implements AutoCloseable {
     private void reconcile(ServiceKey key) {
         ObjectNode resource = store.get(key.inStore());
         if (resource == null) {
-            infrastructure.apply(key.namespace, key.name, nothing());
-            if (!key.graph) {
-                revisions.delete(key.namespace, key.name);
-            }
+            boolean unused = reconciler.remove(key.graph, key.namespace, key.name);
+            reconciler.forget(key.graph, key.namespace, key.name);
             known.remove(key);
             seen.remove(key);
             queueGraphs(key);
@@ -306,20 +273,16 @@ public final class ServiceController implements AutoCloseable {
             end(key, resource);
             return;
         }
-        if (!key.graph && !hasFinalizer(resource)) {
+        if (!key.graph && reconciler.needsFinalizer() && !hasFinalizer(resource)) {
             ArrayNode finalizers = resource.withObject("/metadata").withArray("finalizers");
             finalizers.add(FINALIZER);
-            resource = updated(key, resource);
+            resource = updated(key, resource, false);
             if (resource == null) {
                 return;
             }
             seen.put(key, planningInputs(resource));
         }
         plan(key, resource);
-    }
-
-    private static Plan nothing() {
-        return new Plan(List.of(), null, List.of(), JsonNodeFactory.instance.objectNode(), List.of(), null);
     }
 
     private static boolean hasFinalizer(ObjectNode resource) {
@@ -332,11 +295,8 @@ public final class ServiceController implements AutoCloseable {
     }
 
     private void end(ServiceKey key, ObjectNode resource) {
-        infrastructure.apply(key.namespace, key.name, nothing());
-        if (!hasFinalizer(resource)) {
-            return;
-        }
-        if (infrastructure.observe(key.namespace, key.name).isEmpty()) {
+        boolean gone = reconciler.remove(key.graph, key.namespace, key.name);
+        if (gone && hasFinalizer(resource)) {
             ArrayNode kept = JsonNodeFactory.instance.arrayNode();
             resource.path("metadata").path("finalizers").forEach(f -> {
                 if (!f.asText().equals(FINALIZER)) {
@@ -344,25 +304,25 @@ public final class ServiceController implements AutoCloseable {
                 }
             });
             resource.withObject("/metadata").set("finalizers", kept);
-            ObjectNode unused = updated(key, resource);
+            ObjectNode unused = updated(key, resource, false);
             if (kept.isEmpty()) {
-                revisions.delete(key.namespace, key.name);
+                reconciler.forget(key.graph, key.namespace, key.name);
             }
             queue.add(key);
         }
-        // Otherwise the infrastructure reports the end of the last workload, which queues this service again.
+        // Otherwise the reconciler reports the end of the last workload, which queues this service again.
     }
 
     /**
      * Writes a resource; null when the stored version is newer (optimistic concurrency), which is then reconciled
      * instead.
      */
-    private @Nullable ObjectNode updated(ServiceKey key, ObjectNode resource) {
+    private @Nullable ObjectNode updated(ServiceKey key, ObjectNode resource, boolean status) {
         try {
-            return store.update(
-                    key.inStore().type(),
-                    resource,
-                    resource.path("metadata").path("resourceVersion").asText());
+            String version = resource.path("metadata").path("resourceVersion").asText();
+            return status
+                    ? store.updateStatus(key.inStore().type(), resource, version)
+                    : store.update(key.inStore().type(), resource, version);
         } catch (ServingException e) {
             if (e.code() == ErrorCode.ABORTED || e.code() == ErrorCode.NOT_FOUND) {
                 queue.add(key);
@@ -373,35 +333,25 @@ public final class ServiceController implements AutoCloseable {
     }
 
     private void plan(ServiceKey key, ObjectNode resource) {
-        Instant now = Instant.ofEpochMilli(clock.millis());
+        Instant now = Instant.ofEpochMilli(loop.clock().millis());
         RuntimeCatalog catalog = catalogs.of(key.namespace);
-        String uid = resource.path("metadata").path("uid").asText();
-        JsonNode status =
-                resource.path("status").isObject() ? resource.path("status") : JsonNodeFactory.instance.objectNode();
-        List<Revision> before = key.graph ? List.of() : revisions.read(key.namespace, key.name, uid);
-        ObservedState observed = new ObservedState(infrastructure.observe(key.namespace, key.name), before, status);
-        Plan plan = key.graph
-                ? Planner.planGraph(
-                        InferenceGraph.read(resource), name -> service(key.namespace, name), catalog, observed, now)
-                : Planner.plan(InferenceService.read(resource), catalog, observed, now);
-        if (!key.graph && !plan.revisions().equals(before)) {
-            // Stored before they run, so that a crash cannot assign the name of a revision a second time.
-            revisions.write(key.namespace, key.name, uid, plan.revisions());
-        }
-        infrastructure.apply(key.namespace, key.name, plan);
-        if (!plan.status().equals(status)) {
-            resource.set("status", plan.status());
-            ObjectNode written = updated(key, resource);
+        ServiceReconciler.Outcome outcome = key.graph
+                ? reconciler.reconcileGraph(resource, name -> service(key.namespace, name), catalog, now)
+                : reconciler.reconcile(resource, catalog, now);
+        if (!outcome.status().equals(resource.path("status"))
+                && !(outcome.status().isEmpty() && resource.path("status").isMissingNode())) {
+            resource.set("status", outcome.status());
+            ObjectNode written = updated(key, resource, true);
             if (written == null) {
                 return;
             }
             queueGraphs(key);
         }
-        for (Plan.Event event : plan.events()) {
+        for (Plan.Event event : outcome.events()) {
             events.record(resource, event);
         }
-        if (plan.requeueAfter() != null) {
-            queue.addAfter(key, plan.requeueAfter());
+        if (outcome.requeueAfter() != null) {
+            queue.addAfter(key, outcome.requeueAfter());
         }
     }
 
@@ -419,7 +369,7 @@ public final class ServiceController implements AutoCloseable {
         }
     }
 
-    /** Stops reconciling. Workloads keep running until the infrastructure is closed. */
+    /** Stops reconciling. What runs keeps running. */
     @Override
     public synchronized void close() {
         closed = true;

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.local.reconcile;
+package io.nereid.control.plane.reconcile;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -9,6 +9,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Plan.Event;
+import io.nereid.control.plane.EventSink;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -22,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * Writes Kubernetes events to the resource store. A repeated event increases the count of the first one; events older
  * than an hour, and the oldest beyond a few thousand, are removed. Thread-safe.
  */
-public final class EventRecorder {
+public final class EventRecorder implements EventSink {
     public static final ResourceStore.Type EVENTS = new ResourceStore.Type("", "events");
     private static final Logger LOG = LoggerFactory.getLogger(EventRecorder.class);
     private static final Duration KEPT = Duration.ofHours(1);
@@ -37,7 +38,8 @@ public final class EventRecorder {
         this.clock = clock;
     }
 
-    /** Records an event about a resource. A failure to write it is logged only: events are best effort. */
+    /** Records an event about a resource. A failure to write it is logged only. */
+    @Override
     public void record(ObjectNode about, Event event) {
         try {
             write(about, event);
@@ -102,6 +104,7 @@ public final class EventRecorder {
     }
 
     /** Removes expired events, and the oldest events beyond the limit. */
+    @Override
     public void sweep() {
         List<ObjectNode> all = store.list(EVENTS, null).items().stream()
                 .sorted(Comparator.comparing(e -> e.path("lastTimestamp").asText()))

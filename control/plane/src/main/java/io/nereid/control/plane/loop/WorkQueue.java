@@ -1,12 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.local.reconcile;
+package io.nereid.control.plane.loop;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
-import io.nereid.control.local.spi.LocalSettings;
-import io.nereid.control.local.workload.Backoff;
-import io.nereid.control.local.workload.EventLoop;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -30,7 +27,7 @@ public final class WorkQueue<K> implements AutoCloseable {
     private static final int WORKERS = 4;
 
     private final EventLoop loop;
-    private final LocalSettings.Retries retries;
+    private final Retries retries;
     private final Consumer<K> work;
     private final ReentrantLock lock = new ReentrantLock();
 
@@ -47,7 +44,7 @@ public final class WorkQueue<K> implements AutoCloseable {
     /** A scheduled addition of a key. */
     private record Due(long nanos, EventLoop.Timer timer) {}
 
-    public WorkQueue(EventLoop loop, LocalSettings.Retries retries, Consumer<K> work) {
+    public WorkQueue(EventLoop loop, Retries retries, Consumer<K> work) {
         this.loop = loop;
         this.retries = retries;
         this.work = work;
