@@ -99,7 +99,7 @@ class ArchitectureTest {
             transport-api tfdata
         protocols/mlflow | io.nereid.protocols.mlflow | . | base tensor json observe spi transport-api
         control/api | io.nereid.control.api | . admission config store yaml | base
-        control/core | io.nereid.control.core | . plan runtime | base control/api
+        control/core | io.nereid.control.core | . component plan runtime | base control/api
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
         control/store | io.nereid.control.store | . | base control/api control/core
         control/apiserver | io.nereid.control.apiserver | . | base tensor transport-api control/api control/core

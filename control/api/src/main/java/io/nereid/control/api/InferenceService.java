@@ -132,6 +132,15 @@ public record InferenceService(
             List<StorageUri> storageUris,
             @Nullable String storageContainerName,
             @Nullable WorkerSpec workerSpec) {
+        /**
+         * Reads a predictor.
+         *
+         * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value of a wrong type
+         */
+        public static PredictorSpec read(ObjectNode tree) {
+            return read(tree, "");
+        }
+
         static PredictorSpec read(ObjectNode tree, String path) {
             FieldReader fields = new FieldReader(tree, path);
             return new PredictorSpec(

@@ -32,10 +32,20 @@ public final class Admission {
     private static final String LETTERS = "bcdfghjklmnpqrstvwxz2456789";
 
     private final AdmissionContext context;
+    private final Site site;
 
-    /** Creates an admission that validates against these configurations, runtimes and storage containers. */
+    /**
+     * Creates an admission for one machine, that validates against these configurations, runtimes and storage
+     * containers.
+     */
     public Admission(AdmissionContext context) {
+        this(context, Site.ONE_MACHINE);
+    }
+
+    /** Creates an admission that validates against these resources, and warns about what has no effect at the site. */
+    public Admission(AdmissionContext context, Site site) {
         this.context = context;
+        this.site = site;
     }
 
     /**
@@ -75,15 +85,13 @@ public final class Admission {
             String namespace = ObjectMeta.read(admitted).namespace();
             new InferenceServiceDefaulter(context.config(namespace)).apply(admitted, old);
             new InferenceServiceValidator(context, problems).check(admitted, old);
-            new UnsupportedFieldWarnings(warnings).service(InferenceService.read(admitted));
+            site.service(InferenceService.read(admitted), warnings);
         } else if (kind.equals(ResourceKinds.SERVING_RUNTIME) || kind.equals(ResourceKinds.CLUSTER_SERVING_RUNTIME)) {
             new ServingRuntimeValidator(context, problems).check(admitted, old);
-            new UnsupportedFieldWarnings(warnings).runtime(ServingRuntime.read(admitted));
+            site.runtime(ServingRuntime.read(admitted), warnings);
         } else if (kind.equals(ResourceKinds.CLUSTER_STORAGE_CONTAINER)) {
             new ServingRuntimeValidator(context, problems).storageContainer(admitted);
-            warnings.add(
-                    "spec.container has no effect on one machine: the server downloads files itself, and only from the"
-                            + " schemes that it supports");
+            site.storageContainer(warnings);
         } else if (kind.equals(ResourceKinds.INFERENCE_GRAPH)) {
             new InferenceGraphValidator(context, problems, warnings).check(admitted);
         } else {

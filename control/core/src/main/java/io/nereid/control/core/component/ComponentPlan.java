@@ -2,85 +2,79 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.core.component;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
-import io.nereid.control.core.Workload;
-import io.nereid.control.core.WorkloadCodec;
+import io.nereid.control.api.PodSpec;
+import io.nereid.control.core.Workload.Artifact;
+import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.runtime.RuntimeSelection;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import java.util.List;
-import java.util.Set;
-import java.util.TreeSet;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The plan of one component by its current specification: the workload to run, or the problem that prevents it.
- * Immutable.
+ * What one component of a service is, before it is decided where it runs: the runtime chosen and merged, the whole pod,
+ * metadata, artifacts, and the scaling as written. The forms of one machine and of Kubernetes are both made of it, so
+ * that no decision is made twice. Nothing of the pod is lost. Immutable as long as the JSON trees are not modified.
  *
  * @param component the component
- * @param base the name of its revisions without the number, such as {@code iris-predictor}
- * @param template the workload without the name of a revision; null when there is a problem
- * @param problem the reason why it cannot run; null when it can
- * @param extension the fields that every component has
+ * @param name the name of its workload, such as {@code iris-predictor}
+ * @param where the path of the component in the service, for messages
+ * @param extension the fields that every component has, scaling among them
+ * @param written the component as in the specification
  * @param selection the selection of the runtime; null for custom containers
+ * @param problem the reason why it cannot run; null when it can
+ * @param pod the fields of the pod, runtime and service merged, templates filled in; without containers for a component
+ *     that the server itself runs
+ * @param workers the pod of the workers of a multi-node runtime; null for none
+ * @param artifacts the files to download and where containers see them
+ * @param arguments arguments of the first container that it gets unless it sets them itself
+ * @param runtimeLabels labels that the runtime gives its pods
+ * @param derivedLabels labels that follow from the model's format; templates may refer to them
+ * @param runtimeAnnotations annotations that the runtime gives its pods
  */
 public record ComponentPlan(
-        Workload.Component component,
-        String base,
-        @Nullable Workload template,
-        @Nullable Problem problem,
+        Component component,
+        String name,
+        String where,
         ComponentExtensionSpec extension,
-        @Nullable RuntimeSelection selection) {
-    /** Prefixes of annotations that affect scaling and routing, not the running workload. */
-    private static final List<String> NOT_IN_FINGERPRINT =
-            List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/", "kubectl.kubernetes.io/");
-
+        PodSpec written,
+        @Nullable RuntimeSelection selection,
+        @Nullable Problem problem,
+        PodSpec pod,
+        @Nullable Workers workers,
+        List<Artifact> artifacts,
+        Map<String, String> arguments,
+        Map<String, String> runtimeLabels,
+        Map<String, String> derivedLabels,
+        Map<String, String> runtimeAnnotations) {
     /** A problem with the specification: the reason as one word, and a message for users. */
     public record Problem(String reason, String message) {}
 
     /**
-     * A digest of everything that affects the running workload. A different fingerprint makes a new revision, so
-     * scaling and the labels and annotations of the service as a whole are excluded. Object keys are sorted, because
-     * their order has no meaning.
+     * The workers of a multi-node runtime.
+     *
+     * @param pod their pod, runtime and service merged
+     * @param pipelineParallelSize the number of stages of the model's pipeline
+     * @param tensorParallelSize the number of parts of each tensor
+     * @param labels labels that the runtime gives the workers' pods
+     * @param annotations annotations that the runtime gives the workers' pods
      */
-    public String fingerprint() {
-        ObjectNode tree = WorkloadCodec.write(java.util.Objects.requireNonNull(template));
-        tree.remove(List.of("scaling", "revision", "labels", "annotations"));
-        ObjectNode own = tree.putObject("own");
-        extension.labels().forEach((key, value) -> own.put("l:" + key, value));
-        extension.annotations().forEach((key, value) -> {
-            if (NOT_IN_FINGERPRINT.stream().noneMatch(key::startsWith)) {
-                own.put("a:" + key, value);
-            }
-        });
-        try {
-            byte[] digest = MessageDigest.getInstance("SHA-256")
-                    .digest(sorted(tree).toString().getBytes(StandardCharsets.UTF_8));
-            return HexFormat.of().formatHex(digest, 0, 12);
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every Java has SHA-256", e);
-        }
+    public record Workers(
+            PodSpec pod,
+            int pipelineParallelSize,
+            int tensorParallelSize,
+            Map<String, String> labels,
+            Map<String, String> annotations) {}
+
+    /** The container of the pod with this name; null for none. */
+    public @Nullable Container container(String containerName) {
+        return pod.container(containerName);
     }
 
-    private static JsonNode sorted(JsonNode tree) {
-        if (tree instanceof ObjectNode object) {
-            ObjectNode copy = JsonNodeFactory.instance.objectNode();
-            Set<String> names = new TreeSet<>();
-            object.fieldNames().forEachRemaining(names::add);
-            names.forEach(name -> copy.set(name, sorted(object.get(name))));
-            return copy;
-        }
-        if (tree instanceof ArrayNode array) {
-            ArrayNode copy = JsonNodeFactory.instance.arrayNode();
-            array.forEach(element -> copy.add(sorted(element)));
-            return copy;
-        }
-        return tree;
+    /** The component as in the specification, with all its fields. */
+    public ObjectNode tree() {
+        return written.tree();
     }
 }

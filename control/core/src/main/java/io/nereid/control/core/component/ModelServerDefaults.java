@@ -8,6 +8,7 @@ import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.ServingRuntime;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Adds the environment variables, arguments and labels that KServe sets for certain model servers. Stateless. */
@@ -17,6 +18,9 @@ final class ModelServerDefaults {
             "xgboost", "mlserver_xgboost.XGBoostModel",
             "lightgbm", "mlserver_lightgbm.LightGBMModel",
             "mlflow", "mlserver_mlflow.MLflowRuntime");
+
+    /** The servers whose images for GPUs have the same name and a tag that ends with {@code -gpu}. */
+    private static final Set<String> GPU_TAGS = Set.of("tensorflow-serving", "torchserve", "huggingfaceserver");
 
     private ModelServerDefaults() {}
 
@@ -60,6 +64,43 @@ final class ModelServerDefaults {
             }
         }
         return labels;
+    }
+
+    /**
+     * Sets the tag of the container's image: the model's {@code runtimeVersion}, or else the variant for the hardware
+     * that it asks for, where a server is published in several. An image that is pinned by a digest is not changed.
+     */
+    static void image(ServingRuntime runtime, ModelSpec model, ObjectNode container) {
+        String image = container.path("image").asText("");
+        if (image.isEmpty() || image.contains("@")) {
+            return;
+        }
+        if (model.runtimeVersion() != null) {
+            container.put("image", ModelServerImages.withTag(image, model.runtimeVersion()));
+            return;
+        }
+        int colon = image.lastIndexOf(':');
+        if (colon <= image.lastIndexOf('/')) {
+            return;
+        }
+        boolean gpu = gpu(container);
+        String server = server(runtime);
+        String name = image.substring(0, colon);
+        if (gpu && GPU_TAGS.contains(server) && !image.endsWith("-gpu")) {
+            container.put("image", image + "-gpu");
+        } else if (!gpu && server.equals("vllmserver") && !name.endsWith("-cpu")) {
+            container.put("image", name + "-cpu" + image.substring(colon));
+        }
+    }
+
+    /** Whether the container asks for a GPU of NVIDIA, or a slice of one: the servers' images are for these. */
+    private static boolean gpu(ObjectNode container) {
+        for (var limit : container.path("resources").path("limits").properties()) {
+            if (limit.getKey().equals("nvidia.com/gpu") || limit.getKey().startsWith("nvidia.com/mig")) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static String server(ServingRuntime runtime) {

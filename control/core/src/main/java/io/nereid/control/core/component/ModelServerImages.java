@@ -10,7 +10,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The images of model servers that the engine replaces, from any registry and with any tag. Stateless. */
-final class ModelServerImages {
+public final class ModelServerImages {
     /** The model format of a server, by the last part of the image's name, or by its last two parts. */
     private static final Map<String, String> FORMATS = Map.ofEntries(
             Map.entry("sklearnserver", "sklearn"),
@@ -39,7 +39,7 @@ final class ModelServerImages {
     /**
      * The model format of the container's server; null when the image is not known, or the command is a different one.
      */
-    static @Nullable String format(Container container) {
+    public static @Nullable String format(Container container) {
         String image = container.image();
         if (image == null || !runsItself(container.command())) {
             return null;
@@ -58,19 +58,19 @@ final class ModelServerImages {
     }
 
     /** Whether the image has this name, in any registry and with any tag. */
-    static boolean is(String image, String name) {
+    public static boolean is(String image, String name) {
         String found = name(image);
         return found.equals(name) || found.endsWith("/" + name);
     }
 
     /** The last part of an image's name, without registry, tag and digest. */
-    static String lastPart(String image) {
+    public static String lastPart(String image) {
         String name = name(image);
         return name.substring(name.lastIndexOf('/') + 1);
     }
 
     /** The image with another tag; an image that is pinned by a digest is not changed. */
-    static String withTag(String image, String tag) {
+    public static String withTag(String image, String tag) {
         if (image.contains("@")) {
             return image;
         }

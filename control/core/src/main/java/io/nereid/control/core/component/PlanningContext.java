@@ -30,6 +30,9 @@ public final class PlanningContext {
             "kubectl.kubernetes.io/last-applied-configuration",
             "modelFormat");
 
+    private static final List<String> GPUS =
+            List.of("nvidia.com/gpu", "amd.com/gpu", "intel.com/gpu", "habana.ai/gaudi");
+
     public final InferenceService service;
     public final RuntimeCatalog catalog;
     public final InferenceServiceConfig config;
@@ -42,6 +45,22 @@ public final class PlanningContext {
         this.catalog = catalog;
         this.config = catalog.config().forNamespace(service.metadata().namespace());
         this.mode = mode(status);
+    }
+
+    /** The names under which nodes offer GPUs: the usual ones, and those of the service's annotation and the settings. */
+    public Set<String> gpuResources() {
+        Set<String> all = new LinkedHashSet<>(GPUS);
+        all.addAll(config.gpuResourceTypes());
+        String custom = annotation("serving.kserve.io/gpu-resource-types");
+        if (custom != null) {
+            for (String one : custom.split(",", -1)) {
+                String name = one.replaceAll("[\\[\\]\"\\s]", "");
+                if (!name.isEmpty()) {
+                    all.add(name);
+                }
+            }
+        }
+        return all;
     }
 
     public String name() {
@@ -75,7 +94,7 @@ public final class PlanningContext {
     }
 
     /** A renderer for templates that refer to the service's name, namespace, labels and annotations. */
-    TemplateRenderer templates(Map<String, String> moreLabels) {
+    public TemplateRenderer templates(Map<String, String> moreLabels) {
         ObjectMeta meta = service.metadata();
         Map<String, String> labels = new LinkedHashMap<>(meta.labels());
         moreLabels.forEach(labels::putIfAbsent);
@@ -85,7 +104,7 @@ public final class PlanningContext {
     }
 
     /** The labels of a workload: those of the component override the service's, which override the runtime's. */
-    Map<String, String> labels(Map<String, String> runtime, Map<String, String> component, String part) {
+    public Map<String, String> labels(Map<String, String> runtime, Map<String, String> component, String part) {
         Map<String, String> all = new LinkedHashMap<>(runtime);
         putAll(all, service.metadata().labels(), config.inferenceService().labelDisallowedList());
         all.putAll(component);
@@ -95,7 +114,7 @@ public final class PlanningContext {
     }
 
     /** The annotations of a workload, with the same precedence as labels. */
-    Map<String, String> annotations(Map<String, String> runtime, Map<String, String> component) {
+    public Map<String, String> annotations(Map<String, String> runtime, Map<String, String> component) {
         Map<String, String> all = new LinkedHashMap<>(runtime);
         putAll(all, service.metadata().annotations(), config.inferenceService().annotationDisallowedList());
         all.putAll(component);

@@ -10,12 +10,17 @@ import org.jspecify.annotations.Nullable;
 
 /** Merges a service's container into its runtime's, like a strategic merge patch of Kubernetes. Stateless. */
 final class StrategicMerge {
-    /** The merge keys of a container's lists; lists without a merge key are replaced as a whole. */
-    private static final Map<String, String> KEYS = Map.of(
-            "env", "name",
-            "ports", "containerPort",
-            "volumeMounts", "mountPath",
-            "volumeDevices", "devicePath");
+    /** The merge keys of a pod's and a container's lists; lists without a merge key are replaced as a whole. */
+    private static final Map<String, String> KEYS = Map.ofEntries(
+            Map.entry("env", "name"),
+            Map.entry("ports", "containerPort"),
+            Map.entry("volumeMounts", "mountPath"),
+            Map.entry("volumeDevices", "devicePath"),
+            Map.entry("volumes", "name"),
+            Map.entry("imagePullSecrets", "name"),
+            Map.entry("initContainers", "name"),
+            Map.entry("hostAliases", "ip"),
+            Map.entry("topologySpreadConstraints", "topologyKey"));
 
     private StrategicMerge() {}
 
@@ -32,6 +37,11 @@ final class StrategicMerge {
             merged.set("args", args);
         }
         return merged;
+    }
+
+    /** A new pod with the runtime's fields, overridden by the service's. */
+    static ObjectNode pods(ObjectNode runtime, ObjectNode own) {
+        return objects(runtime, own);
     }
 
     private static ObjectNode objects(ObjectNode under, ObjectNode over) {

@@ -1,6 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** The plan of one component of a service: its workload, made of the specification and the chosen runtime. */
+/**
+ * The first stage of planning: what a component of a service is, made of the specification and the chosen runtime. The
+ * second stage makes the forms of one machine ({@code io.nereid.control.core.local}) or of Kubernetes of it.
+ */
 @NullMarked
 package io.nereid.control.core.component;
 

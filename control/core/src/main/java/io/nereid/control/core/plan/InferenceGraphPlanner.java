@@ -13,7 +13,7 @@ import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.Route;
-import io.nereid.control.core.component.ContainerPlanner;
+import io.nereid.control.core.local.ProcessForms;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.core.status.Conditions;
@@ -169,7 +169,7 @@ final class InferenceGraphPlanner {
     private Set<String> advice() {
         Set<String> advice = new LinkedHashSet<>();
         graph.tree().path("spec").properties().forEach(entry -> {
-            if (!KNOWN.contains(entry.getKey()) && !ContainerPlanner.isEmpty(entry.getValue())) {
+            if (!KNOWN.contains(entry.getKey()) && !ProcessForms.isEmpty(entry.getValue())) {
                 advice.add("spec." + entry.getKey()
                         + " has no effect on one machine: graphs run in the server, without a process of their own");
             }

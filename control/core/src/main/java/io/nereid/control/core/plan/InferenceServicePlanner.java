@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.CanarySpec;
+import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Plan.Event;
@@ -19,6 +20,8 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.core.local.LocalForms;
+import io.nereid.control.core.local.LocalPlan;
 import io.nereid.control.core.rollout.RevisionHistory;
 import io.nereid.control.core.rollout.RolloutPlan;
 import io.nereid.control.core.rollout.RolloutPlanner;
@@ -107,26 +110,29 @@ final class InferenceServicePlanner {
 
     private Map<Component, RolloutPlan> outcomes(JsonNode before) {
         ComponentPlanner planner = new ComponentPlanner(context);
-        ComponentPlan predictor = planner.predictor(service.predictor(), "spec.predictor");
-        List<ComponentPlan> all = new ArrayList<>(List.of(predictor));
-        add(all, planner.transformer(predictor));
-        add(all, planner.explainer());
-        Map<String, Map.Entry<ComponentPlan, Integer>> canaries = new LinkedHashMap<>();
+        LocalForms forms = new LocalForms(context);
+        ComponentPlan host = planner.predictor(service.predictor(), "spec.predictor");
+        LocalPlan predictor = forms.predictor(host, service.predictor());
+        List<LocalPlan> all = new ArrayList<>(List.of(predictor));
+        add(all, forms.transformer(planner.transformer(), host, predictor));
+        add(all, forms.explainer(planner.explainer()));
+        Map<String, Map.Entry<LocalPlan, Integer>> canaries = new LinkedHashMap<>();
         for (CanarySpec canary : service.canary()) {
             String name =
                     canary.predictor().name() == null ? "" : canary.predictor().name();
-            ComponentPlan plan = planner.predictor(canary.predictor(), "spec.canary[" + name + "].predictor");
-            canaries.put(name, Map.entry(plan, canary.trafficPercent()));
+            PredictorSpec spec = ComponentPlanner.canary(service.predictor(), canary);
+            ComponentPlan plan = planner.predictor(spec, "spec.canary[" + name + "].predictor");
+            canaries.put(name, Map.entry(forms.predictor(plan, spec), canary.trafficPercent()));
         }
         boolean frozen = context.flag("serving.kserve.io/disable-auto-update")
                 && new Conditions(before, now).statusBefore("Ready").equals(Conditions.TRUE)
                 && before.path("observedGeneration").asLong(-1)
                         == service.metadata().generation();
         Map<Component, RolloutPlan> outcomes = new EnumMap<>(Component.class);
-        for (ComponentPlan plan : all) {
+        for (LocalPlan plan : all) {
             RevisionHistory revisions = new RevisionHistory(plan.component(), observed, frozen, now, events);
             JsonNode last = before.path("components").path(plan.component().text());
-            Map<String, Map.Entry<ComponentPlan, Integer>> own =
+            Map<String, Map.Entry<LocalPlan, Integer>> own =
                     plan.component() == Component.PREDICTOR ? canaries : Map.of();
             outcomes.put(
                     plan.component(),
@@ -143,7 +149,7 @@ final class InferenceServicePlanner {
         return outcomes;
     }
 
-    private static void add(List<ComponentPlan> all, @Nullable ComponentPlan plan) {
+    private static void add(List<LocalPlan> all, @Nullable LocalPlan plan) {
         if (plan != null) {
             all.add(plan);
         }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core.component;
+package io.nereid.control.core.local;
 
 import io.nereid.base.ServingException;
 import io.nereid.control.api.CommandLineArguments;
@@ -10,23 +10,24 @@ import io.nereid.control.api.InferenceService.ExplainerSpec;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Form;
+import io.nereid.control.core.component.ComponentPlan;
+import io.nereid.control.core.component.ModelServerImages;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /** Plans explainers: an explainer that is built into the server, or processes. Stateless. */
-final class ExplainerPlanner {
+final class ExplainerForms {
     private static final String REMEDY =
             "; use a built-in explainer (spec.explainer.nereid with a method such as shap), or a container with a"
                     + " command";
 
-    private ExplainerPlanner() {}
+    private ExplainerForms() {}
 
-    static Form form(PlanningContext context, ExplainerSpec spec, ComponentPlanner planner) {
+    static Form form(ComponentPlan plan, ExplainerSpec spec, LocalForms planner) {
         BuiltInExplainer own = spec.builtIn();
+        List<Artifact> artifacts = plan.artifacts();
         if (own != null) {
-            List<Artifact> artifacts = StorageArtifacts.artifacts(
-                    context, own.storageUri(), null, spec.storageUris(), null, spec.pod(), spec.storageContainerName());
             return new Workload.Explainer(own.method(), own.config(), artifacts);
         }
         if (spec.art() != null) {
@@ -34,13 +35,8 @@ final class ExplainerPlanner {
                     "spec.explainer.art: " + spec.art().type()
                             + " of the Adversarial Robustness Toolbox is not available on one machine" + REMEDY);
         }
-        List<Container> containers = ComponentPlanner.mainFirst(spec.pod().containers());
-        if (containers.isEmpty()) {
-            throw ServingException.invalidArgument("spec.explainer: expected nereid, or containers");
-        }
+        List<Container> containers = LocalForms.mainFirst(plan.pod().containers());
         Container main = containers.get(0);
-        List<Artifact> artifacts =
-                StorageArtifacts.artifacts(context, spec.storageUris(), main, spec.pod(), spec.storageContainerName());
         String image = main.image() == null ? "" : main.image();
         if (main.command().isEmpty() && ModelServerImages.is(image, "nereid/explainer")) {
             Map<String, String> settings = new LinkedHashMap<>(CommandLineArguments.of(main.args()));
@@ -56,7 +52,6 @@ final class ExplainerPlanner {
                     + image + "\" is not run on one machine" + REMEDY);
         }
         return new Workload.Process(
-                artifacts,
-                planner.processes(containers, "spec.explainer", Map.of("model_name", context.name()), "explainer"));
+                artifacts, planner.processes(containers, "spec.explainer", plan.arguments(), "explainer"));
     }
 }

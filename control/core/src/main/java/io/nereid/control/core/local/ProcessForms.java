@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core.component;
+package io.nereid.control.core.local;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -13,6 +13,8 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Port;
 import io.nereid.control.core.Workload.ProcessContainer;
+import io.nereid.control.core.component.ComponentPlanner;
+import io.nereid.control.core.component.PlanningContext;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -25,10 +27,7 @@ import org.jspecify.annotations.Nullable;
  * Plans containers as processes of this server, and warns about their fields that have no effect on one machine.
  * Confined to one call of the planner.
  */
-public final class ContainerPlanner {
-    private static final Set<String> OF_MODELS = Set.of(
-            "modelFormat", "runtime", "storageUri", "storage", "runtimeVersion", "protocolVersion", "confidential");
-
+public final class ProcessForms {
     /**
      * Fields of containers that need no warning: they apply to processes as well, or are meaningless without a
      * container.
@@ -54,23 +53,16 @@ public final class ContainerPlanner {
     private final PlanningContext context;
     private final String component;
 
-    ContainerPlanner(PlanningContext context, String component) {
+    ProcessForms(PlanningContext context, String component) {
         this.context = context;
         this.component = component;
-    }
-
-    /** A copy of a {@code model} block with the container's fields only. */
-    static ObjectNode withoutModel(ObjectNode block) {
-        ObjectNode container = block.deepCopy();
-        container.remove(OF_MODELS);
-        return container;
     }
 
     /** Warns about fields that have no effect on a model in the engine, or on a process. */
     void advise(ObjectNode container, String where, boolean process) {
         container.properties().forEach(entry -> {
             String field = entry.getKey();
-            if (QUIET.contains(field) || OF_MODELS.contains(field) || isEmpty(entry.getValue())) {
+            if (QUIET.contains(field) || ComponentPlanner.isOfModel(field) || isEmpty(entry.getValue())) {
                 return;
             }
             if (process && OF_PROCESSES.contains(field)) {

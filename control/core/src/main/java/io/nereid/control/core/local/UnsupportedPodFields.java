@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core.component;
+package io.nereid.control.core.local;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.core.component.PlanningContext;
 import java.util.Set;
 
 /** Warns about fields of pods that have no effect on one machine. Stateless. */
@@ -39,7 +40,7 @@ final class UnsupportedPodFields {
     static void advise(PlanningContext context, ObjectNode pod, String where) {
         pod.properties().forEach(entry -> {
             String field = entry.getKey();
-            if (!KNOWN.contains(field) && !ContainerPlanner.isEmpty(entry.getValue())) {
+            if (!KNOWN.contains(field) && !ProcessForms.isEmpty(entry.getValue())) {
                 context.advice.add(where + "." + field + " has no effect on one machine: there are no pods");
             }
         });

@@ -1,24 +1,25 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core.component;
+package io.nereid.control.core.local;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Metric;
 import io.nereid.control.core.Workload.Scaling;
+import io.nereid.control.core.component.PlanningContext;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** Plans the scaling of a component from its fields and the annotations of Knative's autoscaler. Stateless. */
-final class ScalingPlanner {
+final class LocalScaling {
     static final String PREFIX = "autoscaling.knative.dev/";
 
     /** Annotations that have a field of their own in {@link Scaling}. */
     private static final Set<String> FIELDS = Set.of("class", "metric", "target", "min-scale", "max-scale");
 
-    private ScalingPlanner() {}
+    private LocalScaling() {}
 
     static Scaling of(PlanningContext context, ComponentExtensionSpec spec, String where) {
         Map<String, String> settings = new TreeMap<>();

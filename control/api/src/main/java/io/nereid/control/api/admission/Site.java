@@ -1,0 +1,59 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.api.admission;
+
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.ServingRuntime;
+import java.util.List;
+
+/**
+ * Where admitted resources run, which decides about the fields that have no effect. Both sites accept the same
+ * resources, so that a file moves from one to the other unchanged; they differ in what they warn about.
+ */
+public enum Site {
+    /** One server process, without nodes, pods and images. */
+    ONE_MACHINE {
+        @Override
+        void service(InferenceService service, List<String> warnings) {
+            new UnsupportedFieldWarnings(warnings).service(service);
+        }
+
+        @Override
+        void runtime(ServingRuntime runtime, List<String> warnings) {
+            new UnsupportedFieldWarnings(warnings).runtime(runtime);
+        }
+
+        @Override
+        void storageContainer(List<String> warnings) {
+            warnings.add(
+                    "spec.container has no effect on one machine: the server downloads files itself, and only from the"
+                            + " schemes that it supports");
+        }
+    },
+    /** A cluster, where pods have all their fields. */
+    KUBERNETES {
+        @Override
+        void service(InferenceService service, List<String> warnings) {
+            ClusterWarnings.service(service, warnings);
+        }
+
+        @Override
+        void runtime(ServingRuntime runtime, List<String> warnings) {
+            ClusterWarnings.runtime(runtime, warnings);
+        }
+
+        @Override
+        void storageContainer(List<String> warnings) {
+            // the container runs as it is
+        }
+    };
+
+    /** Warns about the fields of a service that have no effect here. */
+    abstract void service(InferenceService service, List<String> warnings);
+
+    /** Warns about the fields of a runtime that have no effect here. */
+    abstract void runtime(ServingRuntime runtime, List<String> warnings);
+
+    /** Warns about the fields of a storage container that have no effect here. */
+    abstract void storageContainer(List<String> warnings);
+}
