@@ -46,6 +46,7 @@ public final class ObjectCache implements AutoCloseable {
     private final ResourceKind kind;
     private final ClusterClient client;
     private final ObjectFilter filter;
+    private final String label;
     private final ReentrantLock lock = new ReentrantLock();
 
     /** Objects by {@code namespace/name}; written with the lock, read without. */
@@ -75,11 +76,11 @@ public final class ObjectCache implements AutoCloseable {
      * Creates a cache without starting its watch.
      *
      * @param namespaces the namespaces to watch; empty for all of the cluster
-     * @param selector a label selector; empty for all objects
+     * @param label the label that objects must have; empty for all objects
      */
     public ObjectCache(
-            ClusterClient client, ResourceKind kind, Set<String> namespaces, String selector, ObjectFilter filter) {
-        this(client, kind, namespaces, selector, null, filter);
+            ClusterClient client, ResourceKind kind, Set<String> namespaces, String label, ObjectFilter filter) {
+        this(client, kind, namespaces, label, null, filter);
     }
 
     /** @param name the only name to watch; null for all */
@@ -87,16 +88,17 @@ public final class ObjectCache implements AutoCloseable {
             ClusterClient client,
             ResourceKind kind,
             Set<String> namespaces,
-            String selector,
+            String label,
             @Nullable String name,
             ObjectFilter filter) {
         this.client = client;
         this.kind = kind;
+        this.label = label;
         this.filter = filter;
         if (namespaces.isEmpty() || !kind.namespaced()) {
-            add(selected(client.all(kind).inAnyNamespace(), selector, name));
+            add(selected(client.all(kind).inAnyNamespace(), label, name));
         } else {
-            namespaces.forEach(namespace -> add(selected(client.all(kind).inNamespace(namespace), selector, name)));
+            namespaces.forEach(namespace -> add(selected(client.all(kind).inNamespace(namespace), label, name)));
         }
     }
 
@@ -108,9 +110,9 @@ public final class ObjectCache implements AutoCloseable {
                                     GenericKubernetesResourceList,
                                     Resource<GenericKubernetesResource>>
                             all,
-                    String selector,
+                    String label,
                     @Nullable String name) {
-        var labelled = selector.isEmpty() ? all : all.withLabelSelector(selector);
+        var labelled = label.isEmpty() ? all : all.withLabelSelector(label);
         return name == null ? labelled : labelled.withField("metadata.name", name);
     }
 
@@ -122,9 +124,9 @@ public final class ObjectCache implements AutoCloseable {
                                     GenericKubernetesResourceList,
                                     Resource<GenericKubernetesResource>>
                             all,
-                    String selector,
+                    String label,
                     @Nullable String name) {
-        var labelled = selector.isEmpty() ? all : all.withLabelSelector(selector);
+        var labelled = label.isEmpty() ? all : all.withLabelSelector(label);
         return name == null ? labelled : labelled.withField("metadata.name", name);
     }
 
@@ -223,6 +225,11 @@ public final class ObjectCache implements AutoCloseable {
                 lock.unlock();
             }
         };
+    }
+
+    /** Whether an object has the label by which this cache selects. */
+    public boolean selects(ObjectNode object) {
+        return label.isEmpty() || object.path("metadata").path("labels").has(label);
     }
 
     /** Adds what the API server returned for a write, unless the cache has it, or a newer version of it. */
