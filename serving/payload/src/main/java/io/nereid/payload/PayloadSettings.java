@@ -153,7 +153,8 @@ public record PayloadSettings(
             warnings.add(
                     "logger.storage and marshallerUrl have no effect on " + to + ", which gets the bodies as they are");
         }
-        Strategy strategy = http || size == 1 ? Strategy.IMMEDIATE : !interval.isZero() ? Strategy.TIMED : Strategy.SIZE;
+        Strategy strategy =
+                http || size == 1 ? Strategy.IMMEDIATE : !interval.isZero() ? Strategy.TIMED : Strategy.SIZE;
         double sampling = rate(either(own, "samplingRate", noted, "sampling"));
         String redact = either(own, "redact", noted, "redact");
         if (redact != null) {

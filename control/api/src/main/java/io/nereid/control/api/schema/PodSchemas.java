@@ -38,7 +38,8 @@ final class PodSchemas {
                             .with(
                                     object().with(TEXT, "volumeName", "path", "key")
                                             .with(FLAG, "optional"),
-                                    "fileKeyRef"),
+                                    "fileKeyRef")
+                            .folded(),
                     "valueFrom")
             .required("name");
 
@@ -124,18 +125,20 @@ final class PodSchemas {
             list(object().with(TEXT, "key", "path").with(INT, "mode").required("key", "path"));
 
     private static final Shape VOLUME = object().with(TEXT, "name")
-            .with(object().with(TEXT, "medium").with(QUANTITY, "sizeLimit"), "emptyDir")
+            .with(object().with(TEXT, "medium").with(QUANTITY, "sizeLimit").folded(), "emptyDir")
             .with(
                     object().with(TEXT, "secretName")
                             .with(ITEMS, "items")
                             .with(INT, "defaultMode")
-                            .with(FLAG, "optional"),
+                            .with(FLAG, "optional")
+                            .folded(),
                     "secret")
             .with(
                     object().with(TEXT, "name")
                             .with(ITEMS, "items")
                             .with(INT, "defaultMode")
-                            .with(FLAG, "optional"),
+                            .with(FLAG, "optional")
+                            .folded(),
                     "configMap")
             .with(
                     object().with(TEXT, "claimName").with(FLAG, "readOnly").required("claimName"),

@@ -50,14 +50,13 @@ public abstract class StructuralSchema {
     public static final StructuralSchema TEXT = leaf(typed("string"), StructuralSchema::text);
 
     /** A time in RFC 3339. */
-    static final StructuralSchema TIME =
-            leaf(typed("string").put("format", "date-time"), (node, path, problems) -> {
-                try {
-                    ObjectMeta.instant(path, node.isTextual() ? node.textValue() : node.toString());
-                } catch (ServingException e) {
-                    problems.addShape(e.getMessage());
-                }
-            });
+    static final StructuralSchema TIME = leaf(typed("string").put("format", "date-time"), (node, path, problems) -> {
+        try {
+            ObjectMeta.instant(path, node.isTextual() ? node.textValue() : node.toString());
+        } catch (ServingException e) {
+            problems.addShape(e.getMessage());
+        }
+    });
 
     /** True or false. */
     public static final StructuralSchema FLAG = leaf(typed("boolean"), (node, path, problems) -> {
@@ -325,7 +324,16 @@ public abstract class StructuralSchema {
             }
             ObjectNode form = typed("object");
             ObjectNode properties = form.putObject("properties");
-            fields.forEach((name, type) -> properties.set(name, type.openApi()));
+            fields.forEach((name, type) -> {
+                ObjectNode field = type.openApi();
+                // A field without a value, such as "resources:" in YAML, is one that is not there. Of an enumeration
+                // the
+                // API server wants null among its values.
+                if (!required.contains(name) && !field.has("enum")) {
+                    field.put("nullable", true);
+                }
+                properties.set(name, field);
+            });
             if (!required.isEmpty()) {
                 required.forEach(form.putArray("required")::add);
             }
