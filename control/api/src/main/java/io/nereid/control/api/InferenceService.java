@@ -377,7 +377,7 @@ public record InferenceService(
         }
 
         private static @Nullable Duration interval(@Nullable JsonNode node) {
-            return FieldReader.isAbsent(node) ? null : GoDuration.ofSecondsOrText(node.asText());
+            return node == null || node.isNull() ? null : GoDuration.ofSecondsOrText(node.asText());
         }
     }
 
