@@ -106,8 +106,7 @@ public final class DirectoryFetcher implements AutoCloseable {
      * @throws ServingException as the stage of {@link Storage#fetch} fails; FAILED_PRECONDITION also for a directory that
      *     cannot be used
      */
-    public Fetched fetch(
-            StorageRequest request, Path directory, ProgressListener progress, CancellationToken cancel) {
+    public Fetched fetch(StorageRequest request, Path directory, ProgressListener progress, CancellationToken cancel) {
         String uri = request.uri();
         StorageUris.Kind kind = providers.isPlugin(uri) ? null : StorageUris.kind(uri);
         options.access().check(uri);
@@ -147,10 +146,9 @@ public final class DirectoryFetcher implements AutoCloseable {
         try {
             found = sources.open(request.uri(), patterns, settings, cancel);
         } catch (ServingException e) {
-            StorageLease stale =
-                    e.code() == ErrorCode.UNAVAILABLE && options.useStale() && !cancel.cancelled()
-                            ? target.find(last, false).orElse(null)
-                            : null;
+            StorageLease stale = e.code() == ErrorCode.UNAVAILABLE && options.useStale() && !cancel.cancelled()
+                    ? target.find(last, false).orElse(null)
+                    : null;
             if (stale == null) {
                 throw e;
             }

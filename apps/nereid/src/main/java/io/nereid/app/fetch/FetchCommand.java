@@ -74,8 +74,9 @@ public final class FetchCommand implements Callable<Integer> {
     @Option(
             names = "--storage-uris",
             paramLabel = "JSON|FILE",
-            description = "Sources as the storageUris of an InferenceService: [{\"uri\": ..., \"mountPath\": ...}], or a"
-                    + " file with this JSON. They are fetched after the arguments.")
+            description =
+                    "Sources as the storageUris of an InferenceService: [{\"uri\": ..., \"mountPath\": ...}], or a"
+                            + " file with this JSON. They are fetched after the arguments.")
     @Nullable String storageUris;
 
     @Option(
@@ -91,8 +92,9 @@ public final class FetchCommand implements Callable<Integer> {
     @Option(
             names = "--pvc-root",
             paramLabel = "DIR",
-            description = "Directory with a subdirectory for each claim of pvc://CLAIM/PATH. Without it, pvc:// is refused;"
-                    + " name the path at which a claim is mounted instead.")
+            description =
+                    "Directory with a subdirectory for each claim of pvc://CLAIM/PATH. Without it, pvc:// is refused;"
+                            + " name the path at which a claim is mounted instead.")
     @Nullable Path pvcRoot;
 
     @Option(
@@ -196,14 +198,17 @@ public final class FetchCommand implements Callable<Integer> {
         DirectoryFetcher.Fetched done = fetcher.fetch(StorageRequest.of(uri), directory, progress, cancel);
         String content = done.files() == 0
                 ? "everything"
-                : done.files() + (done.files() == 1 ? " file" : " files")
+                : done.files()
+                        + (done.files() == 1 ? " file" : " files")
                         + (done.bytes() == 0 ? "" : ", " + FetchProgress.megabytes(done.bytes()) + " MB");
-        print(switch (done.outcome()) {
-            case FETCHED -> shown + " is in " + directory + ": " + content + ", in " + progress.seconds() + " s";
-            case UNCHANGED -> shown + " is in " + directory + " already: " + content;
-            case STALE ->
-                shown + " cannot be reached; " + directory + " has the last complete fetch of it: " + content;
-        });
+        print(
+                switch (done.outcome()) {
+                    case FETCHED ->
+                        shown + " is in " + directory + ": " + content + ", in " + progress.seconds() + " s";
+                    case UNCHANGED -> shown + " is in " + directory + " already: " + content;
+                    case STALE ->
+                        shown + " cannot be reached; " + directory + " has the last complete fetch of it: " + content;
+                });
     }
 
     private void print(String line) {

@@ -30,9 +30,14 @@ final class FetchEnvironment {
     private static final String STORAGE_OVERRIDE_CONFIG = "STORAGE_OVERRIDE_CONFIG";
     private static final String HDFS_SECRETS = "/var/secrets/kserve-hdfscreds";
     private static final String PLACEHOLDER = "<scheme-placeholder>://";
-    private static final List<String> HDFS_TEXTS =
-            List.of("HDFS_NAMENODE", "HDFS_ROOTPATH", "USER_PROXY", "HEADERS", "N_THREADS", "TLS_SKIP_VERIFY",
-                    "KERBEROS_PRINCIPAL");
+    private static final List<String> HDFS_TEXTS = List.of(
+            "HDFS_NAMENODE",
+            "HDFS_ROOTPATH",
+            "USER_PROXY",
+            "HEADERS",
+            "N_THREADS",
+            "TLS_SKIP_VERIFY",
+            "KERBEROS_PRINCIPAL");
     private static final List<String> HDFS_FILES = List.of("TLS_CERT", "TLS_KEY", "TLS_CA", "KERBEROS_KEYTAB");
     /** Types of the entries of storage-config by scheme. */
     private static final Set<String> TYPES = Set.of("s3", "hdfs", "webhdfs");

@@ -58,7 +58,8 @@ record FetchPair(String uri, Path directory) {
             tree = MAPPER.readTree(inline ? textOrFile : Files.readString(Path.of(textOrFile)));
         } catch (JsonProcessingException e) {
             throw ServingException.invalidArgument(
-                    where + " is not valid JSON", "write [{\"uri\": \"s3://models/iris\", \"mountPath\": \"/mnt/models\"}]");
+                    where + " is not valid JSON",
+                    "write [{\"uri\": \"s3://models/iris\", \"mountPath\": \"/mnt/models\"}]");
         } catch (IOException | InvalidPathException e) {
             throw ServingException.invalidArgument(where + " cannot be read: " + e.getMessage());
         }
@@ -80,7 +81,9 @@ record FetchPair(String uri, Path directory) {
                 throw ServingException.invalidArgument(where + " has an entry without a uri");
             }
             String mount = entry.path("mountPath").asText(USUAL_DIRECTORY);
-            if (!mount.startsWith("/") || mount.equals("/") || List.of(mount.split("/")).contains("..")) {
+            if (!mount.startsWith("/")
+                    || mount.equals("/")
+                    || List.of(mount.split("/")).contains("..")) {
                 throw ServingException.invalidArgument(where + " has the mountPath '" + mount
                         + "' (expected: an absolute path other than /, without ..)");
             }
@@ -103,8 +106,7 @@ record FetchPair(String uri, Path directory) {
         }
         if (path.getParent() == null) {
             throw ServingException.invalidArgument(
-                    "the directory for " + StorageUri.shown(uri) + " is " + directory
-                            + ", the root of the file system",
+                    "the directory for " + StorageUri.shown(uri) + " is " + directory + ", the root of the file system",
                     "name a directory below it, such as " + USUAL_DIRECTORY);
         }
         return new FetchPair(uri, path);

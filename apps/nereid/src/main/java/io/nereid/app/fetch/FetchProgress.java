@@ -34,7 +34,9 @@ final class FetchProgress implements ProgressListener {
                     last = now;
                     print("  " + megabytes(step.bytes())
                             + (step.totalBytes() < 0 ? " MB" : " of " + megabytes(step.totalBytes()) + " MB")
-                            + (step.totalFiles() > 1 ? ", " + step.files() + " of " + step.totalFiles() + " files" : ""));
+                            + (step.totalFiles() > 1
+                                    ? ", " + step.files() + " of " + step.totalFiles() + " files"
+                                    : ""));
                 }
             }
             case UNPACKING -> {
