@@ -116,7 +116,7 @@ public final class DirectoryFetcher implements AutoCloseable {
             return link(uri, kind, directory, patterns, progress, cancel);
         }
         try (TargetDirectory target = TargetDirectory.open(directory, uri, disk)) {
-            // Directories belong to their owner, so whoever may write there may also have what was fetched before.
+            // No credentials in the name: what was fetched lies in the directory already, readable by its owner.
             String last = "last-" + ContentDigests.sha256(uri + "\n" + patterns);
             for (int changes = 1; ; changes++) {
                 try {
