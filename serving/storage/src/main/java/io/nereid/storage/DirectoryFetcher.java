@@ -22,7 +22,7 @@ import io.nereid.storage.spi.ObjectChangedException;
 import io.nereid.storage.spi.StorageProvider;
 import io.nereid.storage.spi.StorageSettings;
 import io.nereid.storage.spi.StorageUri;
-import io.nereid.storage.target.TargetDirectory;
+import io.nereid.storage.directory.TargetDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

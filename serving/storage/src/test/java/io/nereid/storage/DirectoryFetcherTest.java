@@ -17,7 +17,7 @@ import io.nereid.storage.request.StorageAccess;
 import io.nereid.storage.request.StorageJson;
 import io.nereid.storage.request.StorageRequest;
 import io.nereid.storage.spi.CancellationToken;
-import io.nereid.storage.target.TargetDirectory;
+import io.nereid.storage.directory.TargetDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
