@@ -20,6 +20,7 @@ import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.loop.WorkQueue;
+import io.nereid.control.plane.reconcile.EventSink;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import java.time.Duration;
 import java.time.Instant;
@@ -203,7 +204,7 @@ public final class ServiceController implements AutoCloseable {
     private void catalog(RuntimeCatalogCache.Role role, Change change) {
         catalogs.put(role, change.resource(), change.kind() == Change.Kind.DELETED);
         String namespace = namespace(change.resource());
-        boolean everywhere = namespace.isEmpty() || namespace.equals(RuntimeCatalogCache.HOME);
+        boolean everywhere = namespace.isEmpty() || namespace.equals(catalogs.home());
         known.keySet().stream()
                 .filter(i -> everywhere || i.namespace.equals(namespace))
                 .forEach(queue::add);

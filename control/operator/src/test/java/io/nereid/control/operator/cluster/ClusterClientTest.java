@@ -96,7 +96,7 @@ class ClusterClientTest {
                 () -> Objects.requireNonNull(client.get(ClusterKinds.DEPLOYMENT, "default", "same"));
         assertThat(difference(desired, stored.get())).isNull();
 
-        // Another manager's replicas, and defaults in other words, are no difference.
+        // Another manager's replicas, and values in other words, do not count.
         client.merge(ClusterKinds.DEPLOYMENT, "default", "same", tree("{'spec':{'replicas':3}}"));
         assertThat(difference(desired, stored.get())).isNull();
         assertThat(difference(

@@ -1,0 +1,91 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.operator;
+
+import io.fabric8.kubernetes.client.Config;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientBuilder;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.control.operator.Operator;
+import io.nereid.control.operator.OperatorOptions;
+import java.io.File;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The operator as a process. Apart from the command, whose class is loaded whenever the program shows its help: the
+ * Kubernetes client is on the class path of the operator alone.
+ */
+final class OperatorProcess {
+    private static final int REQUEST_TIMEOUT_MILLIS = 30_000;
+
+    /** A request about the lease must end, and be tried again, before the lease does. */
+    private static final int LEASE_TIMEOUT_MILLIS = 4_000;
+
+    private OperatorProcess() {}
+
+    /** Runs until the process is told to end, or until it lost its lease; returns the exit code. */
+    static int run(
+            @Nullable String kubeconfig,
+            @Nullable String namespace,
+            Set<String> watched,
+            String identity,
+            int healthPort)
+            throws InterruptedException {
+        CountDownLatch end = new CountDownLatch(1);
+        AtomicBoolean lost = new AtomicBoolean();
+        try (KubernetesClient client = client(kubeconfig, REQUEST_TIMEOUT_MILLIS);
+                KubernetesClient leases = client(kubeconfig, LEASE_TIMEOUT_MILLIS);
+                Operator operator = new Operator(
+                        new OperatorOptions(
+                                namespace == null ? own(client) : namespace, watched, identity, healthPort),
+                        client,
+                        leases,
+                        () -> {
+                            lost.set(true);
+                            end.countDown();
+                        })) {
+            CountDownLatch closed = new CountDownLatch(1);
+            Runtime.getRuntime()
+                    .addShutdownHook(Threads.named("shutdown").newThread(() -> {
+                        end.countDown();
+                        try {
+                            closed.await();
+                        } catch (InterruptedException e) {
+                            Thread.currentThread().interrupt();
+                        }
+                    }));
+            operator.start();
+            end.await();
+            operator.close();
+            closed.countDown();
+        }
+        return lost.get() ? 1 : 0;
+    }
+
+    private static String own(KubernetesClient client) {
+        String namespace = client.getNamespace();
+        return namespace == null ? "default" : namespace;
+    }
+
+    private static KubernetesClient client(@Nullable String kubeconfig, int timeoutMillis) {
+        Config config;
+        if (kubeconfig == null) {
+            config = Config.autoConfigure(null);
+        } else {
+            File file = new File(kubeconfig);
+            if (!file.isFile()) {
+                throw ServingException.of(
+                        ErrorCode.NOT_FOUND, "--kubeconfig: the file " + kubeconfig + " does not exist");
+            }
+            config = Config.fromKubeconfig(file);
+        }
+        config.setRequestTimeout(timeoutMillis);
+        config.setConnectionTimeout(timeoutMillis);
+        return new KubernetesClientBuilder().withConfig(config).build();
+    }
+}
