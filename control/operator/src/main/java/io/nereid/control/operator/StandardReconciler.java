@@ -18,6 +18,7 @@ import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.plane.ServiceReconciler;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.List;
@@ -39,6 +40,7 @@ final class StandardReconciler implements ServiceReconciler {
     private final ServiceObjects objects;
     private final ObjectApplier applier;
     private final String home;
+    private final StatusPacing statuses = new StatusPacing();
     private volatile ChangeListener listener = (graph, namespace, name) -> {};
 
     /**
@@ -85,7 +87,10 @@ final class StandardReconciler implements ServiceReconciler {
                         map -> client.get(ResourceKinds.CONFIG_MAP, home, map)),
                 now);
         applier.apply(uid, plan.objects());
-        return new Outcome(plan.status(), plan.events(), null);
+        Duration wait = statuses.wait(uid, service.path("status"), plan.status(), now);
+        return wait.isZero()
+                ? new Outcome(plan.status(), plan.events(), null)
+                : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
     }
 
     @Override

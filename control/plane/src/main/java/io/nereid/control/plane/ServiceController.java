@@ -339,8 +339,7 @@ public final class ServiceController implements AutoCloseable {
         ServiceReconciler.Outcome outcome = key.graph
                 ? reconciler.reconcileGraph(resource, name -> service(key.namespace, name), catalog, now)
                 : reconciler.reconcile(resource, catalog, now);
-        if (!outcome.status().equals(resource.path("status"))
-                && !(outcome.status().isEmpty() && resource.path("status").isMissingNode())) {
+        if (!isSame(outcome.status(), resource.path("status"))) {
             resource.set("status", outcome.status());
             ObjectNode written = updated(key, resource, true);
             if (written == null) {
@@ -354,6 +353,16 @@ public final class ServiceController implements AutoCloseable {
         if (outcome.requeueAfter() != null) {
             queue.addAfter(key, outcome.requeueAfter());
         }
+    }
+
+    /** Whether two statuses say the same; a number that was read may have another type than one that was computed. */
+    private static boolean isSame(ObjectNode status, JsonNode stored) {
+        return (status.isEmpty() && stored.isMissingNode())
+                || status.equals(
+                        (one, other) -> one.isNumber() && other.isNumber()
+                                ? one.decimalValue().compareTo(other.decimalValue())
+                                : one.equals(other) ? 0 : 1,
+                        stored);
     }
 
     private @Nullable InferenceService service(String namespace, String name) {
