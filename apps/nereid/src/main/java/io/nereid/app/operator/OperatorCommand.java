@@ -100,6 +100,7 @@ public final class OperatorCommand implements Callable<Integer> {
     private static String hostname() {
         Map<String, String> environment = System.getenv();
         String name = environment.getOrDefault("HOSTNAME", "");
-        return (name.isEmpty() ? "nereid-operator" : name) + "-" + ProcessHandle.current().pid();
+        return (name.isEmpty() ? "nereid-operator" : name) + "-"
+                + ProcessHandle.current().pid();
     }
 }

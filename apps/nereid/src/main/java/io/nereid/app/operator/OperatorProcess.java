@@ -41,8 +41,7 @@ final class OperatorProcess {
         try (KubernetesClient client = client(kubeconfig, REQUEST_TIMEOUT_MILLIS);
                 KubernetesClient leases = client(kubeconfig, LEASE_TIMEOUT_MILLIS);
                 Operator operator = new Operator(
-                        new OperatorOptions(
-                                namespace == null ? own(client) : namespace, watched, identity, healthPort),
+                        new OperatorOptions(namespace == null ? own(client) : namespace, watched, identity, healthPort),
                         client,
                         leases,
                         () -> {
@@ -50,15 +49,14 @@ final class OperatorProcess {
                             end.countDown();
                         })) {
             CountDownLatch closed = new CountDownLatch(1);
-            Runtime.getRuntime()
-                    .addShutdownHook(Threads.named("shutdown").newThread(() -> {
-                        end.countDown();
-                        try {
-                            closed.await();
-                        } catch (InterruptedException e) {
-                            Thread.currentThread().interrupt();
-                        }
-                    }));
+            Runtime.getRuntime().addShutdownHook(Threads.named("shutdown").newThread(() -> {
+                end.countDown();
+                try {
+                    closed.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }));
             operator.start();
             end.await();
             operator.close();

@@ -74,8 +74,7 @@ public final class Operator implements AutoCloseable {
         this.options = options;
         this.client = new ClusterClient(client);
         this.lost = lost;
-        this.election = new LeaderElection(
-                leases, options.namespace(), LEASE, options.identity(), this::lead, lost);
+        this.election = new LeaderElection(leases, options.namespace(), LEASE, options.identity(), this::lead, lost);
         this.metrics = new OperatorMetrics(this.client, election::isLeader);
         this.health = new HealthServer(options.healthPort(), () -> true, () -> true, metrics::page);
     }
@@ -137,8 +136,7 @@ public final class Operator implements AutoCloseable {
                         new ObjectCache(client, ResourceKinds.SERVING_RUNTIME, all, "", ObjectTrimmer::resource),
                         clusterScoped(ResourceKinds.CLUSTER_SERVING_RUNTIME),
                         clusterScoped(ResourceKinds.CLUSTER_STORAGE_CONTAINER),
-                        new ObjectCache(
-                                client, ResourceKinds.SERVICE_ACCOUNT, all, "", ObjectTrimmer::resource),
+                        new ObjectCache(client, ResourceKinds.SERVICE_ACCOUNT, all, "", ObjectTrimmer::resource),
                         new ObjectCache(
                                 client,
                                 ResourceKinds.CONFIG_MAP,

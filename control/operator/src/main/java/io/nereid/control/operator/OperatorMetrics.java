@@ -57,7 +57,8 @@ final class OperatorMetrics {
             new TreeMap<>(client.requests()).forEach((request, count) -> {
                 int space = request.indexOf(' ');
                 page.sample(
-                        LabelSet.of(Map.of("verb", request.substring(0, space), "kind", request.substring(space + 1))),
+                        LabelSet.of(new TreeMap<>(
+                                Map.of("verb", request.substring(0, space), "kind", request.substring(space + 1)))),
                         count);
             });
         });

@@ -129,8 +129,6 @@ final class StandardReconciler implements ServiceReconciler {
         store.list(type(ResourceKinds.INFERENCE_SERVICE), namespace)
                 .items()
                 .forEach(service -> listener.changed(
-                        false,
-                        namespace,
-                        service.path("metadata").path("name").asText()));
+                        false, namespace, service.path("metadata").path("name").asText()));
     }
 }

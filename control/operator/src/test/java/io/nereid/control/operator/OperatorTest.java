@@ -101,13 +101,12 @@ class OperatorTest {
         final Operator operator;
 
         Running(String identity) {
-            operator = new Operator(
-                    new OperatorOptions(HOME, Set.of(), identity, 0), own, leases, lost::countDown);
+            operator = new Operator(new OperatorOptions(HOME, Set.of(), identity, 0), own, leases, lost::countDown);
             operator.start();
             until("the operator leads", operator::isLeader);
         }
 
-        /** The requests of the operator so far but for lists and watches, by verb and kind. */
+        /** The requests of the operator so far but for lists and watches, by kind and verb. */
         Map<String, Long> requests() {
             try {
                 String page = HttpClient.newHttpClient()
@@ -118,12 +117,14 @@ class OperatorTest {
                                 HttpResponse.BodyHandlers.ofString())
                         .body();
                 Map<String, Long> requests = new TreeMap<>();
-                page.lines().filter(line -> line.startsWith("nereid_operator_api_requests_total{")).forEach(line -> {
-                    String labels = line.substring(line.indexOf('{') + 1, line.indexOf('}'));
-                    requests.put(
-                            labels.replaceAll("(verb|kind)=|\"", "").replace(',', ' '),
-                            (long) Double.parseDouble(line.substring(line.indexOf('}') + 2)));
-                });
+                page.lines()
+                        .filter(line -> line.startsWith("nereid_operator_api_requests_total{"))
+                        .forEach(line -> {
+                            String labels = line.substring(line.indexOf('{') + 1, line.indexOf('}'));
+                            requests.put(
+                                    labels.replaceAll("(verb|kind)=|\"", "").replace(',', ' '),
+                                    (long) Double.parseDouble(line.substring(line.indexOf('}') + 2)));
+                        });
                 return requests;
             } catch (Exception e) {
                 throw new AssertionError(e);
@@ -193,21 +194,23 @@ class OperatorTest {
             until("the service is ready", () -> is("iris", "Ready", "True"));
             assertThat(object(ClusterKinds.SERVICE, "iris-predictor")).isNotNull();
             assertThat(object(ClusterKinds.DEPLOYMENT, "iris-predictor")).isNotNull();
-            assertThat(object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor")).isNotNull();
+            assertThat(object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor"))
+                    .isNotNull();
             requests = settled(first);
-            System.out.println("requests for a service: " + requests);
             assertThat(requests.entrySet().stream()
-                            .filter(e -> e.getKey().startsWith("apply "))
+                            .filter(e -> e.getKey().endsWith(" apply"))
                             .allMatch(e -> e.getValue() == 1))
                     .as("one write for each object: %s", requests)
                     .isTrue();
-            assertThat(requests.getOrDefault("update-status InferenceService", 0L))
+            assertThat(requests.getOrDefault("InferenceService update-status", 0L))
                     .as("statuses: %s", requests)
-                    .isLessThanOrEqualTo(3);
+                    .isBetween(1L, 2L);
         }
         try (Running second = new Running("second")) {
             Map<String, Long> again = settled(second);
-            assertThat(again.keySet()).as("writes after a restart: %s", again).noneMatch(request -> !request.startsWith("get"));
+            assertThat(again.keySet())
+                    .as("writes after a restart: %s", again)
+                    .allMatch(request -> request.endsWith(" get"));
             client.merge(
                     ResourceKinds.INFERENCE_SERVICE,
                     "default",
@@ -215,7 +218,8 @@ class OperatorTest {
                     tree("{'spec':{'predictor':{'minReplicas':2,'maxReplicas':3}}}"));
             until("the autoscaler follows", () -> {
                 ObjectNode autoscaler = object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor");
-                return autoscaler != null && autoscaler.path("spec").path("maxReplicas").asInt() == 3;
+                return autoscaler != null
+                        && autoscaler.path("spec").path("maxReplicas").asInt() == 3;
             });
             client.merge(
                     ClusterKinds.DEPLOYMENT,
@@ -227,9 +231,11 @@ class OperatorTest {
             until("a deleted object is made again", () -> object(ClusterKinds.SERVICE, "iris-predictor") != null);
             client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "iris", null);
             until("the service is gone", () -> object(ResourceKinds.INFERENCE_SERVICE, "iris") == null);
-            until("its objects are gone", () -> object(ClusterKinds.DEPLOYMENT, "iris-predictor") == null
-                    && object(ClusterKinds.SERVICE, "iris-predictor") == null
-                    && object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor") == null);
+            until(
+                    "its objects are gone",
+                    () -> object(ClusterKinds.DEPLOYMENT, "iris-predictor") == null
+                            && object(ClusterKinds.SERVICE, "iris-predictor") == null
+                            && object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor") == null);
         }
     }
 
@@ -239,7 +245,9 @@ class OperatorTest {
         long quiet = System.nanoTime();
         long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
         while (System.nanoTime() - quiet < TimeUnit.SECONDS.toNanos(5)) {
-            assertThat(System.nanoTime()).as("the operator comes to rest: %s", before).isLessThan(end);
+            assertThat(System.nanoTime())
+                    .as("the operator comes to rest: %s", before)
+                    .isLessThan(end);
             Thread.sleep(200);
             Map<String, Long> now = running.requests();
             if (!now.equals(before)) {
@@ -256,8 +264,10 @@ class OperatorTest {
             ObjectNode unknown = service("unknown", "");
             unknown.withObject("/spec/predictor/model/modelFormat").put("name", "nothing");
             client.create(ResourceKinds.INFERENCE_SERVICE, unknown);
-            until("the service says why it is not ready", () -> is("unknown", "Ready", "False")
-                    || !condition("unknown", "PredictorReady").isMissingNode());
+            until(
+                    "the service says why it is not ready",
+                    () -> is("unknown", "Ready", "False")
+                            || !condition("unknown", "PredictorReady").isMissingNode());
             ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, "default", "unknown");
             assertThat(String.valueOf(service)).contains("NoSupportingRuntime");
             assertThat(running.lost.getCount()).isEqualTo(1);

@@ -188,7 +188,8 @@ public final class ClusterClient {
     /** Returns the number of requests so far by verb and kind, such as {@code apply Deployment}. */
     public Map<String, Long> requests() {
         return requests.entrySet().stream()
-                .collect(Collectors.toMap(Map.Entry::getKey, entry -> entry.getValue().sum()));
+                .collect(Collectors.toMap(
+                        Map.Entry::getKey, entry -> entry.getValue().sum()));
     }
 
     private void count(String verb, ResourceKind kind) {
