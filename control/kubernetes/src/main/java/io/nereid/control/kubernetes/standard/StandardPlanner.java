@@ -42,8 +42,7 @@ public final class StandardPlanner {
     private final ObservedCluster cluster;
     private final Instant now;
 
-    private StandardPlanner(
-            PlanningContext context, ClusterSettings settings, ObservedCluster cluster, Instant now) {
+    private StandardPlanner(PlanningContext context, ClusterSettings settings, ObservedCluster cluster, Instant now) {
         this.context = context;
         this.settings = settings;
         this.cluster = cluster;
@@ -59,8 +58,7 @@ public final class StandardPlanner {
      * @param cluster what is there of the service
      * @param now the current time
      */
-    public static StandardPlan plan(
-            ObjectNode resource, RuntimeCatalog catalog, ObservedCluster cluster, Instant now) {
+    public static StandardPlan plan(ObjectNode resource, RuntimeCatalog catalog, ObservedCluster cluster, Instant now) {
         String namespace = resource.path("metadata").path("namespace").asText("default");
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
@@ -113,8 +111,7 @@ public final class StandardPlanner {
         return new StandardPlan(List.copyOf(whole), List.copyOf(bare), result.status(), result.events());
     }
 
-    private static void add(
-            List<PlannedComponent> all, ComponentBuilder builder, @Nullable ComponentPlan plan) {
+    private static void add(List<PlannedComponent> all, ComponentBuilder builder, @Nullable ComponentPlan plan) {
         if (plan != null) {
             all.add(builder.of(plan, null, plan.extension()));
         }
@@ -179,7 +176,9 @@ public final class StandardPlanner {
 
     /** The certificates that downloads trust, copied from the operator's namespace into the service's. */
     private void bundle(List<ObjectNode> bare, List<ObjectNode> whole) {
-        String name = settings.section("storageInitializer").path("caBundleConfigMapName").asText("");
+        String name = settings.section("storageInitializer")
+                .path("caBundleConfigMapName")
+                .asText("");
         if (name.isEmpty() || context.namespace().equals("kserve")) {
             return;
         }
@@ -191,7 +190,12 @@ public final class StandardPlanner {
         map.put("apiVersion", "v1").put("kind", "ConfigMap");
         map.putObject("metadata").put("name", "global-ca-bundle").put("namespace", context.namespace());
         map.putObject("data")
-                .put("cabundle.crt", Objects.requireNonNull(source).path("data").path("cabundle.crt").asText());
+                .put(
+                        "cabundle.crt",
+                        Objects.requireNonNull(source)
+                                .path("data")
+                                .path("cabundle.crt")
+                                .asText());
         bare.add(map);
         whole.add(map);
     }

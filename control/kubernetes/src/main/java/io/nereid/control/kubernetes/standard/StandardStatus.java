@@ -90,8 +90,7 @@ final class StandardStatus {
      * @param components the predictor first
      * @param percentages the percentages of the canaries by their names
      */
-    Result write(
-            List<PlannedComponent> components, List<PlannedComponent> canaries, Map<String, Integer> percentages) {
+    Result write(List<PlannedComponent> components, List<PlannedComponent> canaries, Map<String, Integer> percentages) {
         ObjectNode status = before instanceof ObjectNode there ? there.deepCopy() : Trees.object();
         List<ObjectNode> routes = List.of();
         // The model's state follows from Ready, and Ready from the routes: once more until nothing changes.
@@ -186,7 +185,9 @@ final class StandardStatus {
             status.remove(List.of("servingRuntimeName", "clusterServingRuntimeName"));
         } else if (selection.chosen() != null) {
             boolean wide = selection.chosen().cluster();
-            status.put(wide ? "clusterServingRuntimeName" : "servingRuntimeName", selection.chosen().name());
+            status.put(
+                    wide ? "clusterServingRuntimeName" : "servingRuntimeName",
+                    selection.chosen().name());
             status.remove(wide ? "servingRuntimeName" : "clusterServingRuntimeName");
         }
     }
@@ -214,7 +215,9 @@ final class StandardStatus {
             all &= ready;
             ObjectNode one = statuses.addObject();
             one.putObject("modelStatus").put("transitionStatus", "");
-            one.put("name", canary.predictor().name() == null ? "" : canary.predictor().name());
+            one.put(
+                    "name",
+                    canary.predictor().name() == null ? "" : canary.predictor().name());
             one.put("ready", ready);
             one.put("trafficPercent", canary.trafficPercent());
         }
@@ -251,7 +254,10 @@ final class StandardStatus {
             by.put(one.plan().component(), one);
             ObjectNode service = one.service();
             services.put(
-                    one.name(), service == null ? cluster.objects().getOrDefault("Service/" + one.name(), Trees.object()) : service);
+                    one.name(),
+                    service == null
+                            ? cluster.objects().getOrDefault("Service/" + one.name(), Trees.object())
+                            : service);
         }
         if (Objects.requireNonNull(by.get(Component.PREDICTOR)).problem() != null
                 && cluster.object("Deployment", components.get(0).name()) == null) {
@@ -282,8 +288,7 @@ final class StandardStatus {
         return component == null ? null : component.name();
     }
 
-    private List<ObjectNode> none(
-            ObjectNode status, LivingConditions conditions, Hosts hosts, RouteObjects objects) {
+    private List<ObjectNode> none(ObjectNode status, LivingConditions conditions, Hosts hosts, RouteObjects objects) {
         addresses(status, hosts, objects);
         if (hosts.local()) {
             status.put("url", hosts.address(entry(objects)));
@@ -301,7 +306,8 @@ final class StandardStatus {
         ObjectNode there = cluster.object("Ingress", context.name());
         for (PlannedComponent one : components) {
             if (!conditions.isTrue(condition(one.plan().component()))) {
-                conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, title(one) + " ingress not created", null);
+                conditions.set(
+                        LivingConditions.INGRESS, LivingConditions.FALSE, title(one) + " ingress not created", null);
                 return there == null ? List.of() : List.of(there);
             }
         }
@@ -418,7 +424,8 @@ final class StandardStatus {
         LivingConditions conditions = new LivingConditions(status, now);
         String is = conditions.status(LivingConditions.READY);
         if (is.equals(LivingConditions.TRUE) && !was.equals(LivingConditions.TRUE)) {
-            events.add(new Plan.Event("Normal", "InferenceServiceReady", "InferenceService [" + context.name() + "] is Ready"));
+            events.add(new Plan.Event(
+                    "Normal", "InferenceServiceReady", "InferenceService [" + context.name() + "] is Ready"));
         } else if (is.equals(LivingConditions.FALSE) && was.equals(LivingConditions.TRUE)) {
             events.add(new Plan.Event(
                     "Warning",
@@ -426,7 +433,10 @@ final class StandardStatus {
                     "InferenceService [" + context.name() + "] is no longer Ready because of: "
                             + String.join(", ", conditions.failed())));
         }
-        String last = before.path("modelStatus").path("lastFailureInfo").path("message").asText("");
+        String last = before.path("modelStatus")
+                .path("lastFailureInfo")
+                .path("message")
+                .asText("");
         for (Problem problem : problems) {
             boolean told = last.equals(problem.message())
                     || before.path("conditions").toString().contains(problem.message());
