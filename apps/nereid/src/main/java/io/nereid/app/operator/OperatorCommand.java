@@ -4,6 +4,7 @@ package io.nereid.app.operator;
 
 import io.nereid.app.process.Logging;
 import io.nereid.base.ServingException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -20,13 +21,19 @@ import picocli.CommandLine.Option;
 @Command(
         name = "operator",
         mixinStandardHelpOptions = true,
+        subcommands = OperatorManifestsCommand.class,
         description = {
             "Runs the Kubernetes operator: it carries out the InferenceServices and InferenceGraphs of a cluster.",
             "",
             "Of several replicas one acts, elected by a Lease in the operator's namespace. In a pod the operator uses "
                     + "the service account of the pod, elsewhere the current context of the kubeconfig file."
         },
-        footer = {"", "Try it:", "  nereid operator --namespace nereid"})
+        footer = {
+            "",
+            "Try it:",
+            "  nereid operator manifests --image IMAGE | kubectl apply --server-side -f -",
+            "  nereid operator --namespace nereid"
+        })
 public final class OperatorCommand implements Callable<Integer> {
     private static final Pattern NAMESPACE = Pattern.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?");
 
@@ -58,6 +65,12 @@ public final class OperatorCommand implements Callable<Integer> {
     @Nullable String identity;
 
     @Option(
+            names = "--built-in-resources",
+            paramLabel = "DIR",
+            description = "A directory with the runtimes that the operator creates and keeps up to date.")
+    @Nullable Path builtInResources;
+
+    @Option(
             names = "--kubeconfig",
             paramLabel = "FILE",
             description = "The file with the cluster's address and credentials (default: KUBECONFIG, then the service "
@@ -86,7 +99,8 @@ public final class OperatorCommand implements Callable<Integer> {
                 namespace == null ? null : namespace("--namespace", namespace),
                 watched,
                 identity == null ? hostname() : identity,
-                healthPort);
+                healthPort,
+                builtInResources);
     }
 
     private static String namespace(String option, String name) {

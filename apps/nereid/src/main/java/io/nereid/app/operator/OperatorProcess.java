@@ -11,6 +11,7 @@ import io.nereid.base.Threads;
 import io.nereid.control.operator.Operator;
 import io.nereid.control.operator.OperatorOptions;
 import java.io.File;
+import java.nio.file.Path;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -34,14 +35,20 @@ final class OperatorProcess {
             @Nullable String namespace,
             Set<String> watched,
             String identity,
-            int healthPort)
+            int healthPort,
+            @Nullable Path builtInResources)
             throws InterruptedException {
         CountDownLatch end = new CountDownLatch(1);
         AtomicBoolean lost = new AtomicBoolean();
         try (KubernetesClient client = client(kubeconfig, REQUEST_TIMEOUT_MILLIS);
                 KubernetesClient leases = client(kubeconfig, LEASE_TIMEOUT_MILLIS);
                 Operator operator = new Operator(
-                        new OperatorOptions(namespace == null ? own(client) : namespace, watched, identity, healthPort),
+                        new OperatorOptions(
+                                namespace == null ? own(client) : namespace,
+                                watched,
+                                identity,
+                                healthPort,
+                                builtInResources),
                         client,
                         leases,
                         () -> {

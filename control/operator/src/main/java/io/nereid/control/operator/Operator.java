@@ -13,6 +13,7 @@ import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterEventRecorder;
 import io.nereid.control.operator.cluster.ClusterStore;
 import io.nereid.control.operator.cluster.ObjectCache;
+import io.nereid.control.operator.install.BuiltInResources;
 import io.nereid.control.operator.leader.LeaderElection;
 import io.nereid.control.operator.objects.ObjectTrimmer;
 import io.nereid.control.operator.objects.ServiceObjects;
@@ -115,6 +116,9 @@ public final class Operator implements AutoCloseable {
                     events,
                     Retries.ofReconciliation(),
                     EventLoop.threads(clock)));
+            if (options.builtInResources() != null) {
+                new BuiltInResources(client, options.builtInResources(), options.watchNamespaces()).apply();
+            }
             store.start(SYNC);
             objects.start(SYNC);
             controller.start();

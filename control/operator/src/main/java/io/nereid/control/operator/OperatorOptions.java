@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
+import java.nio.file.Path;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Options of the operator. Immutable.
@@ -12,8 +14,14 @@ import java.util.Set;
  * @param watchNamespaces the namespaces whose services it carries out; empty for all
  * @param identity the name of this replica, different from those of the others; the pod's name
  * @param healthPort the port of probes and metrics; 0 for any free one
+ * @param builtInResources the directory with the runtimes that the leader creates; null for none
  */
-public record OperatorOptions(String namespace, Set<String> watchNamespaces, String identity, int healthPort) {
+public record OperatorOptions(
+        String namespace,
+        Set<String> watchNamespaces,
+        String identity,
+        int healthPort,
+        @Nullable Path builtInResources) {
     public OperatorOptions {
         watchNamespaces = Set.copyOf(watchNamespaces);
     }

@@ -33,6 +33,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
@@ -58,16 +59,9 @@ class OperatorTest {
         assumeTrue(why.isEmpty(), why);
         cluster = TestCluster.start(directory.resolve("cluster"));
         client = new ClusterClient(cluster.client());
-        ArrayNode all = JSON.createArrayNode();
-        all.addAll(CustomResourceDefinitions.all());
-        applied("definitions", all);
-        for (ObjectNode definition : CustomResourceDefinitions.all()) {
-            cluster.kubectl(
-                    "wait",
-                    "--for=condition=Established",
-                    "--timeout=60s",
-                    "crd/" + definition.path("metadata").path("name").asText());
-        }
+        cluster.define(CustomResourceDefinitions.all().stream()
+                .map(ObjectNode::toString)
+                .toList());
         cluster.kubectl("create", "namespace", HOME);
         ArrayNode catalog = JSON.createArrayNode();
         catalog.addAll(KserveCatalog.manifests());
@@ -101,7 +95,8 @@ class OperatorTest {
         final Operator operator;
 
         Running(String identity) {
-            operator = new Operator(new OperatorOptions(HOME, Set.of(), identity, 0), own, leases, lost::countDown);
+            operator =
+                    new Operator(new OperatorOptions(HOME, Set.of(), identity, 0, null), own, leases, lost::countDown);
             operator.start();
             until("the operator leads", operator::isLeader);
         }
@@ -178,11 +173,7 @@ class OperatorTest {
         long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as(what).isLessThan(end);
-            try {
-                Thread.sleep(100);
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
+            LockSupport.parkNanos(100_000_000);
         }
     }
 
@@ -240,7 +231,7 @@ class OperatorTest {
     }
 
     /** Waits until the operator has made no request for five seconds; returns the requests so far. */
-    private static Map<String, Long> settled(Running running) throws InterruptedException {
+    private static Map<String, Long> settled(Running running) {
         Map<String, Long> before = running.requests();
         long quiet = System.nanoTime();
         long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
@@ -248,7 +239,7 @@ class OperatorTest {
             assertThat(System.nanoTime())
                     .as("the operator comes to rest: %s", before)
                     .isLessThan(end);
-            Thread.sleep(200);
+            LockSupport.parkNanos(200_000_000);
             Map<String, Long> now = running.requests();
             if (!now.equals(before)) {
                 before = now;

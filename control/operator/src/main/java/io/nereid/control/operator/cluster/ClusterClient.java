@@ -69,6 +69,21 @@ public final class ClusterClient {
         return call("apply", kind, object, () -> resource(kind, object).patch(APPLY));
     }
 
+    /**
+     * Applies an object as another field manager, which takes over nothing.
+     *
+     * @return the object as stored
+     * @throws ServingException ABORTED when another manager has changed one of the fields
+     */
+    public ObjectNode applyAs(String manager, ResourceKind kind, ObjectNode object) {
+        PatchContext context = new PatchContext.Builder()
+                .withPatchType(PatchType.SERVER_SIDE_APPLY)
+                .withFieldManager(manager)
+                .withForce(false)
+                .build();
+        return call("apply", kind, object, () -> resource(kind, object).patch(context));
+    }
+
     /** Reads an object; null if it does not exist. */
     public @Nullable ObjectNode get(ResourceKind kind, @Nullable String namespace, String name) {
         count("get", kind);
