@@ -39,7 +39,17 @@ final class OperatorProcess {
             @Nullable Path builtInResources)
             throws InterruptedException {
         CountDownLatch end = new CountDownLatch(1);
+        CountDownLatch closed = new CountDownLatch(1);
         AtomicBoolean lost = new AtomicBoolean();
+        // The process ends when the lease is released, so that another replica can act at once.
+        Runtime.getRuntime().addShutdownHook(Threads.named("shutdown").newThread(() -> {
+            end.countDown();
+            try {
+                closed.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }));
         try (KubernetesClient client = client(kubeconfig, REQUEST_TIMEOUT_MILLIS);
                 KubernetesClient leases = client(kubeconfig, LEASE_TIMEOUT_MILLIS);
                 Operator operator = new Operator(
@@ -55,18 +65,9 @@ final class OperatorProcess {
                             lost.set(true);
                             end.countDown();
                         })) {
-            CountDownLatch closed = new CountDownLatch(1);
-            Runtime.getRuntime().addShutdownHook(Threads.named("shutdown").newThread(() -> {
-                end.countDown();
-                try {
-                    closed.await();
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                }
-            }));
             operator.start();
             end.await();
-            operator.close();
+        } finally {
             closed.countDown();
         }
         return lost.get() ? 1 : 0;
