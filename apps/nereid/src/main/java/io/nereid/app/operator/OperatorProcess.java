@@ -15,6 +15,8 @@ import java.nio.file.Path;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +29,10 @@ final class OperatorProcess {
     /** A request about the lease must end, and be tried again, before the lease does. */
     private static final int LEASE_TIMEOUT_MILLIS = 4_000;
 
+    /** The client warns of each kind whose version is not stable, as KServe's are. Kept, for loggers are weakly held. */
+    private static final Logger VERSIONS =
+            Logger.getLogger("io.fabric8.kubernetes.client.dsl.internal.VersionUsageUtils");
+
     private OperatorProcess() {}
 
     /** Runs until the process is told to end, or until it lost its lease; returns the exit code. */
@@ -38,6 +44,7 @@ final class OperatorProcess {
             int healthPort,
             @Nullable Path builtInResources)
             throws InterruptedException {
+        VERSIONS.setLevel(Level.SEVERE);
         CountDownLatch end = new CountDownLatch(1);
         CountDownLatch closed = new CountDownLatch(1);
         AtomicBoolean lost = new AtomicBoolean();
