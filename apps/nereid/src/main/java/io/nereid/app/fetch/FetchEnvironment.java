@@ -56,13 +56,19 @@ final class FetchEnvironment {
             addMissing(passed, all);
         }
         addHdfs(all);
-        String map = all.get("AWS_CA_BUNDLE_CONFIGMAP");
-        if (map != null && !map.isEmpty() && all.containsKey("CA_BUNDLE_VOLUME_MOUNT_POINT")) {
-            // In a pod the ConfigMap is mounted, like the one of the cluster.
-            all.remove("AWS_CA_BUNDLE_CONFIGMAP");
-            all.putIfAbsent("CA_BUNDLE_CONFIGMAP_NAME", map);
-        }
         return new FetchEnvironment(all);
+    }
+
+    /** In a pod the ConfigMap with the authorities of S3 is mounted where that of the cluster is. */
+    private static Map<String, String> withBundle(Map<String, String> settings) {
+        String map = settings.get("AWS_CA_BUNDLE_CONFIGMAP");
+        if (map == null || map.isEmpty() || !settings.containsKey("CA_BUNDLE_VOLUME_MOUNT_POINT")) {
+            return settings;
+        }
+        Map<String, String> all = new HashMap<>(settings);
+        all.remove("AWS_CA_BUNDLE_CONFIGMAP");
+        all.putIfAbsent("CA_BUNDLE_CONFIGMAP_NAME", map);
+        return all;
     }
 
     private static void addMissing(String base64, Map<String, String> to) {
@@ -129,7 +135,7 @@ final class FetchEnvironment {
         String config = variables.getOrDefault(STORAGE_CONFIG, "");
         String override = variables.getOrDefault(STORAGE_OVERRIDE_CONFIG, "");
         if (config.isBlank() && override.isBlank() && !uri.startsWith(PLACEHOLDER)) {
-            return new Located(uri, variables);
+            return new Located(uri, withBundle(variables));
         }
         Map<String, String> fields = new HashMap<>();
         if (!config.isBlank()) {
@@ -145,7 +151,7 @@ final class FetchEnvironment {
         StorageCredentials.Location location = StorageCredentials.storageSpec(null, null, uri, fields);
         Map<String, String> all = new HashMap<>(variables);
         all.putAll(location.credentials());
-        return new Located(location.uri(), all);
+        return new Located(location.uri(), withBundle(all));
     }
 
     /** Whether this process runs in a pod. */

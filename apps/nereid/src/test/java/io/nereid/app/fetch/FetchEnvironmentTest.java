@@ -50,6 +50,11 @@ class FetchEnvironmentTest {
                 .containsOnly(
                         Map.entry("CA_BUNDLE_CONFIGMAP_NAME", "own"),
                         Map.entry("CA_BUNDLE_VOLUME_MOUNT_POINT", "/etc/ssl/custom-certs"));
+        assertThat(settings(Map.of(
+                        "STORAGE_CONFIG", "{\"type\": \"s3\", \"cabundle_configmap\": \"own\"}",
+                        "CA_BUNDLE_VOLUME_MOUNT_POINT", "/etc/ssl/custom-certs")))
+                .containsEntry("CA_BUNDLE_CONFIGMAP_NAME", "own")
+                .doesNotContainKey("AWS_CA_BUNDLE_CONFIGMAP");
     }
 
     @Test
