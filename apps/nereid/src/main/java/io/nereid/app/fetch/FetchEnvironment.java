@@ -55,7 +55,18 @@ final class FetchEnvironment {
         if (passed != null) {
             addMissing(passed, all);
         }
+        String confidential = all.getOrDefault("CONFIDENTIAL_ENABLED", "");
+        if (confidential.equalsIgnoreCase("true") || confidential.equals("1")) {
+            throw ServingException.invalidArgument(
+                    "CONFIDENTIAL_ENABLED is '" + confidential + "': encrypted models are not supported",
+                    "remove confidential from the model, or let KServe's storage initializer fetch it");
+        }
         addHdfs(all);
+        String pullSecret = all.get("KSERVE_OCI_DOCKER_CONFIG");
+        if (pullSecret != null && Files.isRegularFile(Path.of(pullSecret))) {
+            // The mounted pull secret of the pod.
+            all.putIfAbsent(".dockerconfigjson", pullSecret);
+        }
         return new FetchEnvironment(all);
     }
 

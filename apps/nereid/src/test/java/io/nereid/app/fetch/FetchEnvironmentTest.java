@@ -58,6 +58,23 @@ class FetchEnvironmentTest {
     }
 
     @Test
+    void encryptedModelsAreRefused() {
+        assertThatThrownBy(() -> FetchEnvironment.of(Map.of("CONFIDENTIAL_ENABLED", "true")))
+                .hasMessageContaining("CONFIDENTIAL_ENABLED is 'true': encrypted models are not supported");
+        assertThat(settings(Map.of("CONFIDENTIAL_ENABLED", "false"))).hasSize(1);
+    }
+
+    @Test
+    void theMountedPullSecretIsForRegistries(@TempDir Path secret) throws Exception {
+        Path file = secret.resolve("config.json");
+        assertThat(settings(Map.of("KSERVE_OCI_DOCKER_CONFIG", file.toString())))
+                .hasSize(1);
+        Files.writeString(file, "{}");
+        assertThat(settings(Map.of("KSERVE_OCI_DOCKER_CONFIG", file.toString())))
+                .containsEntry(".dockerconfigjson", file.toString());
+    }
+
+    @Test
     void secretsAreNotShown() {
         FetchEnvironment environment = FetchEnvironment.of(Map.of("HF_TOKEN", "hf_secret"));
         assertThat(environment + " " + environment.locate("hf://a/b")).doesNotContain("hf_secret");

@@ -36,7 +36,9 @@ public final class StorageUris {
     private static final Pattern BLOB_HOST =
             Pattern.compile("[a-z0-9-]+(\\.z[0-9]+)?\\.blob\\.(core\\.windows\\.net|core\\.chinacloudapi\\.cn"
                     + "|core\\.usgovcloudapi\\.net|storage\\.azure\\.net)");
-    private static final Pattern SHARE_HOST = Pattern.compile("[a-z0-9-]+(\\.z[0-9]+)?\\.file\\.core\\.windows\\.net");
+    private static final Pattern SHARE_HOST =
+            Pattern.compile("[a-z0-9-]+(\\.z[0-9]+)?\\.file\\.(core\\.windows\\.net|core\\.chinacloudapi\\.cn"
+                    + "|core\\.usgovcloudapi\\.net|storage\\.azure\\.net)");
 
     private StorageUris() {}
 

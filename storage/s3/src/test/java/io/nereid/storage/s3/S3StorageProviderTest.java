@@ -95,7 +95,9 @@ class S3StorageProviderTest extends S3StoreTests {
         String redirecting = "http://localhost:" + fake.getAddress().getPort();
         StorageAccess strict = StorageAccess.of(List.of(), false, Map.of());
         try (Storage storage = new Storage(
-                Given.options(directory.resolve("strict")).withStale(false).withAccess(strict), Clock.system(), List.of(provider))) {
+                Given.options(directory.resolve("strict")).withStale(false).withAccess(strict),
+                Clock.system(),
+                List.of(provider))) {
             for (String endpoint : List.of(
                     refused,
                     redirecting,
