@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.store.ResourceStore;
-import io.nereid.control.core.Plan;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
@@ -34,6 +34,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class StandardReconciler implements ServiceReconciler {
     private static final ResourceStore.Type SERVICE_ACCOUNTS = type(ResourceKinds.SERVICE_ACCOUNT);
+
+    private static final String MODE = "serving.kserve.io/deploymentMode";
 
     private final ClusterClient client;
     private final ResourceStore store;
@@ -70,6 +72,17 @@ final class StandardReconciler implements ServiceReconciler {
         String namespace = service.path("metadata").path("namespace").asText();
         String name = service.path("metadata").path("name").asText();
         String uid = service.path("metadata").path("uid").asText();
+        if (mode(service, catalog) != DeploymentMode.STANDARD) {
+            return new Outcome(
+                    UnsupportedStatus.of(
+                            service.path("status"),
+                            "DeploymentModeNotSupported",
+                            "this operator carries out the deployment mode Standard alone; set the annotation " + MODE
+                                    + ": Standard",
+                            now),
+                    List.of(),
+                    null);
+        }
         Map<String, ObjectNode> owned = new HashMap<>();
         objects.of(uid).forEach((key, object) -> owned.put(Trees.key(key.kind(), key.name()), object));
         // Secrets are never kept in memory: they are read when a service account names them.
@@ -93,16 +106,31 @@ final class StandardReconciler implements ServiceReconciler {
                 : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
     }
 
+    private static @Nullable DeploymentMode mode(ObjectNode service, RuntimeCatalog catalog) {
+        JsonNode metadata = service.path("metadata");
+        String wanted = metadata.path("annotations").path(MODE).asText("");
+        return wanted.isEmpty()
+                ? catalog.config()
+                        .forNamespace(metadata.path("namespace").asText())
+                        .deploy()
+                        .defaultDeploymentMode()
+                : DeploymentMode.of(wanted);
+    }
+
     @Override
     public Outcome reconcileGraph(
             ObjectNode graph,
             Function<String, @Nullable InferenceService> services,
             RuntimeCatalog catalog,
             Instant now) {
-        ObjectNode status = graph.path("status").isObject()
-                ? ((ObjectNode) graph.path("status")).deepCopy()
-                : JsonNodeFactory.instance.objectNode();
-        return new Outcome(status, List.<Plan.Event>of(), null);
+        return new Outcome(
+                UnsupportedStatus.of(
+                        graph.path("status"),
+                        "GraphsNotSupported",
+                        "this operator does not carry out InferenceGraphs; nereid serve --control does",
+                        now),
+                List.of(),
+                null);
     }
 
     /** What a service controls is removed by Kubernetes. */

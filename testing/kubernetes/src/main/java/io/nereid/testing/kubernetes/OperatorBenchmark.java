@@ -78,7 +78,8 @@ public final class OperatorBenchmark {
             cluster.kubectl("delete", "deployment", "--all", "-n", "nereid");
             Path builtIn = builtIn(cluster);
             List<FakeNode> nodes = new ArrayList<>();
-            for (int i = 0; i < 2; i++) {
+            // Each pod asks for a core, of which a node has 64.
+            for (int i = 0; i <= count / 60; i++) {
                 nodes.add(new FakeNode(cluster.client(), "node-" + i, "10.244." + i, PodRunner.READY));
             }
             try {
