@@ -52,10 +52,7 @@ final class StandardStatus {
     StandardPlan stopped(@Nullable ComponentPlan predictor) {
         ObjectNode status = Trees.object();
         LivingConditions conditions = new LivingConditions(before, now);
-        boolean ran = before.path("conditions").size() > 0;
-        if (!ran) {
-            conditions.initialize();
-        }
+        boolean routed = !conditions.status(LivingConditions.INGRESS).isEmpty();
         conditions.set(LivingConditions.PREDICTOR, LivingConditions.FALSE, "Stopped", null);
         if (context.service.transformer() != null) {
             conditions.set("TransformerReady", LivingConditions.FALSE, "Stopped", null);
@@ -73,7 +70,9 @@ final class StandardStatus {
             conditions.remove("CanaryPredictorReady");
         }
         conditions.set("Stopped", LivingConditions.TRUE, null, null);
-        conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, "Stopped", null);
+        if (routed) {
+            conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, "Stopped", null);
+        }
         status.set("conditions", conditions.tree());
         status.put("deploymentMode", "Standard");
         status.put("observedGeneration", context.service.metadata().generation());
@@ -412,6 +411,15 @@ final class StandardStatus {
         status.putObject("address").put("url", hosts.address(entry(objects)));
     }
 
+    /** Whether the status before says so already. */
+    private boolean told(Problem problem) {
+        boolean told = before.at("/modelStatus/lastFailureInfo/message").asText("").equals(problem.message());
+        for (JsonNode condition : before.path("conditions")) {
+            told |= condition.path("message").asText("").equals(problem.message());
+        }
+        return told;
+    }
+
     private List<Plan.Event> events(ObjectNode status, List<Problem> problems) {
         List<Plan.Event> events = new ArrayList<>();
         String was = new LivingConditions(before, now).status(LivingConditions.READY);
@@ -426,11 +434,8 @@ final class StandardStatus {
                     "InferenceService [" + context.name() + "] is no longer Ready because of: "
                             + String.join(", ", conditions.failed())));
         }
-        String last = before.path("modelStatus").path("lastFailureInfo").path("message").asText("");
         for (Problem problem : problems) {
-            boolean told = last.equals(problem.message())
-                    || before.path("conditions").toString().contains(problem.message());
-            if (!told) {
+            if (!told(problem)) {
                 events.add(new Plan.Event("Warning", "InternalError", problem.message()));
             }
         }
