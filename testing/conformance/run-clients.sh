@@ -130,6 +130,7 @@ suite "REST, curl, bad input" base numpy test_rest.py
 suite "process" base numpy test_process.py
 suite "who may do what: HTTP" base numpy test_access.py
 suite "who may do what: the commands, kubectl" base numpy test_cli_access.py
+suite "nereid fetch" base numpy test_fetch.py
 suite "metrics: promtool, OpenMetrics" metrics "prometheus_client, yaml" test_metrics.py
 suite "tritonclient http" triton tritonclient.http test_triton_http.py
 suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py

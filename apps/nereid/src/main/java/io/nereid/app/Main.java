@@ -16,6 +16,7 @@ import io.nereid.app.control.KubeconfigCommand;
 import io.nereid.app.control.LogsCommand;
 import io.nereid.app.control.WaitCommand;
 import io.nereid.app.doctor.DoctorCommand;
+import io.nereid.app.fetch.FetchCommand;
 import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.replay.ReplayCommand;
@@ -59,6 +60,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             WaitCommand.class,
             ExplainSelectionCommand.class,
             KubeconfigCommand.class,
+            FetchCommand.class,
             DoctorCommand.class,
             VersionCommand.class,
             CdsTrainingCommand.class,

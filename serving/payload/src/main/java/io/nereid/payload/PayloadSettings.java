@@ -5,6 +5,7 @@ package io.nereid.payload;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
+import io.nereid.base.Units;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -141,18 +142,19 @@ public record PayloadSettings(
         }
         String marshaller = text(specification, "marshallerUrl");
         int size = (int) number(specification, "batchSize", 1, 1, 1_000_000);
-        long seconds = number(specification, "batchInterval", 0, 0, 86_400);
+        Duration interval = interval(specification.path("batchInterval"));
         if (http && size > 1) {
             warnings.add("logger.batchSize has no effect on " + to + ", which gets each event by itself");
         }
-        if (seconds > 0 && (http || size == 1)) {
+        if (!interval.isZero() && (http || size == 1)) {
             warnings.add("logger.batchInterval has no effect without a batchSize above 1 and a store of objects");
         }
         if (http && (named != null || !storage.path.isEmpty() || marshaller != null)) {
             warnings.add(
                     "logger.storage and marshallerUrl have no effect on " + to + ", which gets the bodies as they are");
         }
-        Strategy strategy = http || size == 1 ? Strategy.IMMEDIATE : seconds > 0 ? Strategy.TIMED : Strategy.SIZE;
+        Strategy strategy =
+                http || size == 1 ? Strategy.IMMEDIATE : !interval.isZero() ? Strategy.TIMED : Strategy.SIZE;
         double sampling = rate(either(own, "samplingRate", noted, "sampling"));
         String redact = either(own, "redact", noted, "redact");
         if (redact != null) {
@@ -169,7 +171,7 @@ public record PayloadSettings(
                 marshaller,
                 strategy,
                 strategy == Strategy.IMMEDIATE ? 1 : size,
-                Duration.ofSeconds(seconds),
+                interval,
                 sampling,
                 redact == null ? "" : redact,
                 (int) number(noted, "queue-events", 1000, 1, 1_000_000),
@@ -263,6 +265,31 @@ public record PayloadSettings(
     private static long number(Map<String, String> noted, String name, long otherwise, long least, long most) {
         String found = noted.get(name);
         return found == null ? otherwise : number("the annotation " + ANNOTATION + name, found, least, most);
+    }
+
+    /** Seconds, or a duration such as 500ms or 1m30s. */
+    private static Duration interval(JsonNode node) {
+        if (node.isMissingNode() || node.isNull()) {
+            return Duration.ZERO;
+        }
+        String text = node.asText();
+        Duration sum = Duration.ZERO;
+        try {
+            if (text.matches("[0-9]{1,6}")) {
+                sum = Duration.ofSeconds(Long.parseLong(text));
+            } else {
+                for (String part : text.split("(?<=[a-z])(?=[0-9])", -1)) {
+                    sum = sum.plus(Units.duration(part));
+                }
+            }
+        } catch (IllegalArgumentException | ServingException e) {
+            sum = Duration.ofSeconds(-1);
+        }
+        if (sum.isNegative() || sum.compareTo(Duration.ofDays(1)) > 0) {
+            throw ServingException.invalidArgument(
+                    "logger.batchInterval is '" + text + "' (expected: seconds, or a duration such as 5s, up to 24h)");
+        }
+        return sum;
     }
 
     private static long number(String what, String text, long least, long most) {

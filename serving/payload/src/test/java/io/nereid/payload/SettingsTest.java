@@ -40,6 +40,9 @@ class SettingsTest {
         PayloadSettings timed = read("file:///x", "{\"batchSize\":2,\"batchInterval\":7}");
         assertThat(timed.strategy()).isEqualTo(Strategy.TIMED);
         assertThat(timed.batchInterval()).isEqualTo(Duration.ofSeconds(7));
+        assertThat(read("file:///x", "{\"batchSize\":2,\"batchInterval\":\"1m500ms\"}")
+                        .batchInterval())
+                .isEqualTo(Duration.ofMillis(60_500));
         PayloadSettings alone = read("file:///x", "{\"batchInterval\":7}");
         assertThat(alone.strategy()).isEqualTo(Strategy.IMMEDIATE);
         assertThat(alone.warnings()).singleElement().asString().contains("batchInterval");

@@ -11,7 +11,7 @@ import io.nereid.storage.archive.ContentManifest;
 import io.nereid.storage.archive.ExtractionDirectory;
 import io.nereid.storage.cache.CacheFileSystem;
 import io.nereid.storage.cache.CacheReservation;
-import io.nereid.storage.cache.ContentCache;
+import io.nereid.storage.cache.DownloadTarget;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.GlobFilter;
 import io.nereid.storage.object.ObjectPaths;
@@ -63,7 +63,7 @@ final class Download {
 
     /** The resources that all downloads share. Immutable. */
     record DownloadContext(
-            ContentCache cache, CacheFileSystem disk, Executor threads, StorageOptions options, Clock clock) {}
+            DownloadTarget target, CacheFileSystem disk, Executor threads, StorageOptions options, Clock clock) {}
 
     private final DownloadContext context;
     private final StorageContext request;
@@ -154,7 +154,7 @@ final class Download {
         boolean keep = false;
         Runnable ending = cancel::cancel;
         fetchCancel.add(ending);
-        try (CacheReservation space = context.cache().space(uri)) {
+        try (CacheReservation space = context.target().space(uri)) {
             try {
                 return download(space);
             } catch (IOException e) {
@@ -164,7 +164,7 @@ final class Download {
                 throw e;
             } finally {
                 fetchCancel.remove(ending);
-                context.cache().leave(key, keep && bytes.get() > 0 && listing.versioned());
+                context.target().leave(key, keep && bytes.get() > 0 && listing.versioned());
             }
         }
     }
@@ -179,16 +179,16 @@ final class Download {
                                     ? "more than " + CacheFileSystem.shown(bytes.get())
                                     : CacheFileSystem.shown(total))
                             + " in "
-                            + context.options().cache(),
-                    "free some disk, or move the storage cache",
+                            + context.target().directory(),
+                    context.target().remedyWhenFull(),
                     e);
         }
         return CacheFileSystem.failed(
-                uri + " cannot be stored in " + context.options().cache(), e);
+                uri + " cannot be stored in " + context.target().directory(), e);
     }
 
     private StorageLease download(CacheReservation space) throws IOException {
-        Path directory = context.cache().enter(key);
+        Path directory = context.target().enter(key);
         if (!listing.versioned()) {
             CacheFileSystem.delete(directory);
             Files.createDirectories(directory);
@@ -254,6 +254,10 @@ final class Download {
         DownloadJournal known = journal();
         for (ObjectDownload object : objects) {
             boolean there = Files.exists(object.file);
+            if (!there) {
+                // An attempt that ended while its complete files were moved left the journal without them.
+                known.forget(object.index);
+            }
             List<Part> parts = parts(object);
             object.left = parts.size();
             for (Part part : parts) {
@@ -471,7 +475,7 @@ final class Download {
     }
 
     private StorageLease assemble(List<ObjectDownload> objects, CacheReservation space) throws IOException {
-        Path stagingDirectory = context.cache().stagingDirectory();
+        Path stagingDirectory = context.target().stagingDirectory();
         try {
             Path tree = Files.createDirectory(stagingDirectory.resolve("tree"));
             ObjectEntry first = listing.items().get(0);
@@ -500,9 +504,8 @@ final class Download {
             }
             manifest.requireFiles(uri);
             report(ProgressListener.Phase.STORING, true);
-            settle(tree);
             cancel.check();
-            StorageLease stored = context.cache().publish(stagingDirectory, manifest.digest(), manifest.bytes(), uri);
+            StorageLease stored = context.target().publish(stagingDirectory, manifest.digest(), manifest.bytes(), uri);
             progress.on(new ProgressListener.Step(
                     ProgressListener.Phase.DONE, bytes.get(), bytes.get(), objects.size(), objects.size()));
             return stored;
@@ -521,19 +524,6 @@ final class Download {
             }
             Files.move(object.file, file, StandardCopyOption.ATOMIC_MOVE);
             manifest.file(object.item.path(), object.sha256, object.size);
-        }
-    }
-
-    /** Makes all files read-only and syncs the directories to disk. */
-    static void settle(Path tree) throws IOException {
-        try (var found = Files.walk(tree)) {
-            for (Path path : found.toList()) {
-                if (Files.isDirectory(path, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
-                    CacheFileSystem.sync(path);
-                } else if (!Files.isSymbolicLink(path)) {
-                    CacheFileSystem.protect(path);
-                }
-            }
         }
     }
 

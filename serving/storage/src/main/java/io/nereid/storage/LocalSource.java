@@ -33,14 +33,17 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Serves {@code file://} and {@code pvc://} URIs. A directory is used in place. For a single file or a selection by
- * patterns, a directory of symbolic links is made in the cache; an archive is unpacked into the cache. Thread-safe:
- * stateless except for the cache.
+ * patterns, a directory of symbolic links is made in the target; an archive is unpacked into the target. Thread-safe:
+ * stateless except for the target.
  */
 final class LocalSource {
     private final Download.DownloadContext context;
+    private final boolean inPlace;
 
-    LocalSource(Download.DownloadContext context) {
+    /** @param inPlace whether a directory is used where it is; else links to its files are made, too */
+    LocalSource(Download.DownloadContext context, boolean inPlace) {
         this.context = context;
+        this.inPlace = inPlace;
     }
 
     private record Found(Path path, String name, long size, long modified) {}
@@ -111,16 +114,16 @@ final class LocalSource {
             }
             ContentManifest listing = new ContentManifest();
             wanted.forEach(f -> listing.file(f.name(), f.size() + " " + f.modified(), f.size()));
-            if (Files.isDirectory(path) && !archive && patterns.isAll()) {
+            if (inPlace && Files.isDirectory(path) && !archive && patterns.isAll()) {
                 return new InPlace(path, listing.digest(), listing.bytes());
             }
             String key = "local-" + ContentDigests.sha256(path + "\n" + listing.digest() + "\n" + patterns);
-            StorageLease known = context.cache().find(key, true).orElse(null);
+            StorageLease known = context.target().find(key, true).orElse(null);
             if (known != null) {
                 return known;
             }
             StorageLease stored = make(shown, path, wanted, archive, listing, patterns, cancel);
-            context.cache().remember(key, stored.digest());
+            context.target().remember(key, stored.digest());
             return stored;
         } catch (IOException e) {
             throw CacheFileSystem.failed(shown + " cannot be read", e);
@@ -136,8 +139,8 @@ final class LocalSource {
             GlobFilter patterns,
             CancellationToken cancel)
             throws IOException {
-        Path stagingDirectory = context.cache().stagingDirectory();
-        try (CacheReservation space = context.cache().space(shown)) {
+        Path stagingDirectory = context.target().stagingDirectory();
+        try (CacheReservation space = context.target().space(shown)) {
             Path tree = Files.createDirectory(stagingDirectory.resolve("tree"));
             if (archive) {
                 ContentManifest manifest = new ContentManifest();
@@ -148,17 +151,16 @@ final class LocalSource {
                         .archive(wanted.get(0).path(), wanted.get(0).name());
                 into.finish();
                 manifest.requireFiles(shown);
-                Download.settle(tree);
-                return context.cache().publish(stagingDirectory, manifest.digest(), manifest.bytes(), shown);
+                return context.target().publish(stagingDirectory, manifest.digest(), manifest.bytes(), shown);
             }
             for (Found file : wanted) {
                 Path link = tree.resolve(file.name());
                 Files.createDirectories(link.toAbsolutePath().getParent());
                 Files.createSymbolicLink(link, file.path().toAbsolutePath());
             }
-            // The cache holds links only. Equal files may lie in two directories, so the path is part of the digest.
+            // The target holds links only. Equal files may lie in two directories, so the path is part of the digest.
             listing.link(".", path.toString());
-            return context.cache().publish(stagingDirectory, listing.digest(), 0, shown);
+            return context.target().publish(stagingDirectory, listing.digest(), 0, shown);
         } finally {
             CacheFileSystem.deleteQuietly(stagingDirectory);
         }

@@ -13,20 +13,16 @@ import io.nereid.storage.credentials.TokenCache;
 import io.nereid.storage.http.HttpClients;
 import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.GlobFilter;
-import io.nereid.storage.object.ListingUtil;
 import io.nereid.storage.provider.StorageProviders;
 import io.nereid.storage.request.ProgressListener;
 import io.nereid.storage.request.StorageCredentials;
-import io.nereid.storage.request.StorageJson;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageOptions;
 import io.nereid.storage.request.StorageRequest;
 import io.nereid.storage.request.StorageUris;
 import io.nereid.storage.spi.CancellationToken;
 import io.nereid.storage.spi.ObjectChangedException;
-import io.nereid.storage.spi.ObjectEntry;
 import io.nereid.storage.spi.ObjectSource;
-import io.nereid.storage.spi.StorageContext;
 import io.nereid.storage.spi.StorageProvider;
 import io.nereid.storage.spi.StorageSettings;
 import io.nereid.storage.spi.StorageUri;
@@ -64,6 +60,8 @@ public final class Storage implements AutoCloseable {
     private final StorageOptions options;
     private final HttpClients http;
     private final StorageProviders providers;
+    private final SourceOpener sources;
+    private final ContentCache cache;
     private final Download.DownloadContext context;
     private final LocalSource local;
     private final ExecutorService listers;
@@ -100,14 +98,15 @@ public final class Storage implements AutoCloseable {
     public Storage(StorageOptions options, Clock clock, List<StorageProvider> plugins, CacheFileSystem disk) {
         this.options = options;
         Map<String, StorageProvider> byScheme = StorageProviders.byScheme(plugins);
-        ContentCache cache = new ContentCache(options, clock, disk);
+        this.cache = new ContentCache(options, clock, disk);
         this.http = new HttpClients(options, clock);
         this.providers = new StorageProviders(http, new TokenCache(clock), byScheme);
+        this.sources = new SourceOpener(providers, options);
         this.listers = Threads.pool("storage-list", LISTERS);
         this.downloaders = Threads.pool("storage-fetch", options.downloads());
         this.parts = Threads.pool("storage-part", options.connections());
         this.context = new Download.DownloadContext(cache, disk, parts, options, clock);
-        this.local = new LocalSource(context);
+        this.local = new LocalSource(context, true);
     }
 
     /** Whether a URI is valid and its kind of store is supported without plugins. */
@@ -187,7 +186,7 @@ public final class Storage implements AutoCloseable {
         StorageUris.Kind kind = providers.isPlugin(uri) ? null : StorageUris.kind(uri);
         options.access().check(uri);
         StorageSettings settings = providers.settings(request.credentials());
-        GlobFilter patterns = patterns(request, settings);
+        GlobFilter patterns = SourceOpener.patterns(request, settings);
         if (kind == StorageUris.Kind.FILE || kind == StorageUris.Kind.PVC) {
             Path path = LocalSource.resolve(uri, kind, options.pvcRoot());
             options.access().checkPath(uri, path);
@@ -205,65 +204,29 @@ public final class Storage implements AutoCloseable {
             if (e.code() != ErrorCode.UNAVAILABLE || !options.useStale()) {
                 throw e;
             }
-            StorageLease stale = context.cache().find(last, false).orElseThrow(() -> e);
+            StorageLease stale = cache.find(last, false).orElseThrow(() -> e);
             LOG.warn("{}; the copy of the last successful fetch is used", e.getMessage());
             waiter.complete(stale);
         }
     }
 
     private void list(Waiter waiter, GlobFilter patterns, String last, StorageSettings settings) {
-        String uri = waiter.request.uri();
-        StorageProvider provider = providers.of(uri);
-        StorageContext opening = providers.context(provider, uri, settings, waiter.cancel);
-        ObjectSource source = provider.open(opening);
+        SourceOpener.Opened opened = sources.open(waiter.request.uri(), patterns, settings, waiter.cancel);
         boolean joined = false;
         try {
-            int reads = Math.min(options.connections(), source.maxReads());
-            ObjectSource.Listing listing = ListingUtil.settle(
-                    source.list(), patterns, uri, options.limits().entries());
-            joined = join(waiter, new Opened(source, opening, reads), listing, patterns, last, settings);
+            joined = join(waiter, opened, patterns, last, settings);
         } finally {
             if (!joined) {
-                source.close();
+                opened.close();
             }
         }
     }
 
-    /** A source, what it was opened with, and how many ranges of it may be read at once. Immutable. */
-    private record Opened(ObjectSource source, StorageContext context, int reads) {}
-
-    private static GlobFilter patterns(StorageRequest request, StorageSettings settings) {
-        List<String> allow =
-                request.allow().isEmpty() ? StorageJson.list(settings, "STORAGE_ALLOW_PATTERNS") : request.allow();
-        List<String> ignore =
-                request.ignore().isEmpty() ? StorageJson.list(settings, "STORAGE_IGNORE_PATTERNS") : request.ignore();
-        return new GlobFilter(allow, ignore);
-    }
-
     /** Returns whether a new job took the source. */
     private boolean join(
-            Waiter waiter,
-            Opened opened,
-            ObjectSource.Listing listing,
-            GlobFilter patterns,
-            String last,
-            StorageSettings settings) {
-        StringBuilder all =
-                new StringBuilder(listing.place()).append('\n').append(patterns).append('\n');
-        for (ObjectEntry item : listing.items()) {
-            all.append(item.size())
-                    .append('\0')
-                    .append(item.version())
-                    .append('\0')
-                    .append(item.path())
-                    .append('\n');
-        }
-        // The key identifies the content: the place, the patterns, and size, version and path of each object.
-        if (!listing.versioned()) {
-            // Without versions, equal listings do not prove equal content: other credentials may see other objects.
-            all.append(settings.identity());
-        }
-        String key = ContentDigests.sha256(all.toString());
+            Waiter waiter, SourceOpener.Opened opened, GlobFilter patterns, String last, StorageSettings settings) {
+        ObjectSource.Listing listing = opened.listing();
+        String key = SourceOpener.key(listing, patterns, settings);
         synchronized (lock) {
             if (closed) {
                 throw ServingException.of(ErrorCode.CANCELLED, "the storage is closed");
@@ -277,9 +240,9 @@ public final class Storage implements AutoCloseable {
                 return false;
             }
             if (listing.versioned()) {
-                StorageLease known = context.cache().find(key, true).orElse(null);
+                StorageLease known = cache.find(key, true).orElse(null);
                 if (known != null) {
-                    context.cache().remember(last, known.digest());
+                    cache.remember(last, known.digest());
                     waiter.progress.on(new ProgressListener.Step(
                             ProgressListener.Phase.DONE,
                             known.bytes(),
@@ -290,7 +253,7 @@ public final class Storage implements AutoCloseable {
                     return false;
                 }
             }
-            Job fresh = new Job(key, opened, listing, patterns, StorageUri.shown(waiter.request.uri()));
+            Job fresh = new Job(key, opened, patterns, StorageUri.shown(waiter.request.uri()));
             fresh.join(waiter, last);
             jobs.put(key, fresh);
             try {
@@ -327,12 +290,12 @@ public final class Storage implements AutoCloseable {
         }
         parts.shutdown();
         http.close();
-        context.cache().close();
+        cache.close();
     }
 
     /** Bytes that the cache holds. */
     public long held() {
-        return context.cache().held();
+        return cache.held();
     }
 
     /** A caller's pending fetch. Thread-safe. */
@@ -385,7 +348,7 @@ public final class Storage implements AutoCloseable {
     /** A download shared by all fetches of the same content. Thread-safe: guarded by the storage's lock. */
     private final class Job implements Runnable {
         private final String key;
-        private final Opened opened;
+        private final SourceOpener.Opened opened;
         private final ObjectSource.Listing listing;
         private final GlobFilter patterns;
         private final String uri;
@@ -395,10 +358,10 @@ public final class Storage implements AutoCloseable {
 
         @GuardedBy("Storage.this.lock") private final List<Waiter> late = new ArrayList<>();
 
-        Job(String key, Opened opened, ObjectSource.Listing listing, GlobFilter patterns, String uri) {
+        Job(String key, SourceOpener.Opened opened, GlobFilter patterns, String uri) {
             this.key = key;
             this.opened = opened;
-            this.listing = listing;
+            this.listing = opened.listing();
             this.patterns = patterns;
             this.uri = uri;
         }
@@ -429,7 +392,7 @@ public final class Storage implements AutoCloseable {
             try {
                 transfer();
             } finally {
-                opened.source().close();
+                opened.close();
             }
         }
 
@@ -443,11 +406,11 @@ public final class Storage implements AutoCloseable {
             }
             try (stored) {
                 if (listing.versioned()) {
-                    context.cache().remember(key, stored.digest());
+                    cache.remember(key, stored.digest());
                 }
                 leaveJobs().forEach((waiter, last) -> {
-                    context.cache().remember(last, stored.digest());
-                    waiter.complete(context.cache().again(stored, true));
+                    cache.remember(last, stored.digest());
+                    waiter.complete(cache.again(stored, true));
                 });
             }
         }
@@ -457,9 +420,7 @@ public final class Storage implements AutoCloseable {
                 return download(listing, key);
             } catch (Download.WholeObjectsOnlyException e) {
                 LOG.info("{}: the store ignores range requests; every object is downloaded with one request", uri);
-                List<ObjectEntry> whole = new ArrayList<>();
-                listing.items().forEach(item -> whole.add(item.withoutRanges()));
-                return download(new ObjectSource.Listing(listing.place(), whole, listing.shape()), key);
+                return download(SourceOpener.withoutRanges(listing), key);
             }
         }
 

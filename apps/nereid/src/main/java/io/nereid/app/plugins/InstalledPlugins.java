@@ -71,6 +71,27 @@ public final class InstalledPlugins {
         return new InstalledPlugins(backends, storage, caches);
     }
 
+    /**
+     * Loads the storage providers alone, without the libraries of backends. Of a broken plugin nothing is loaded.
+     *
+     * @throws ServingException FAILED_PRECONDITION when two providers are for one scheme
+     */
+    public static List<StorageProvider> loadStorageProviders() {
+        List<StorageProvider> storage = new ArrayList<>();
+        ServiceLoader.load(StorageProvider.class).forEach(storage::add);
+        PluginDirectories places = PluginDirectories.ofUser();
+        places.installed().forEach((name, directory) -> {
+            try {
+                storage.addAll(PluginLoader.load(places, name, directory, List.of(PluginKind.STORAGE))
+                        .of(PluginKind.STORAGE, StorageProvider.class));
+            } catch (IOException | ServingException | LinkageError | ServiceConfigurationError e) {
+                LOG.error("plugin '{}' in {} is broken and skipped: {}", name, directory, reason(e));
+            }
+        });
+        requireDistinct(List.of(), storage, List.of(), "remove one of the plugins with nereid plugins remove");
+        return storage;
+    }
+
     private static void add(
             LoadedPlugin plugin,
             List<Backend> backends,

@@ -12,6 +12,10 @@ import java.util.Map;
  * @param providers its providers by kind; kinds that it does not have are absent
  */
 record LoadedPlugin(String name, Map<PluginKind, List<?>> providers) {
+    boolean isEmpty() {
+        return providers.isEmpty();
+    }
+
     /** The providers of a kind. */
     <T> List<T> of(PluginKind kind, Class<T> service) {
         return providers.getOrDefault(kind, List.of()).stream()

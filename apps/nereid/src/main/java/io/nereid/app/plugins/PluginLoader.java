@@ -32,8 +32,22 @@ final class PluginLoader {
      * @throws IOException when the plugin does not contain a provider of any kind
      * @throws ServingException FAILED_PRECONDITION when it was built for another version of the API
      */
-    @SuppressWarnings("resource")
     static LoadedPlugin load(PluginDirectories places, String name, Path directory) throws IOException {
+        LoadedPlugin plugin = load(places, name, directory, List.of(PluginKind.values()));
+        if (plugin.isEmpty()) {
+            throw new IOException("it contains no backend, storage provider or response cache in "
+                    + places.jars(name, directory).size() + " jar(s)"
+                    + (PluginManifest.all().stream().anyMatch(p -> p.name().equals(name))
+                            ? "; was the program started from its distribution?"
+                            : ""));
+        }
+        return plugin;
+    }
+
+    /** As {@link #load(PluginDirectories, String, Path)}, with the providers of some kinds, of which there may be none. */
+    @SuppressWarnings("resource")
+    static LoadedPlugin load(PluginDirectories places, String name, Path directory, List<PluginKind> kinds)
+            throws IOException {
         List<URL> jars = new ArrayList<>();
         boolean versioned = false;
         for (Path jar : places.jars(name, directory)) {
@@ -43,7 +57,7 @@ final class PluginLoader {
         ClassLoader loader = new PluginClassLoader(name, jars.toArray(URL[]::new));
         Map<PluginKind, List<?>> providers = new EnumMap<>(PluginKind.class);
         try {
-            for (PluginKind kind : PluginKind.values()) {
+            for (PluginKind kind : kinds) {
                 List<Object> found = new ArrayList<>();
                 for (Object provider : ServiceLoader.load(kind.service(), loader)) {
                     link(provider);
@@ -59,13 +73,6 @@ final class PluginLoader {
                 throw mismatch;
             }
             throw e;
-        }
-        if (providers.isEmpty()) {
-            throw new IOException("it contains no backend, storage provider or response cache in " + jars.size()
-                    + " jar(s)"
-                    + (PluginManifest.all().stream().anyMatch(p -> p.name().equals(name))
-                            ? "; was the program started from its distribution?"
-                            : ""));
         }
         if (!versioned) {
             LOG.warn(

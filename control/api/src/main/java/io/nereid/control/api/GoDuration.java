@@ -57,6 +57,11 @@ public final class GoDuration {
         return text.charAt(0) == '-' ? duration.negated() : duration;
     }
 
+    /** Parses a duration, or a whole number of seconds; returns null when the text is neither. */
+    public static @Nullable Duration ofSecondsOrText(String text) {
+        return text.matches("-?[0-9]{1,12}") ? Duration.ofSeconds(Long.parseLong(text)) : parse(text);
+    }
+
     /** Formats a duration in whole seconds: {@code 1h0m0s}, {@code 6s}. */
     public static String format(Duration duration) {
         long seconds = duration.toSeconds();

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.PodSpec.WorkerSpec;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -356,7 +358,7 @@ public record InferenceService(
      * @param url the sink of the events; null for the configuration's default
      * @param mode {@code all}, {@code request} or {@code response}
      * @param batchSize events per batch; null for 1
-     * @param batchInterval seconds after which an incomplete batch is sent; null for none
+     * @param batchInterval how long an incomplete batch waits for more; null for none
      * @param tree the block as it was submitted
      */
     public record LoggerSpec(
@@ -367,7 +369,7 @@ public record InferenceService(
             @Nullable StorageSpec storage,
             @Nullable String marshallerUrl,
             @Nullable Integer batchSize,
-            @Nullable Long batchInterval,
+            @Nullable Duration batchInterval,
             ObjectNode tree) {
         static LoggerSpec read(ObjectNode tree, String path) {
             FieldReader fields = new FieldReader(tree, path);
@@ -379,8 +381,12 @@ public record InferenceService(
                     fields.read("storage", StorageSpec::read),
                     fields.text("marshallerUrl"),
                     fields.integer("batchSize"),
-                    fields.number("batchInterval"),
+                    interval(tree.get("batchInterval")),
                     tree);
+        }
+
+        private static @Nullable Duration interval(@Nullable JsonNode node) {
+            return node == null || node.isNull() ? null : GoDuration.ofSecondsOrText(node.asText());
         }
     }
 

@@ -28,7 +28,7 @@ public class CacheFileSystem {
     private static final Logger LOG = LoggerFactory.getLogger(CacheFileSystem.class);
 
     /** Free bytes of the file system. */
-    long usable(Path directory) throws IOException {
+    public long usable(Path directory) throws IOException {
         return Files.getFileStore(directory).getUsableSpace();
     }
 

@@ -17,6 +17,7 @@ import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -41,7 +42,7 @@ import org.slf4j.LoggerFactory;
  * used artifact without a lease. One process owns the directory, by a file lock. Thread-safe: one lock, held for
  * bookkeeping and eviction only.
  */
-public final class ContentCache implements AutoCloseable {
+public final class ContentCache implements DownloadTarget, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ContentCache.class);
     private static final long PARTIAL_DAYS = 7;
 
@@ -184,7 +185,18 @@ public final class ContentCache implements AutoCloseable {
         }
     }
 
+    @Override
+    public Path directory() {
+        return options.cache();
+    }
+
+    @Override
+    public String remedyWhenFull() {
+        return "free some disk, or move the storage cache";
+    }
+
     /** Returns a lease on the artifact that an index name maps to, if it is still cached. */
+    @Override
     public Optional<StorageLease> find(String name, boolean current) {
         Optional<String> digest = indexed(index.resolve(name));
         if (digest.isEmpty()) {
@@ -197,6 +209,7 @@ public final class ContentCache implements AutoCloseable {
     }
 
     /** Maps an index name to a digest. A failure is only logged, since the index is an optimization. */
+    @Override
     public void remember(String name, String digest) {
         try {
             if (!indexed(index.resolve(name)).equals(Optional.of(digest))) {
@@ -218,11 +231,13 @@ public final class ContentCache implements AutoCloseable {
     }
 
     /** Creates a temporary directory in which an artifact is built before {@link #publish}. */
+    @Override
     public Path stagingDirectory() throws IOException {
         return Files.createDirectory(temp.resolve("w" + names.incrementAndGet()));
     }
 
     /** Returns the directory of a partial download, created if absent; the caller owns it until {@link #leave}. */
+    @Override
     public Path enter(String key) throws IOException {
         synchronized (lock) {
             Long was = idle.remove(key);
@@ -232,6 +247,7 @@ public final class ContentCache implements AutoCloseable {
     }
 
     /** Returns the directory of a partial download to the cache, which keeps it for the next attempt or deletes it. */
+    @Override
     public void leave(String key, boolean keep) {
         Path directory = partial.resolve(key);
         long bytes = 0;
@@ -255,9 +271,11 @@ public final class ContentCache implements AutoCloseable {
 
     /**
      * Moves a temporary directory with the artifact in {@code tree} into the cache and returns a lease on it. If the
-     * same content is cached already, the existing copy is used.
+     * same content is cached already, the existing copy is used. The files become read-only: several services share them.
      */
+    @Override
     public StorageLease publish(Path stagingDirectory, String digest, long bytes, String uri) throws IOException {
+        protect(stagingDirectory.resolve("tree"));
         String name = digest.substring(digest.indexOf(':') + 1);
         ObjectNode about = StorageJson.object();
         about.put("digest", digest);
@@ -281,6 +299,19 @@ public final class ContentCache implements AutoCloseable {
         }
     }
 
+    /** Makes all files read-only and syncs the directories to disk. */
+    private static void protect(Path tree) throws IOException {
+        try (Stream<Path> found = Files.walk(tree)) {
+            for (Path path : found.toList()) {
+                if (Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+                    CacheFileSystem.sync(path);
+                } else if (!Files.isSymbolicLink(path)) {
+                    CacheFileSystem.protect(path);
+                }
+            }
+        }
+    }
+
     private StorageLease lease(Entry entry, boolean current) {
         entry.leases++;
         touch(entry);
@@ -301,6 +332,7 @@ public final class ContentCache implements AutoCloseable {
     }
 
     /** Creates a reservation for a download; {@code what} names it in error messages. */
+    @Override
     public CacheReservation space(String what) {
         return new Reservation(what);
     }

@@ -66,8 +66,9 @@ public final class DownloadJournal implements AutoCloseable {
     }
 
     public synchronized void forget(int index) throws IOException {
-        append(index + " - .");
-        parts.removeIf(part -> part >>> 32 == index);
+        if (parts.removeIf(part -> part >>> 32 == index)) {
+            append(index + " - .");
+        }
     }
 
     @GuardedBy("this") private void append(String line) throws IOException {

@@ -160,7 +160,7 @@ class ContentCacheTest {
     void aFullDiskIsToldBeforeTheDownload() {
         CacheFileSystem full = new CacheFileSystem() {
             @Override
-            long usable(Path path) {
+            public long usable(Path path) {
                 return 999;
             }
         };

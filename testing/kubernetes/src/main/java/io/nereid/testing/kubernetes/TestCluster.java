@@ -112,7 +112,13 @@ public final class TestCluster implements AutoCloseable {
         }
     }
 
-    private static Path root() {
+    /** The folder of resources that KServe takes, which is described by its README. */
+    public static Path kserve() {
+        return root().resolve("testing/kubernetes/kserve");
+    }
+
+    /** The root of the checkout that the tests run in. */
+    public static Path root() {
         Path folder = Path.of("").toAbsolutePath();
         while (folder != null && !Files.isRegularFile(folder.resolve("testing/kubernetes/cluster.sh"))) {
             folder = folder.getParent();

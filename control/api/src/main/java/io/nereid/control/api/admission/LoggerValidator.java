@@ -51,8 +51,8 @@ final class LoggerValidator {
         if (logger.batchSize() != null && logger.batchSize() < 1) {
             problems.add(path + ".batchSize", logger.batchSize() + " is less than 1");
         }
-        if (logger.batchInterval() != null && logger.batchInterval() < 0) {
-            problems.add(path + ".batchInterval", logger.batchInterval() + " is less than 0");
+        if (logger.batchInterval() != null && logger.batchInterval().isNegative()) {
+            problems.add(path + ".batchInterval", logger.batchInterval().toSeconds() + " s is less than 0");
         }
     }
 

@@ -15,6 +15,7 @@ import static io.nereid.control.api.schema.StructuralSchema.TEXTS;
 import static io.nereid.control.api.schema.StructuralSchema.TEXT_LIST;
 import static io.nereid.control.api.schema.StructuralSchema.TREE;
 import static io.nereid.control.api.schema.StructuralSchema.list;
+import static io.nereid.control.api.schema.StructuralSchema.listBy;
 import static io.nereid.control.api.schema.StructuralSchema.object;
 import static io.nereid.control.api.schema.StructuralSchema.oneOf;
 
@@ -37,7 +38,8 @@ final class PodSchemas {
                             .with(
                                     object().with(TEXT, "volumeName", "path", "key")
                                             .with(FLAG, "optional"),
-                                    "fileKeyRef"),
+                                    "fileKeyRef")
+                            .folded(),
                     "valueFrom")
             .required("name");
 
@@ -53,7 +55,7 @@ final class PodSchemas {
             .required("containerPort");
 
     static final Shape RESOURCES = object().with(QUANTITIES, "limits", "requests")
-            .with(list(object().with(TEXT, "name", "request").required("name")), "claims");
+            .with(listBy(object().with(TEXT, "name", "request").required("name"), "name"), "claims");
 
     private static final Shape HTTP_GET = object().with(TEXT, "path", "host")
             .with(INT_OR_TEXT, "port")
@@ -77,19 +79,22 @@ final class PodSchemas {
                     "periodSeconds",
                     "successThreshold",
                     "failureThreshold")
-            .with(LONG, "terminationGracePeriodSeconds");
+            .with(LONG, "terminationGracePeriodSeconds")
+            .folded();
 
     private static final Shape HANDLER = object().with(HTTP_GET, "httpGet")
             .with(TCP_SOCKET, "tcpSocket")
             .with(EXEC, "exec")
-            .with(object().with(LONG, "seconds"), "sleep");
+            .with(object().with(LONG, "seconds"), "sleep")
+            .folded();
 
     private static final Shape SECURITY_CONTEXT = object().with(
                     FLAG, "privileged", "allowPrivilegeEscalation", "readOnlyRootFilesystem", "runAsNonRoot")
             .with(LONG, "runAsUser", "runAsGroup")
             .with(TEXT, "procMount")
             .with(object().with(TEXT_LIST, "add", "drop"), "capabilities")
-            .with(TREE, "seccompProfile", "seLinuxOptions", "windowsOptions", "appArmorProfile");
+            .with(TREE, "seccompProfile", "seLinuxOptions", "windowsOptions", "appArmorProfile")
+            .folded();
 
     private static final Shape MOUNT = object().with(
                     TEXT, "name", "mountPath", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly")
@@ -99,12 +104,14 @@ final class PodSchemas {
     /** A container; name and image are optional. */
     static final Shape CONTAINER = object().with(TEXT, "name", "image", "workingDir", "terminationMessagePath")
             .with(TEXT_LIST, "command", "args")
-            .with(list(ENV), "env")
+            .with(listBy(ENV, "name"), "env")
             .with(list(ENV_FROM), "envFrom")
             .with(list(CONTAINER_PORT), "ports")
             .with(RESOURCES, "resources")
-            .with(list(MOUNT), "volumeMounts")
-            .with(list(object().with(TEXT, "name", "devicePath")), "volumeDevices")
+            .with(listBy(MOUNT, "mountPath"), "volumeMounts")
+            .with(
+                    listBy(object().with(TEXT, "name", "devicePath").required("name", "devicePath"), "devicePath"),
+                    "volumeDevices")
             .with(PROBE, "livenessProbe", "readinessProbe", "startupProbe")
             .with(object().with(HANDLER, "postStart", "preStop").with(TEXT, "stopSignal"), "lifecycle")
             .with(oneOf("Always", "Never", "IfNotPresent"), "imagePullPolicy")
@@ -118,18 +125,20 @@ final class PodSchemas {
             list(object().with(TEXT, "key", "path").with(INT, "mode").required("key", "path"));
 
     private static final Shape VOLUME = object().with(TEXT, "name")
-            .with(object().with(TEXT, "medium").with(QUANTITY, "sizeLimit"), "emptyDir")
+            .with(object().with(TEXT, "medium").with(QUANTITY, "sizeLimit").folded(), "emptyDir")
             .with(
                     object().with(TEXT, "secretName")
                             .with(ITEMS, "items")
                             .with(INT, "defaultMode")
-                            .with(FLAG, "optional"),
+                            .with(FLAG, "optional")
+                            .folded(),
                     "secret")
             .with(
                     object().with(TEXT, "name")
                             .with(ITEMS, "items")
                             .with(INT, "defaultMode")
-                            .with(FLAG, "optional"),
+                            .with(FLAG, "optional")
+                            .folded(),
                     "configMap")
             .with(
                     object().with(TEXT, "claimName").with(FLAG, "readOnly").required("claimName"),
@@ -206,10 +215,21 @@ final class PodSchemas {
             .with(AFFINITY, "affinity")
             .with(TOLERATIONS, "tolerations")
             .with(list(object().with(TEXT, "name")), "imagePullSecrets")
-            .with(list(TREE), "hostAliases", "readinessGates", "topologySpreadConstraints", "schedulingGates")
+            .with(list(TREE), "hostAliases", "readinessGates")
             .with(
-                    list(object().with(TEXT, "name", "resourceClaimName", "resourceClaimTemplateName")
-                            .required("name")),
+                    listBy(
+                            object().with(TEXT, "topologyKey", "whenUnsatisfiable")
+                                    .required("topologyKey", "whenUnsatisfiable")
+                                    .open(),
+                            "topologyKey",
+                            "whenUnsatisfiable"),
+                    "topologySpreadConstraints")
+            .with(listBy(object().with(TEXT, "name").required("name"), "name"), "schedulingGates")
+            .with(
+                    listBy(
+                            object().with(TEXT, "name", "resourceClaimName", "resourceClaimTemplateName")
+                                    .required("name"),
+                            "name"),
                     "resourceClaims")
             .with(TREE, "securityContext", "dnsConfig", "os")
             .with(QUANTITIES, "overhead")

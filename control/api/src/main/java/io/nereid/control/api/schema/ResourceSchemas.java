@@ -10,6 +10,7 @@ import static io.nereid.control.api.schema.StructuralSchema.TEXT;
 import static io.nereid.control.api.schema.StructuralSchema.TEXTS;
 import static io.nereid.control.api.schema.StructuralSchema.TEXT_LIST;
 import static io.nereid.control.api.schema.StructuralSchema.TREE;
+import static io.nereid.control.api.schema.StructuralSchema.enumOf;
 import static io.nereid.control.api.schema.StructuralSchema.list;
 import static io.nereid.control.api.schema.StructuralSchema.map;
 import static io.nereid.control.api.schema.StructuralSchema.object;
@@ -39,20 +40,20 @@ public final class ResourceSchemas {
     private static final Shape STORAGE =
             object().with(TEXT, "path", "key", "schemaPath").with(TEXTS, "parameters");
 
-    private static final Shape TARGET = object().with(oneOf("Utilization", "Value", "AverageValue"), "type")
+    private static final Shape TARGET = object().with(enumOf("Utilization", "Value", "AverageValue"), "type")
             .with(INT, "averageUtilization")
             .with(QUANTITY, "averageValue", "value");
 
     private static final Shape AUTOSCALING = object().with(
-                    list(object().with(oneOf("Resource", "External", "PodMetric"), "type")
+                    list(object().with(enumOf("Resource", "External", "PodMetric"), "type")
                             .with(
-                                    object().with(oneOf("cpu", "memory"), "name")
+                                    object().with(enumOf("cpu", "memory"), "name")
                                             .with(TARGET, "target")
                                             .required("name"),
                                     "resource")
                             .with(
                                     object().with(
-                                                    object().with(oneOf("prometheus", "graphite"), "backend")
+                                                    object().with(enumOf("prometheus", "graphite"), "backend")
                                                             .with(TEXT, "serverAddress", "query", "namespace"),
                                                     "metric")
                                             .with(
@@ -63,7 +64,7 @@ public final class ResourceSchemas {
                                     "external")
                             .with(
                                     object().with(
-                                                    object().with(oneOf("opentelemetry"), "backend")
+                                                    object().with(enumOf("opentelemetry"), "backend")
                                                             .with(TEXT, "serverAddress", "query", "operationOverTime")
                                                             .with(TEXT_LIST, "metricNames"),
                                                     "metric")
@@ -86,14 +87,14 @@ public final class ResourceSchemas {
                     "behavior");
 
     private static final Shape LOGGER = object().with(TEXT, "url", "marshallerUrl")
-            .with(oneOf("all", "request", "response"), "mode")
+            .with(enumOf("all", "request", "response"), "mode")
             .with(TEXT_LIST, "metadataHeaders", "metadataAnnotations")
             .with(STORAGE.with(TEXT, "serviceAccountName"), "storage")
             .with(INT, "batchSize")
-            .with(LONG, "batchInterval");
+            .with(StructuralSchema.INTERVAL, "batchInterval");
 
     private static final Shape EXTENSION = object().with(INT, "minReplicas", "maxReplicas", "scaleTarget")
-            .with(oneOf("cpu", "memory", "concurrency", "rps"), "scaleMetric")
+            .with(enumOf("cpu", "memory", "concurrency", "rps"), "scaleMetric")
             .with(oneOf("Utilization", "AverageValue"), "scaleMetricType")
             .with(AUTOSCALING, "autoScaling")
             .with(LONG, "containerConcurrency", "timeout", "canaryTrafficPercent")
@@ -197,7 +198,7 @@ public final class ResourceSchemas {
                             "supportedModelFormats")
                     .with(list(PROTOCOL), "protocolVersions")
                     .with(FLAG, "multiModel", "disabled")
-                    .with(WORKERS, "workerSpec")
+                    .with(WORKERS.with(TEXTS, "labels", "annotations"), "workerSpec")
                     .with(TEXTS, "labels", "annotations")
                     .with(TEXT, "grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint")
                     .with(INT, "replicas")
@@ -211,7 +212,7 @@ public final class ResourceSchemas {
             .with(TREE, "status");
 
     static final Shape INFERENCE_GRAPH = resource(object().with(
-                            map(object().with(oneOf("Sequence", "Splitter", "Ensemble", "Switch"), "routerType")
+                            map(object().with(enumOf("Sequence", "Splitter", "Ensemble", "Switch"), "routerType")
                                     .with(
                                             list(object().with(
                                                             TEXT,
@@ -222,7 +223,7 @@ public final class ResourceSchemas {
                                                             "data",
                                                             "condition")
                                                     .with(LONG, "weight")
-                                                    .with(oneOf("Soft", "Hard"), "dependency")
+                                                    .with(enumOf("Soft", "Hard"), "dependency")
                                                     .with(FLAG, "mapPredictionsToInstances")),
                                             "steps")
                                     .required("routerType")),
@@ -234,7 +235,7 @@ public final class ResourceSchemas {
                             object().with(LONG, "serverRead", "serverWrite", "serverIdle", "serviceClient"),
                             "routerTimeouts")
                     .with(INT, "minReplicas", "maxReplicas", "scaleTarget")
-                    .with(oneOf("cpu", "memory", "concurrency", "rps"), "scaleMetric")
+                    .with(enumOf("cpu", "memory", "concurrency", "rps"), "scaleMetric")
                     .with(PodSchemas.TOLERATIONS, "tolerations")
                     .with(TEXTS, "nodeSelector")
                     .with(TEXT, "nodeName", "serviceAccountName")

@@ -1,0 +1,139 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.cluster;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.core.Plan;
+import io.nereid.control.plane.EventSink;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Writes events to the cluster, on a thread of its own and best effort, so that an API server that refuses or delays
+ * them delays no reconciliation. A repeated event increases the count of the first one. The API server removes old
+ * events by itself. Thread-safe.
+ */
+public final class ClusterEventRecorder implements EventSink, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ClusterEventRecorder.class);
+    private static final int MAX_MESSAGE = 1_024;
+    private static final int MAX_WAITING = 2_000;
+    private static final int MAX_KNOWN = 4_000;
+
+    private final ClusterClient client;
+    private final Clock clock;
+    private final ThreadPoolExecutor thread = Threads.pool("nereid-events", 1);
+
+    /** The counts of recent events by namespace and name; confined to the thread. */
+    private final Map<String, Integer> counts = new LinkedHashMap<>(16, 0.75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Integer> eldest) {
+            return size() > MAX_KNOWN;
+        }
+    };
+
+    public ClusterEventRecorder(ClusterClient client, Clock clock) {
+        this.client = client;
+        this.clock = clock;
+    }
+
+    @Override
+    public void record(ObjectNode about, Plan.Event event) {
+        String now = Instant.ofEpochMilli(clock.millis())
+                .truncatedTo(ChronoUnit.SECONDS)
+                .toString();
+        ObjectNode tree = tree(about, event, now);
+        if (thread.getQueue().size() >= MAX_WAITING) {
+            LOG.debug("an event is lost, too many wait: {}", event.reason());
+            return;
+        }
+        try {
+            thread.execute(() -> write(tree, now));
+        } catch (RejectedExecutionException e) {
+            LOG.debug("an event is lost, the operator ends: {}", event.reason());
+        }
+    }
+
+    private static ObjectNode tree(ObjectNode about, Plan.Event event, String now) {
+        JsonNode metadata = about.path("metadata");
+        String namespace = metadata.path("namespace").asText("default");
+        String message = event.message().length() > MAX_MESSAGE
+                ? event.message().substring(0, MAX_MESSAGE - 3) + "..."
+                : event.message();
+        String identity =
+                about.path("kind").asText() + metadata.path("uid").asText() + event.type() + event.reason() + message;
+        ObjectNode tree = JsonNodeFactory.instance.objectNode();
+        tree.put("apiVersion", "v1").put("kind", "Event");
+        tree.putObject("metadata")
+                .put("name", name(metadata.path("name").asText(), identity))
+                .put("namespace", namespace);
+        tree.putObject("involvedObject")
+                .put("apiVersion", about.path("apiVersion").asText())
+                .put("kind", about.path("kind").asText())
+                .put("namespace", namespace)
+                .put("name", metadata.path("name").asText())
+                .put("uid", metadata.path("uid").asText())
+                .put("resourceVersion", metadata.path("resourceVersion").asText());
+        tree.put("type", event.type()).put("reason", event.reason()).put("message", message);
+        tree.put("count", 1).put("firstTimestamp", now).put("lastTimestamp", now);
+        tree.putObject("source").put("component", "nereid");
+        return tree;
+    }
+
+    /** The same event gets the same name, so that repetitions are found after a restart as well. */
+    private static String name(String of, String identity) {
+        long h = 0xcbf29ce484222325L; // FNV-1a
+        for (int i = 0; i < identity.length(); i++) {
+            h = (h ^ identity.charAt(i)) * 0x100000001b3L;
+        }
+        return of + "." + String.format(Locale.ROOT, "%016x", h);
+    }
+
+    private void write(ObjectNode event, String now) {
+        String namespace = event.path("metadata").path("namespace").asText();
+        String name = event.path("metadata").path("name").asText();
+        String key = namespace + "/" + name;
+        try {
+            Integer count = counts.get(key);
+            if (count == null) {
+                try {
+                    client.create(ResourceKinds.EVENT, event);
+                    counts.put(key, 1);
+                    return;
+                } catch (ServingException e) {
+                    if (e.code() != ErrorCode.ALREADY_EXISTS) {
+                        throw e;
+                    }
+                    ObjectNode old = client.get(ResourceKinds.EVENT, namespace, name);
+                    count = old == null ? 0 : old.path("count").asInt(1);
+                }
+            }
+            ObjectNode repeated = JsonNodeFactory.instance.objectNode();
+            repeated.put("count", count + 1).put("lastTimestamp", now);
+            client.merge(ResourceKinds.EVENT, namespace, name, repeated);
+            counts.put(key, count + 1);
+        } catch (ServingException e) {
+            counts.remove(key);
+            LOG.debug("an event is lost: {}", e.describe());
+        }
+    }
+
+    /** Drops the events that wait. */
+    @Override
+    public void close() {
+        thread.shutdownNow();
+    }
+}

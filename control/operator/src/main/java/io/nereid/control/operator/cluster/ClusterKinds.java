@@ -1,0 +1,28 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.cluster;
+
+import io.nereid.control.api.ResourceKind;
+import java.util.List;
+import java.util.Locale;
+
+/** The kinds of Kubernetes and its extensions that the operator makes or watches. Stateless. */
+public final class ClusterKinds {
+    public static final ResourceKind SERVICE = kind("", "v1", "Service", "services");
+    public static final ResourceKind POD = kind("", "v1", "Pod", "pods");
+    public static final ResourceKind PERSISTENT_VOLUME_CLAIM =
+            kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
+    public static final ResourceKind DEPLOYMENT = kind("apps", "v1", "Deployment", "deployments");
+    public static final ResourceKind HORIZONTAL_POD_AUTOSCALER =
+            kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
+    public static final ResourceKind INGRESS = kind("networking.k8s.io", "v1", "Ingress", "ingresses");
+    public static final ResourceKind HTTP_ROUTE = kind("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes");
+    public static final ResourceKind SCALED_OBJECT = kind("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects");
+
+    private ClusterKinds() {}
+
+    private static ResourceKind kind(String group, String version, String kind, String plural) {
+        return new ResourceKind(
+                group, version, kind, plural, kind.toLowerCase(Locale.ROOT), List.of(), true, List.of());
+    }
+}

@@ -1,0 +1,65 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.objects;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.kubernetes.apply.ApplyDifference;
+import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Makes the objects of a service the desired ones: applies those that differ from what the cluster has, and deletes the
+ * others that the service controls. An object that is up to date costs no call. Thread-safe for different services.
+ */
+public final class ObjectApplier {
+    private static final Logger LOG = LoggerFactory.getLogger(ObjectApplier.class);
+
+    private final ClusterClient client;
+    private final ServiceObjects objects;
+
+    public ObjectApplier(ClusterClient client, ServiceObjects objects) {
+        this.client = client;
+        this.objects = objects;
+    }
+
+    /**
+     * Applies the desired objects in their order, and then deletes the ones that are not desired.
+     *
+     * @param uid the uid of the service, which every desired object names as its controller
+     * @throws io.nereid.base.ServingException when the API server refuses an object; the others are as they were before
+     */
+    public void apply(String uid, List<ObjectNode> desired) {
+        Map<ObjectKey, ObjectNode> stored = objects.of(uid);
+        Set<ObjectKey> wanted = new HashSet<>();
+        for (ObjectNode object : desired) {
+            ObjectKey key = ObjectKey.of(object);
+            wanted.add(key);
+            ObjectNode before = stored.get(key);
+            String difference = before == null
+                    ? "it does not exist"
+                    : ApplyDifference.find(object, before, ClusterClient.FIELD_MANAGER);
+            if (difference != null) {
+                ResourceKind kind = objects.kind(object);
+                LOG.debug("{} {} is applied: {}", key.kind(), key.name(), difference);
+                objects.written(kind, client.apply(kind, object));
+            }
+        }
+        stored.forEach((key, object) -> {
+            if (!wanted.contains(key) && !object.path("metadata").has("deletionTimestamp")) {
+                LOG.debug("{} {} is deleted: it is not planned any more", key.kind(), key.name());
+                client.delete(
+                        objects.kind(object),
+                        object.path("metadata").path("namespace").asText(),
+                        key.name(),
+                        null);
+            }
+        });
+    }
+}

@@ -1,0 +1,96 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.objects;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.operator.cluster.ClusterClient;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps of objects what the operator needs, for its caches hold every object of every service. Stateless; the methods
+ * change the trees that they are given.
+ */
+final class ObjectTrimmer {
+    private ObjectTrimmer() {}
+
+    /** An object that an InferenceService or InferenceGraph owns, with the fields that this operator applied; else null. */
+    static @Nullable ObjectNode owned(ObjectNode object) {
+        if (owner(object) == null) {
+            return null;
+        }
+        ObjectNode metadata = object.withObject("/metadata");
+        metadata.retain(List.of(
+                "name",
+                "namespace",
+                "uid",
+                "resourceVersion",
+                "generation",
+                "creationTimestamp",
+                "deletionTimestamp",
+                "labels",
+                "annotations",
+                "ownerReferences",
+                "managedFields"));
+        ArrayNode fields = JsonNodeFactory.instance.arrayNode();
+        metadata.path("managedFields").forEach(entry -> {
+            if (isOurs(entry)) {
+                fields.add(entry);
+            }
+        });
+        metadata.set("managedFields", fields);
+        return object;
+    }
+
+    private static boolean isOurs(JsonNode entry) {
+        return entry.path("manager").asText().equals(ClusterClient.FIELD_MANAGER)
+                && entry.path("operation").asText().equals("Apply");
+    }
+
+    /** A pod without its specification. */
+    static ObjectNode pod(ObjectNode pod) {
+        pod.withObject("/metadata")
+                .retain(List.of(
+                        "name",
+                        "namespace",
+                        "uid",
+                        "resourceVersion",
+                        "creationTimestamp",
+                        "deletionTimestamp",
+                        "labels",
+                        "ownerReferences"));
+        pod.remove("spec");
+        pod.withObject("/status")
+                .retain(List.of(
+                        "phase",
+                        "reason",
+                        "message",
+                        "conditions",
+                        "containerStatuses",
+                        "initContainerStatuses",
+                        "podIP",
+                        "startTime"));
+        return pod;
+    }
+
+    /** A service or graph without the lists of its managers. */
+    static ObjectNode resource(ObjectNode resource) {
+        resource.withObject("/metadata").remove("managedFields");
+        return resource;
+    }
+
+    /** The InferenceService or InferenceGraph that controls an object; null for other objects. */
+    static @Nullable JsonNode owner(ObjectNode object) {
+        for (JsonNode reference : object.path("metadata").path("ownerReferences")) {
+            if (reference.path("controller").asBoolean()
+                    && reference.path("apiVersion").asText().startsWith(ResourceKinds.SERVING + "/")) {
+                return reference;
+            }
+        }
+        return null;
+    }
+}

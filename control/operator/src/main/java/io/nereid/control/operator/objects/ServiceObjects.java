@@ -1,0 +1,190 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.objects;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.store.ResourceStore.Change;
+import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.cluster.ClusterKinds;
+import io.nereid.control.operator.cluster.ObjectCache;
+import io.nereid.control.plane.ServiceReconciler.ChangeListener;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The objects that InferenceServices and InferenceGraphs own in the cluster, and the pods of services: indexed by owner,
+ * and kept up to date by watches. Kinds of extensions, such as those of the Gateway API, are watched when the API server
+ * has them. Thread-safe. Trees must not be changed.
+ */
+public final class ServiceObjects implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ServiceObjects.class);
+    private static final String OF_SERVICE = "serving.kserve.io/inferenceservice";
+    private static final String OF_GRAPH = "serving.kserve.io/inferencegraph";
+
+    private final ClusterClient client;
+    private final Set<String> namespaces;
+    private final List<ObjectCache> caches = new ArrayList<>();
+
+    /** The objects of each owner by its uid, and of it by kind and name. */
+    private final Map<String, Map<ObjectKey, ObjectNode>> owned = new ConcurrentHashMap<>();
+
+    /** The pods of each service by its namespace and name, and of it by name. */
+    private final Map<String, Map<String, ObjectNode>> pods = new ConcurrentHashMap<>();
+
+    private volatile ChangeListener listener = (graph, namespace, name) -> {};
+
+    /** An object in the namespace of its owner. */
+    public record ObjectKey(String kind, String name) {
+        static ObjectKey of(ObjectNode object) {
+            return new ObjectKey(
+                    object.path("kind").asText(),
+                    object.path("metadata").path("name").asText());
+        }
+    }
+
+    /** @param namespaces the namespaces to watch; empty for all */
+    public ServiceObjects(ClusterClient client, Set<String> namespaces) {
+        this.client = client;
+        this.namespaces = Set.copyOf(namespaces);
+    }
+
+    /** Sets the listener for changes; must be called before {@link #start}. */
+    public void onChange(ChangeListener listener) {
+        this.listener = listener;
+    }
+
+    /**
+     * Starts all watches and waits until all objects are known.
+     *
+     * @throws ServingException UNAVAILABLE when that takes longer than the limit, PERMISSION_DENIED
+     */
+    public void start(Duration limit) {
+        for (ResourceKind kind : List.of(ClusterKinds.DEPLOYMENT, ClusterKinds.HORIZONTAL_POD_AUTOSCALER)) {
+            add(new ObjectCache(client, kind, namespaces, OF_SERVICE, ObjectTrimmer::owned), limit);
+            add(new ObjectCache(client, kind, namespaces, OF_GRAPH, ObjectTrimmer::owned), limit);
+        }
+        // Those of KServe have no label to select them by.
+        for (ResourceKind kind : List.of(ClusterKinds.SERVICE, ClusterKinds.INGRESS)) {
+            add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned), limit);
+        }
+        for (ResourceKind kind : List.of(ClusterKinds.HTTP_ROUTE, ClusterKinds.SCALED_OBJECT)) {
+            if (client.has(kind)) {
+                add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned), limit);
+            } else {
+                LOG.info("the cluster has no {}; services that need them say so in their status", kind.kind());
+            }
+        }
+        ObjectCache ofPods = new ObjectCache(client, ClusterKinds.POD, namespaces, OF_SERVICE, ObjectTrimmer::pod);
+        ofPods.start(limit);
+        caches.add(ofPods);
+        AutoCloseable unused = ofPods.listen(this::podChanged);
+    }
+
+    private void add(ObjectCache cache, Duration limit) {
+        cache.start(limit);
+        caches.add(cache);
+        AutoCloseable unused = cache.listen(this::changed);
+    }
+
+    private void changed(Change.Kind change, ObjectNode object) {
+        JsonNode owner = ObjectTrimmer.owner(object);
+        if (owner == null) {
+            return;
+        }
+        String uid = owner.path("uid").asText();
+        owned.compute(uid, (key, before) -> {
+            Map<ObjectKey, ObjectNode> objects = before == null ? new ConcurrentHashMap<>() : before;
+            if (change == Change.Kind.DELETED) {
+                objects.remove(ObjectKey.of(object));
+            } else {
+                objects.put(ObjectKey.of(object), object);
+            }
+            return objects.isEmpty() ? null : objects;
+        });
+        listener.changed(
+                owner.path("kind").asText().equals("InferenceGraph"),
+                object.path("metadata").path("namespace").asText(),
+                owner.path("name").asText());
+    }
+
+    private void podChanged(Change.Kind change, ObjectNode pod) {
+        String namespace = pod.path("metadata").path("namespace").asText();
+        String service = pod.path("metadata").path("labels").path(OF_SERVICE).asText();
+        String name = pod.path("metadata").path("name").asText();
+        pods.compute(namespace + "/" + service, (key, before) -> {
+            Map<String, ObjectNode> all = before == null ? new ConcurrentHashMap<>() : before;
+            if (change == Change.Kind.DELETED) {
+                all.remove(name);
+            } else {
+                all.put(name, pod);
+            }
+            return all.isEmpty() ? null : all;
+        });
+        listener.changed(false, namespace, service);
+    }
+
+    /** Returns the objects that the owner of a uid controls. */
+    public Map<ObjectKey, ObjectNode> of(String uid) {
+        Map<ObjectKey, ObjectNode> objects = owned.get(uid);
+        return objects == null ? Map.of() : Map.copyOf(objects);
+    }
+
+    /** Returns the pods of a service. */
+    public List<ObjectNode> pods(String namespace, String service) {
+        Map<String, ObjectNode> all = pods.get(namespace + "/" + service);
+        return all == null ? List.of() : List.copyOf(all.values());
+    }
+
+    /** Takes up what the API server returned for a write. */
+    void written(ResourceKind kind, ObjectNode object) {
+        for (ObjectCache cache : caches) {
+            if (cache.kind().equals(kind) && cache.selects(object)) {
+                cache.written(object);
+            }
+        }
+    }
+
+    /**
+     * Returns a kind that is watched.
+     *
+     * @throws ServingException FAILED_PRECONDITION when the cluster does not have it
+     */
+    ResourceKind kind(ObjectNode object) {
+        String apiVersion = object.path("apiVersion").asText();
+        String kind = object.path("kind").asText();
+        ResourceKind found = find(apiVersion, kind);
+        if (found == null) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "the cluster has no " + kind + " of " + apiVersion + " (needed for "
+                            + object.path("metadata").path("name").asText() + ")",
+                    "install it and restart the operator, or choose other settings");
+        }
+        return found;
+    }
+
+    private @Nullable ResourceKind find(String apiVersion, String kind) {
+        for (ObjectCache cache : caches) {
+            if (cache.kind().kind().equals(kind) && cache.kind().apiVersion().equals(apiVersion)) {
+                return cache.kind();
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public void close() {
+        caches.forEach(ObjectCache::close);
+    }
+}
