@@ -111,7 +111,7 @@ class ArchitectureTest {
         control/plane | io.nereid.control.plane | . loop reconcile | base control/api control/core
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
-        control/kubernetes | io.nereid.control.kubernetes | . crd | base control/api control/core
+        control/kubernetes | io.nereid.control.kubernetes | . cluster crd standard | base control/api control/core
         control/operator | io.nereid.control.operator | . | base control/api control/core control/plane control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.TestFactory;
  * inputs, stage by stage. {@code NEREID_KSERVE_GOLDENS} names the directory of the recordings; without it and without
  * one at the usual place the test is skipped. Every difference stands in {@code golden/differences.txt} with its reason:
  * one that is not listed fails the test, and so does a listed one that no longer occurs. {@code
- * -Dnereid.golden.show=CASE} prints the unlisted ones of a case with both values.
+ * -Dnereid.golden.write=DIRECTORY} writes what was found in the format of the recordings.
  */
 class KserveGoldenTest {
     private static final Set<String> SECTIONS = Set.of("objects", "pods", "status", "events");
@@ -79,6 +79,12 @@ class KserveGoldenTest {
         ObjectNode profile = read(directory.resolve("common/profiles/" + input.path("profile").asText() + ".yaml"));
         GoldenCase played = new GoldenCase(name, profile);
         ObjectNode found = played.play(input);
+        String write = System.getProperty("nereid.golden.write");
+        if (write != null) {
+            Path file = Path.of(write, "shared/expected", name + ".yaml");
+            Files.createDirectories(file.getParent());
+            Files.writeString(file, found.toString());
+        }
         List<String> unlisted = new ArrayList<>();
         int count = 0;
         for (Difference one : GoldenComparison.compare(expected, found, SECTIONS, excuses(name, directory))) {
