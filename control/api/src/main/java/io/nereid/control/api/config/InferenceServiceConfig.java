@@ -376,8 +376,7 @@ public record InferenceServiceConfig(
         quantity(fields, "memoryLimit", memoryLimit, "memory", limits);
         quantity(fields, "cpuRequest", cpuRequest, "cpu", requests);
         quantity(fields, "memoryRequest", memoryRequest, "memory", requests);
-        return new Container.Resources(
-                Collections.unmodifiableMap(limits), Collections.unmodifiableMap(requests));
+        return new Container.Resources(Collections.unmodifiableMap(limits), Collections.unmodifiableMap(requests));
     }
 
     /** Reads a default quantity; an empty text stands for none, as in KServe. */

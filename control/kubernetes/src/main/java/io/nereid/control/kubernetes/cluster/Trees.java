@@ -81,7 +81,8 @@ public final class Trees {
     /** The texts of a map, in their order. */
     public static Map<String, String> map(JsonNode tree) {
         Map<String, String> all = new LinkedHashMap<>();
-        tree.properties().forEach(entry -> all.put(entry.getKey(), entry.getValue().asText()));
+        tree.properties()
+                .forEach(entry -> all.put(entry.getKey(), entry.getValue().asText()));
         return all;
     }
 

@@ -61,7 +61,9 @@ final class AgentInjection {
         add(
                 args,
                 "--component-port",
-                ports == null ? "8080" : ports.path("ports").path(0).path("containerPort").asText("8080"));
+                ports == null
+                        ? "8080"
+                        : ports.path("ports").path(0).path("containerPort").asText("8080"));
         ObjectNode agent = Trees.object().put("name", NAME);
         agent.put("image", settings.section("agent").path("image").asText());
         Trees.texts(agent, "args", args);
@@ -92,7 +94,10 @@ final class AgentInjection {
     private void loggerArguments(ObjectNode template, Map<String, String> annotations, List<String> args) {
         JsonNode labels = template.path("metadata").path("labels");
         String url = annotations.get(PodNames.LOGGER_URL);
-        add(args, "--log-url", url == null ? settings.section("logger").path("defaultUrl").asText() : url);
+        add(
+                args,
+                "--log-url",
+                url == null ? settings.section("logger").path("defaultUrl").asText() : url);
         add(args, "--source-uri", "");
         add(args, "--log-mode", annotations.getOrDefault(PodNames.LOGGER_MODE, "all"));
         add(args, "--inference-service", labels.path(PodNames.SERVICE_LABEL).asText(""));
@@ -178,7 +183,10 @@ final class AgentInjection {
     }
 
     private static ObjectNode mount(ObjectNode container, String volume, String path) {
-        return Trees.list(container, "volumeMounts").addObject().put("name", volume).put("mountPath", path);
+        return Trees.list(container, "volumeMounts")
+                .addObject()
+                .put("name", volume)
+                .put("mountPath", path);
     }
 
     private static void add(List<String> args, String name, @Nullable String value) {

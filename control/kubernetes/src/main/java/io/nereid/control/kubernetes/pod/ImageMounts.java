@@ -68,7 +68,8 @@ final class ImageMounts {
                     List.of(
                             "sh",
                             "-c",
-                            "echo 'Pre-fetching modelcar " + image + ": ' && [ -d /models ] && [ \"$$(ls -A /models)\" ]"
+                            "echo 'Pre-fetching modelcar " + image
+                                    + ": ' && [ -d /models ] && [ \"$$(ls -A /models)\" ]"
                                     + " && echo 'OK ... Prefetched and valid (/models exists)' || (echo 'NOK ..."
                                     + " Prefetched but modelcar is invalid (/models does not exist or is empty)' &&"
                                     + " exit 1)"));
@@ -100,7 +101,10 @@ final class ImageMounts {
 
     private static void mount(ObjectNode container, String volume, String path) {
         if (Trees.named(container.path("volumeMounts"), volume) == null) {
-            Trees.list(container, "volumeMounts").addObject().put("name", volume).put("mountPath", path);
+            Trees.list(container, "volumeMounts")
+                    .addObject()
+                    .put("name", volume)
+                    .put("mountPath", path);
         }
     }
 }

@@ -64,8 +64,7 @@ public final class PodForms {
         container.remove(List.of("type", "storageUri", "runtimeVersion", "storage", "config"));
         List<String> own = art.container().args();
         Map<String, String> given = CommandLineArguments.of(own);
-        List<String> args =
-                new ArrayList<>(List.of("--model_name", context.name(), "--http_port", PORT));
+        List<String> args = new ArrayList<>(List.of("--model_name", context.name(), "--http_port", PORT));
         if (!given.containsKey("predictor_host")) {
             args.addAll(List.of("--predictor_host", predictor + "." + context.namespace()));
         }
@@ -110,7 +109,8 @@ public final class PodForms {
     private static void arguments(
             ObjectNode container, ComponentPlan plan, PlanningContext context, String predictor, boolean port) {
         List<String> args = new ArrayList<>();
-        Map<String, String> given = CommandLineArguments.of(Container.read(container).args());
+        Map<String, String> given =
+                CommandLineArguments.of(Container.read(container).args());
         if (!given.containsKey("model_name")) {
             args.addAll(List.of("--model_name", context.name()));
         }

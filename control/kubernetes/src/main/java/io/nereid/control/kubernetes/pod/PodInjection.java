@@ -49,8 +49,7 @@ public final class PodInjection {
      */
     public void into(ObjectNode template) {
         ObjectNode pod = Trees.object(template, "spec");
-        Map<String, String> annotations =
-                Trees.map(template.path("metadata").path("annotations"));
+        Map<String, String> annotations = Trees.map(template.path("metadata").path("annotations"));
         accelerator(pod, annotations);
         storage.single(pod, annotations);
         new AgentInjection(service, settings, credentials).into(template, annotations);
@@ -90,8 +89,7 @@ public final class PodInjection {
         String aggregation = PodNames.GROUP + "enable-metric-aggregation";
         String scraping = PodNames.GROUP + "enable-prometheus-scraping";
         if (!annotations.has(aggregation)) {
-            annotations.put(
-                    aggregation, section.path("enableMetricAggregation").asText("false"));
+            annotations.put(aggregation, section.path("enableMetricAggregation").asText("false"));
         }
         if (!annotations.has(scraping)) {
             annotations.put(scraping, section.path("enablePrometheusScraping").asText("false"));

@@ -81,10 +81,14 @@ public final class PodMetadata {
                 all.put(PodNames.STORAGE_CONTAINER, container);
             }
         }
-        if (model != null && model.confidential() != null && model.confidential().enabled()) {
+        if (model != null
+                && model.confidential() != null
+                && model.confidential().enabled()) {
             all.put(PodNames.CONFIDENTIAL, "true");
             if (!text(model.confidential().resourceId()).isEmpty()) {
-                all.put(PodNames.CONFIDENTIAL_RESOURCE, text(model.confidential().resourceId()));
+                all.put(
+                        PodNames.CONFIDENTIAL_RESOURCE,
+                        text(model.confidential().resourceId()));
             }
         }
     }
@@ -101,7 +105,9 @@ public final class PodMetadata {
         if (!containers.isEmpty()) {
             return "true".equals(containers.get(0).env("MULTI_MODEL_SERVER"));
         }
-        return model != null && plan.artifacts().isEmpty() && !model.formatName().equals("huggingface");
+        return model != null
+                && plan.artifacts().isEmpty()
+                && !model.formatName().equals("huggingface");
     }
 
     private static String sourceUri(ComponentPlan plan, PlanningContext context) {

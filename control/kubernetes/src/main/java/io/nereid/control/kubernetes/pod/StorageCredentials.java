@@ -65,7 +65,8 @@ final class StorageCredentials {
         if (own.containsKey(ROLE)) {
             s3Variables(own, null, container);
         }
-        String named = annotations.get(settings.path("storageSecretNameAnnotation").asText(""));
+        String named =
+                annotations.get(settings.path("storageSecretNameAnnotation").asText(""));
         if (named != null) {
             secret(named, container, pod);
             return;
@@ -78,8 +79,10 @@ final class StorageCredentials {
     private void secret(String name, ObjectNode container, ObjectNode pod) {
         ObjectNode secret = cluster.secrets().apply(name);
         if (secret == null) {
-            throw ServingException.of(ErrorCode.NOT_FOUND, "secrets \"" + name + "\" not found; create it, or leave its name out of"
-                    + " the service account or the annotation");
+            throw ServingException.of(
+                    ErrorCode.NOT_FOUND,
+                    "secrets \"" + name + "\" not found; create it, or leave its name out of"
+                            + " the service account or the annotation");
         }
         Set<String> keys = keys(secret);
         JsonNode s3 = settings.path("s3");
@@ -160,8 +163,7 @@ final class StorageCredentials {
                 container,
                 "S3_USER_VIRTUAL_BUCKET",
                 values.of("s3-usevirtualbucket", "S3_USER_VIRTUAL_BUCKET", "s3UseVirtualBucket"));
-        variable(
-                container, "S3_USE_ACCELERATE", values.of("s3-useaccelerate", "S3_USE_ACCELERATE", "s3UseAccelerate"));
+        variable(container, "S3_USE_ACCELERATE", values.of("s3-useaccelerate", "S3_USE_ACCELERATE", "s3UseAccelerate"));
         variable(container, "AWS_CA_BUNDLE", values.of("s3-cabundle", "AWS_CA_BUNDLE", "s3CABundle"));
         variable(
                 container,
@@ -178,7 +180,8 @@ final class StorageCredentials {
      */
     void ofStorage(String key, Map<String, String> parameters, Map<String, String> annotations, ObjectNode container) {
         String secretName = orElse(settings.path("storageSpecSecretName").asText(""), "storage-config");
-        String annotated = annotations.get(settings.path("storageSecretNameAnnotation").asText(""));
+        String annotated =
+                annotations.get(settings.path("storageSecretNameAnnotation").asText(""));
         secretName = annotated == null ? secretName : annotated;
         ObjectNode secret = cluster.secrets().apply(secretName);
         String type = parameters.getOrDefault("type", "");
@@ -186,8 +189,10 @@ final class StorageCredentials {
         String entry = !key.isEmpty() ? key : type.isEmpty() ? "default" : "default_" + type;
         boolean there = secret != null && keys(secret).contains(entry);
         if (!there && !key.isEmpty()) {
-            throw ServingException.of(ErrorCode.NOT_FOUND, "specified storage key " + key + " not found in storage secret "
-                    + secretName + "; add the entry to the secret, or name another one");
+            throw ServingException.of(
+                    ErrorCode.NOT_FOUND,
+                    "specified storage key " + key + " not found in storage secret " + secretName
+                            + "; add the entry to the secret, or name another one");
         }
         if (secret != null && there) {
             if (type.isEmpty()) {
@@ -257,10 +262,7 @@ final class StorageCredentials {
         ObjectNode env = there == null ? Trees.list(container, "env").addObject() : there;
         env.put("name", variable);
         env.remove("value");
-        env.putObject("valueFrom")
-                .putObject("secretKeyRef")
-                .put("name", secret)
-                .put("key", key);
+        env.putObject("valueFrom").putObject("secretKeyRef").put("name", secret).put("key", key);
     }
 
     private static void volume(ObjectNode pod, String name, String secret) {
@@ -294,7 +296,8 @@ final class StorageCredentials {
             return plain.asText();
         }
         try {
-            byte[] bytes = Base64.getDecoder().decode(secret.path("data").path(key).asText(""));
+            byte[] bytes =
+                    Base64.getDecoder().decode(secret.path("data").path(key).asText(""));
             return new String(bytes, StandardCharsets.UTF_8);
         } catch (IllegalArgumentException e) {
             throw ServingException.invalidArgument(

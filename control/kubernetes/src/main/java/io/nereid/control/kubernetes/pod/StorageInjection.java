@@ -66,8 +66,7 @@ final class StorageInjection {
             mount(initializer, VOLUME, PodNames.MODELS, "", false);
             emptyVolume(pod, VOLUME);
             String name = annotations.getOrDefault(PodNames.STORAGE_CONTAINER, "");
-            Trees.list(pod, "initContainers")
-                    .add(complete(initializer, pod, annotations, storageContainer(uri, name)));
+            Trees.list(pod, "initContainers").add(complete(initializer, pod, annotations, storageContainer(uri, name)));
         }
         ObjectNode env = Trees.named(main.path("env"), "STORAGE_URI");
         if (env != null && !env.path("value").asText("").isEmpty()) {
@@ -105,9 +104,10 @@ final class StorageInjection {
         }
         ClusterStorageContainer by = storageContainer(args.get(0), storageContainer);
         if (by != null && !by.supportsMultiModelDownload()) {
-            throw ServingException.invalidArgument("the ClusterStorageContainer " + by.metadata().name()
-                    + " does not support several storageUris; name one that does, or set its"
-                    + " spec.supportsMultiModelDownload");
+            throw ServingException.invalidArgument(
+                    "the ClusterStorageContainer " + by.metadata().name()
+                            + " does not support several storageUris; name one that does, or set its"
+                            + " spec.supportsMultiModelDownload");
         }
         String parent = commonParent(paths);
         String volume = volumeName(parent);
@@ -147,7 +147,8 @@ final class StorageInjection {
     private ObjectNode initializer(List<String> args) {
         ObjectNode container = Trees.object();
         container.put("name", PodNames.INITIALIZER);
-        container.put("image", settings.section("storageInitializer").path("image").asText());
+        container.put(
+                "image", settings.section("storageInitializer").path("image").asText());
         Trees.texts(container, "args", args);
         container.put("terminationMessagePolicy", "FallbackToLogsOnError");
         container.set("resources", settings.resources("storageInitializer"));
@@ -224,14 +225,14 @@ final class StorageInjection {
         for (ClusterStorageContainer one : storageContainers) {
             if (one.metadata().name().equals(name)) {
                 if (!one.supports(uri)) {
-                    throw ServingException.invalidArgument(
-                            "ClusterStorageContainer \"" + name + "\" does not support storageUri \"" + uri
-                                    + "\", or is disabled; name another one");
+                    throw ServingException.invalidArgument("ClusterStorageContainer \"" + name
+                            + "\" does not support storageUri \"" + uri + "\", or is disabled; name another one");
                 }
                 return one;
             }
         }
-        throw ServingException.of(ErrorCode.NOT_FOUND, 
+        throw ServingException.of(
+                ErrorCode.NOT_FOUND,
                 "ClusterStorageContainer \"" + name + "\" not found; apply it, or leave storageContainerName out");
     }
 
@@ -340,9 +341,7 @@ final class StorageInjection {
         private static Claim of(String uri) {
             String rest = uri.substring("pvc://".length());
             int slash = rest.indexOf('/');
-            return slash < 0
-                    ? new Claim(rest, "")
-                    : new Claim(rest.substring(0, slash), rest.substring(slash + 1));
+            return slash < 0 ? new Claim(rest, "") : new Claim(rest.substring(0, slash), rest.substring(slash + 1));
         }
     }
 }

@@ -28,7 +28,8 @@ final class AutoscalerObjects {
 
     private static ObjectNode horizontal(ComponentObjects component) {
         ComponentExtensionSpec scaling = component.extension();
-        ObjectNode object = component.owner()
+        ObjectNode object = component
+                .owner()
                 .object(
                         "autoscaling/v2",
                         "HorizontalPodAutoscaler",
@@ -98,7 +99,8 @@ final class AutoscalerObjects {
     private static ObjectNode scaled(ComponentObjects component) {
         ComponentExtensionSpec scaling = component.extension();
         AutoScaling auto = scaling.autoScaling();
-        ObjectNode object = component.owner()
+        ObjectNode object = component
+                .owner()
                 .object(
                         "keda.sh/v1alpha1",
                         "ScaledObject",
@@ -125,8 +127,7 @@ final class AutoscalerObjects {
     private static void behavior(ObjectNode spec, ComponentObjects component, @Nullable ObjectNode own) {
         ObjectNode behavior = Trees.object();
         for (String direction : new String[] {"scaleDown", "scaleUp"}) {
-            JsonNode window =
-                    own == null ? Trees.object() : own.path(direction).path("stabilizationWindowSeconds");
+            JsonNode window = own == null ? Trees.object() : own.path(direction).path("stabilizationWindowSeconds");
             int configured = direction.equals("scaleDown")
                     ? component.settings().config().autoscaler().scaleDownStabilizationWindowSeconds()
                     : component.settings().config().autoscaler().scaleUpStabilizationWindowSeconds();
@@ -177,7 +178,8 @@ final class AutoscalerObjects {
                                 : address);
                 if (!source.path("operationOverTime").asText("").isEmpty()) {
                     metadata.put(
-                            "operationOverTime", source.path("operationOverTime").asText());
+                            "operationOverTime",
+                            source.path("operationOverTime").asText());
                 }
             }
         }
@@ -194,10 +196,8 @@ final class AutoscalerObjects {
                 if (!authentication.path("authModes").asText("").isEmpty()) {
                     metadata.put("authModes", authentication.path("authModes").asText());
                 }
-                String name = authentication
-                        .path("authenticationRef")
-                        .path("name")
-                        .asText("");
+                String name =
+                        authentication.path("authenticationRef").path("name").asText("");
                 if (!name.isEmpty()) {
                     trigger.putObject("authenticationRef").put("name", name);
                 }

@@ -38,8 +38,7 @@ final class ComponentBuilder {
         this.context = context;
         this.settings = settings;
         this.cluster = cluster;
-        this.injection = new PodInjection(
-                context.service, settings, cluster, context.catalog.storageContainers());
+        this.injection = new PodInjection(context.service, settings, cluster, context.catalog.storageContainers());
         this.owner = Owner.of(context.service);
         this.predictor = predictor;
     }
@@ -82,8 +81,8 @@ final class ComponentBuilder {
         String container = plan.tree().path("storageContainerName").asText("");
         injection.storageUris(pod, uris, container, annotations);
         JsonNode metrics = plan.tree().path("autoScaling").path("metrics");
-        ComponentObjects objects = new ComponentObjects(
-                owner, settings, plan.name(), labels, annotations, extension, pod, metrics);
+        ComponentObjects objects =
+                new ComponentObjects(owner, settings, plan.name(), labels, annotations, extension, pod, metrics);
         List<ObjectNode> bare = new ArrayList<>();
         List<String> deployments = new ArrayList<>(List.of(plan.name()));
         bare.add(objects.service());
@@ -92,7 +91,10 @@ final class ComponentBuilder {
             ComponentObjects beside = workers(plan, workers, annotations, workerPod, extension, metrics, generation);
             bare.add(objects.node(MultiNode.headService(plan.name(), generation), "head", null, generation));
             bare.add(objects.node(
-                    MultiNode.workerService(plan.name(), generation), "worker", beside.labels().get("app"), generation));
+                    MultiNode.workerService(plan.name(), generation),
+                    "worker",
+                    beside.labels().get("app"),
+                    generation));
             bare.add(objects.deployment());
             bare.add(beside.workers(nodes.nodes() - 1));
             deployments.add(beside.name());
@@ -133,8 +135,7 @@ final class ComponentBuilder {
         Map<String, String> own = new LinkedHashMap<>(annotations);
         own.keySet().removeAll(plan.runtimeAnnotations().keySet());
         workers.annotations().forEach(own::putIfAbsent);
-        return new ComponentObjects(
-                owner, settings, plan.name() + "-worker", labels, own, extension, pod, metrics);
+        return new ComponentObjects(owner, settings, plan.name() + "-worker", labels, own, extension, pod, metrics);
     }
 
     private List<StorageUri> uris(ComponentPlan plan) {
@@ -169,38 +170,12 @@ final class ComponentBuilder {
      * meshes act upon a change of them.
      */
     private ObjectNode kept(ObjectNode object) {
-        ObjectNode there = cluster.object("Service", object.path("metadata").path("name").asText());
+        ObjectNode there =
+                cluster.object("Service", object.path("metadata").path("name").asText());
         if (!object.path("kind").asText().equals("Service") || there == null) {
             return object;
         }
-        return Kept.metadata(object, there, "ports", "selector");
-    }
-
-    /** The fields of an object that another writer decides. */
-    static final class Kept {
-        private Kept() {}
-
-        /** The object with the metadata of the one that is there, when these fields of their specifications agree. */
-        static ObjectNode metadata(ObjectNode object, ObjectNode there, String... fields) {
-            for (String field : fields) {
-                if (!object.path("spec")
-                        .path(field)
-                        .toString()
-                        .equals(there.path("spec").path(field).toString())) {
-                    return object;
-                }
-            }
-            ObjectNode kept = object.deepCopy();
-            ObjectNode meta = Trees.object(kept, "metadata");
-            for (String part : List.of("labels", "annotations")) {
-                meta.remove(part);
-                JsonNode own = there.path("metadata").path(part);
-                if (own.isObject()) {
-                    meta.set(part, own.deepCopy());
-                }
-            }
-            return kept;
-        }
+        return ObservedObjects.metadata(object, there, "ports", "selector");
     }
 
     static boolean isStopped(PlanningContext context) {

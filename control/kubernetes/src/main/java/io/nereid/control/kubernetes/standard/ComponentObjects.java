@@ -144,7 +144,9 @@ record ComponentObjects(
         all.put("multinode/role", role);
         ObjectNode service = owner.object("v1", "Service", serviceName, all, annotations);
         ObjectNode spec = service.putObject("spec");
-        spec.putObject("selector").put("app", app == null ? labels.get("app") : app).put("isvc.generation", generation);
+        spec.putObject("selector")
+                .put("app", app == null ? labels.get("app") : app)
+                .put("isvc.generation", generation);
         spec.put("clusterIP", "None");
         spec.put("publishNotReadyAddresses", true);
         return service;

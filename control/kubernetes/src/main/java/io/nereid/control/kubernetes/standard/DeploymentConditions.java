@@ -18,7 +18,10 @@ final class DeploymentConditions {
      *
      * @param status {@code True}, {@code False} or {@code Unknown}
      */
-    record Readiness(String status, @Nullable String reason, @Nullable String message) {
+    record Readiness(
+            String status,
+            @Nullable String reason,
+            @Nullable String message) {
         private static Readiness of(JsonNode condition, String status) {
             return new Readiness(
                     status,
@@ -73,9 +76,10 @@ final class DeploymentConditions {
         for (ObjectNode deployment : deployments) {
             for (JsonNode one : deployment.path("status").path("conditions")) {
                 if (one.path("type").asText().equals(type)) {
-                    String container = deployment.path("metadata").path("name").asText().contains("worker")
-                            ? "worker-container: "
-                            : "predictor-container: ";
+                    String container =
+                            deployment.path("metadata").path("name").asText().contains("worker")
+                                    ? "worker-container: "
+                                    : "predictor-container: ";
                     found.add(one);
                     messages.add(container + one.path("message").asText());
                     reasons.add(one.path("reason").asText());

@@ -85,13 +85,19 @@ final class ModelStatus {
             ended = container.path("lastState").path("terminated");
         } else if (IMAGES.contains(waiting)) {
             state("FailedToLoad", "BlockedByFailedLoad");
-            failure("ModelLoadFailed", waiting + ": " + state.path("waiting").path("message").asText(""), null);
+            failure(
+                    "ModelLoadFailed",
+                    waiting + ": " + state.path("waiting").path("message").asText(""),
+                    null);
             return true;
         } else if (!ended.path("reason").asText().equals("Error")) {
             return false;
         }
         state("FailedToLoad", "BlockedByFailedLoad");
-        failure("ModelLoadFailed", ended.path("message").asText(""), ended.path("exitCode").asInt());
+        failure(
+                "ModelLoadFailed",
+                ended.path("message").asText(""),
+                ended.path("exitCode").asInt());
         return true;
     }
 

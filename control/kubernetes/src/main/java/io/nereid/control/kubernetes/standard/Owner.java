@@ -22,7 +22,11 @@ record Owner(String name, String namespace, String uid) {
 
     /** A new object in the service's namespace that the service owns. */
     ObjectNode object(
-            String version, String kind, String objectName, Map<String, String> labels, Map<String, String> annotations) {
+            String version,
+            String kind,
+            String objectName,
+            Map<String, String> labels,
+            Map<String, String> annotations) {
         ObjectNode object = Trees.object();
         object.put("apiVersion", version).put("kind", kind);
         ObjectNode meta = object.putObject("metadata");
@@ -34,7 +38,10 @@ record Owner(String name, String namespace, String uid) {
             Trees.map(meta, "annotations", annotations);
         }
         ObjectNode reference = meta.putArray("ownerReferences").addObject();
-        reference.put("apiVersion", "serving.kserve.io/v1beta1").put("kind", "InferenceService").put("name", name);
+        reference
+                .put("apiVersion", "serving.kserve.io/v1beta1")
+                .put("kind", "InferenceService")
+                .put("name", name);
         if (!uid.isEmpty()) {
             reference.put("uid", uid);
         }

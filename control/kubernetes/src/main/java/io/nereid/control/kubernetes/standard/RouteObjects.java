@@ -58,7 +58,11 @@ record RouteObjects(
         rule.put("host", hosts.host(name));
         ObjectNode path = rule.putObject("http").putArray("paths").addObject();
         path.put("path", "/").put("pathType", "Prefix");
-        path.putObject("backend").putObject("service").put("name", backend).putObject("port").put("number", 80);
+        path.putObject("backend")
+                .putObject("service")
+                .put("name", backend)
+                .putObject("port")
+                .put("number", 80);
     }
 
     private List<String> components() {
@@ -133,7 +137,8 @@ record RouteObjects(
         int rest = 0;
         int grpc = 0;
         ObjectNode service = services.get(name);
-        for (JsonNode port : service == null ? Trees.object() : service.path("spec").path("ports")) {
+        for (JsonNode port :
+                service == null ? Trees.object() : service.path("spec").path("ports")) {
             String portName = port.path("name").asText("").toLowerCase(java.util.Locale.ROOT);
             boolean isGrpc = port.path("appProtocol").asText().equals("kubernetes.io/h2c")
                     || portName.contains("grpc")
@@ -161,7 +166,10 @@ record RouteObjects(
         filter.put("type", "RequestHeaderModifier");
         ObjectNode modifier = filter.putObject("requestHeaderModifier");
         Trees.list(modifier, "set").addObject().put("name", "KServe-Isvc-Name").put("value", owner.name());
-        Trees.list(modifier, "set").addObject().put("name", "KServe-Isvc-Namespace").put("value", owner.namespace());
+        Trees.list(modifier, "set")
+                .addObject()
+                .put("name", "KServe-Isvc-Namespace")
+                .put("value", owner.namespace());
         backends(rule, backend, port);
         if (!hosts.ingress().disableHttpRouteTimeout()) {
             rule.putObject("timeouts").put("request", (timeout == null ? 60 : timeout) + "s");

@@ -10,6 +10,7 @@ import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.admission.InferenceServiceDefaulter;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
@@ -18,6 +19,7 @@ import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.PodMetadata;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -43,8 +45,7 @@ public final class StandardPlanner {
     private final ObservedCluster cluster;
     private final Instant now;
 
-    private StandardPlanner(
-            PlanningContext context, ClusterSettings settings, ObservedCluster cluster, Instant now) {
+    private StandardPlanner(PlanningContext context, ClusterSettings settings, ObservedCluster cluster, Instant now) {
         this.context = context;
         this.settings = settings;
         this.cluster = cluster;
@@ -60,8 +61,7 @@ public final class StandardPlanner {
      * @param cluster what is there of the service
      * @param now the current time
      */
-    public static StandardPlan plan(
-            ObjectNode resource, RuntimeCatalog catalog, ObservedCluster cluster, Instant now) {
+    public static StandardPlan plan(ObjectNode resource, RuntimeCatalog catalog, ObservedCluster cluster, Instant now) {
         String namespace = resource.path("metadata").path("namespace").asText("default");
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
@@ -145,8 +145,7 @@ public final class StandardPlanner {
         return new StandardPlan(List.copyOf(whole), List.copyOf(bare), result.status(), result.events());
     }
 
-    private static void add(
-            List<PlannedComponent> all, ComponentBuilder builder, @Nullable ComponentPlan plan) {
+    private static void add(List<PlannedComponent> all, ComponentBuilder builder, @Nullable ComponentPlan plan) {
         if (plan != null) {
             all.add(builder.of(plan, null, plan.extension()));
         }
@@ -198,12 +197,14 @@ public final class StandardPlanner {
 
     /** The objects of a component that are there, which stay while its specification cannot run. */
     private List<ObjectNode> running(PlannedComponent component) {
+        String app = "isvc." + component.name();
+        String models = Trees.key("ConfigMap", PodMetadata.modelConfig(context.name()));
+        boolean predictor = component.plan().component() == Component.PREDICTOR;
         List<ObjectNode> all = new ArrayList<>();
-        cluster.objects().values().forEach(object -> {
-            JsonNode app = object.path("metadata").path("labels").path("app");
-            if (app.asText().equals("isvc." + component.name())
-                    || app.asText().equals("isvc." + component.name() + "-worker")) {
-                all.add(object);
+        cluster.objects().forEach((key, object) -> {
+            String own = object.at("/metadata/labels/app").asText();
+            if (own.equals(app) || own.equals(app + "-worker") || predictor && key.equals(models)) {
+                all.add(ObservedObjects.applicable(object));
             }
         });
         return all;
@@ -211,7 +212,9 @@ public final class StandardPlanner {
 
     /** The certificates that downloads trust, copied from the operator's namespace into the service's. */
     private void bundle(List<ObjectNode> bare, List<ObjectNode> whole) {
-        String name = settings.section("storageInitializer").path("caBundleConfigMapName").asText("");
+        String name = settings.section("storageInitializer")
+                .path("caBundleConfigMapName")
+                .asText("");
         if (name.isEmpty() || context.namespace().equals("kserve")) {
             return;
         }
@@ -223,7 +226,12 @@ public final class StandardPlanner {
         map.put("apiVersion", "v1").put("kind", "ConfigMap");
         map.putObject("metadata").put("name", "global-ca-bundle").put("namespace", context.namespace());
         map.putObject("data")
-                .put("cabundle.crt", Objects.requireNonNull(source).path("data").path("cabundle.crt").asText());
+                .put(
+                        "cabundle.crt",
+                        Objects.requireNonNull(source)
+                                .path("data")
+                                .path("cabundle.crt")
+                                .asText());
         bare.add(map);
         whole.add(map);
     }

@@ -89,8 +89,7 @@ final class StandardStatus {
      * @param components the predictor first
      * @param percentages the percentages of the canaries by their names
      */
-    Result write(
-            List<PlannedComponent> components, List<PlannedComponent> canaries, Map<String, Integer> percentages) {
+    Result write(List<PlannedComponent> components, List<PlannedComponent> canaries, Map<String, Integer> percentages) {
         ObjectNode status = before instanceof ObjectNode there ? there.deepCopy() : Trees.object();
         List<ObjectNode> routes = List.of();
         // The model's state follows from Ready, and Ready from the routes: once more until nothing changes.
@@ -185,7 +184,9 @@ final class StandardStatus {
             status.remove(List.of("servingRuntimeName", "clusterServingRuntimeName"));
         } else if (selection.chosen() != null) {
             boolean wide = selection.chosen().cluster();
-            status.put(wide ? "clusterServingRuntimeName" : "servingRuntimeName", selection.chosen().name());
+            status.put(
+                    wide ? "clusterServingRuntimeName" : "servingRuntimeName",
+                    selection.chosen().name());
             status.remove(wide ? "servingRuntimeName" : "clusterServingRuntimeName");
         }
     }
@@ -213,7 +214,9 @@ final class StandardStatus {
             all &= ready;
             ObjectNode one = statuses.addObject();
             one.putObject("modelStatus").put("transitionStatus", "");
-            one.put("name", canary.predictor().name() == null ? "" : canary.predictor().name());
+            one.put(
+                    "name",
+                    canary.predictor().name() == null ? "" : canary.predictor().name());
             one.put("ready", ready);
             one.put("trafficPercent", canary.trafficPercent());
         }
@@ -250,7 +253,10 @@ final class StandardStatus {
             by.put(one.plan().component(), one);
             ObjectNode service = one.service();
             services.put(
-                    one.name(), service == null ? cluster.objects().getOrDefault("Service/" + one.name(), Trees.object()) : service);
+                    one.name(),
+                    service == null
+                            ? cluster.objects().getOrDefault("Service/" + one.name(), Trees.object())
+                            : service);
         }
         if (Objects.requireNonNull(by.get(Component.PREDICTOR)).problem() != null
                 && cluster.object("Deployment", components.get(0).name()) == null) {
@@ -281,8 +287,7 @@ final class StandardStatus {
         return component == null ? null : component.name();
     }
 
-    private List<ObjectNode> none(
-            ObjectNode status, LivingConditions conditions, Hosts hosts, RouteObjects objects) {
+    private List<ObjectNode> none(ObjectNode status, LivingConditions conditions, Hosts hosts, RouteObjects objects) {
         addresses(status, hosts, objects);
         if (hosts.local()) {
             status.put("url", hosts.address(entry(objects)));
@@ -300,15 +305,16 @@ final class StandardStatus {
         ObjectNode there = cluster.object("Ingress", context.name());
         for (PlannedComponent one : components) {
             if (!conditions.isTrue(condition(one.plan().component()))) {
-                conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, title(one) + " ingress not created", null);
-                return there == null ? List.of() : List.of(there);
+                conditions.set(
+                        LivingConditions.INGRESS, LivingConditions.FALSE, title(one) + " ingress not created", null);
+                return there == null ? List.of() : List.of(ObservedObjects.applicable(there));
             }
         }
         ObjectNode ingress = objects.ingress();
         addresses(status, hosts, objects);
         conditions.set(LivingConditions.INGRESS, LivingConditions.TRUE, null, null);
         return List.of(
-                there == null ? ingress : ComponentBuilder.Kept.metadata(ingress, there, "rules", "ingressClassName"));
+                there == null ? ingress : ObservedObjects.metadata(ingress, there, "rules", "ingressClassName"));
     }
 
     private List<ObjectNode> httpRoutes(
@@ -355,7 +361,7 @@ final class StandardStatus {
     private void keep(List<ObjectNode> routes, String name) {
         ObjectNode there = cluster.object("HTTPRoute", name);
         if (there != null) {
-            routes.add(there);
+            routes.add(ObservedObjects.applicable(there));
         }
     }
 
@@ -413,7 +419,8 @@ final class StandardStatus {
 
     /** Whether the status before says so already. */
     private boolean told(Problem problem) {
-        boolean told = before.at("/modelStatus/lastFailureInfo/message").asText("").equals(problem.message());
+        boolean told =
+                before.at("/modelStatus/lastFailureInfo/message").asText("").equals(problem.message());
         for (JsonNode condition : before.path("conditions")) {
             told |= condition.path("message").asText("").equals(problem.message());
         }
@@ -426,7 +433,8 @@ final class StandardStatus {
         LivingConditions conditions = new LivingConditions(status, now);
         String is = conditions.status(LivingConditions.READY);
         if (is.equals(LivingConditions.TRUE) && !was.equals(LivingConditions.TRUE)) {
-            events.add(new Plan.Event("Normal", "InferenceServiceReady", "InferenceService [" + context.name() + "] is Ready"));
+            events.add(new Plan.Event(
+                    "Normal", "InferenceServiceReady", "InferenceService [" + context.name() + "] is Ready"));
         } else if (is.equals(LivingConditions.FALSE) && was.equals(LivingConditions.TRUE)) {
             events.add(new Plan.Event(
                     "Warning",

@@ -85,7 +85,8 @@ final class ApiDefaults {
         set(container, "terminationMessagePath", "/dev/termination-log");
         set(container, "terminationMessagePolicy", "File");
         String image = container.path("image").asText("");
-        boolean latest = image.endsWith(":latest") || !image.substring(image.lastIndexOf('/') + 1).matches(".*[:@].*");
+        boolean latest = image.endsWith(":latest")
+                || !image.substring(image.lastIndexOf('/') + 1).matches(".*[:@].*");
         set(container, "imagePullPolicy", latest ? "Always" : "IfNotPresent");
         if (!container.has("resources")) {
             container.putObject("resources");
@@ -143,13 +144,25 @@ final class ApiDefaults {
         set(up, "stabilizationWindowSeconds", 0);
         set(up, "selectPolicy", "Max");
         if (!up.has("policies")) {
-            up.putArray("policies").addObject().put("type", "Pods").put("value", 4).put("periodSeconds", 15);
-            Trees.list(up, "policies").addObject().put("type", "Percent").put("value", 100).put("periodSeconds", 15);
+            up.putArray("policies")
+                    .addObject()
+                    .put("type", "Pods")
+                    .put("value", 4)
+                    .put("periodSeconds", 15);
+            Trees.list(up, "policies")
+                    .addObject()
+                    .put("type", "Percent")
+                    .put("value", 100)
+                    .put("periodSeconds", 15);
         }
         ObjectNode down = Trees.object(behavior, "scaleDown");
         set(down, "selectPolicy", "Max");
         if (!down.has("policies")) {
-            down.putArray("policies").addObject().put("type", "Percent").put("value", 100).put("periodSeconds", 15);
+            down.putArray("policies")
+                    .addObject()
+                    .put("type", "Percent")
+                    .put("value", 100)
+                    .put("periodSeconds", 15);
         }
     }
 

@@ -185,7 +185,9 @@ final class GoldenComparison {
 
     private static JsonNode json(JsonNode text) {
         String value = text.isTextual() ? text.textValue() : "";
-        if (value.length() > 1 && "{[".indexOf(value.charAt(0)) >= 0 && "}]".indexOf(value.charAt(value.length() - 1)) >= 0) {
+        if (value.length() > 1
+                && "{[".indexOf(value.charAt(0)) >= 0
+                && "}]".indexOf(value.charAt(value.length() - 1)) >= 0) {
             try {
                 return JSON.readTree(value);
             } catch (JsonProcessingException e) {

@@ -41,8 +41,7 @@ class KserveGoldenTest {
     Stream<DynamicTest> everyStandardCaseIsAsByKserveButForListedDifferences() throws IOException {
         Path directory = directory();
         Assumptions.assumeTrue(
-                directory != null,
-                "SKIPPED: no recordings of KServe; set NEREID_KSERVE_GOLDENS to their directory");
+                directory != null, "SKIPPED: no recordings of KServe; set NEREID_KSERVE_GOLDENS to their directory");
         List<Listed> listed = listed("differences.txt");
         List<Listed> left = listed("not-compared.txt");
         Set<Listed> used = java.util.Collections.synchronizedSet(new LinkedHashSet<>());
@@ -68,7 +67,9 @@ class KserveGoldenTest {
                     gone.add(one.line);
                 }
             }
-            assertThat(gone).as("differences that are listed and no longer occur").isEmpty();
+            assertThat(gone)
+                    .as("differences that are listed and no longer occur")
+                    .isEmpty();
         });
         return Stream.concat(cases, Stream.of(last));
     }
@@ -76,7 +77,8 @@ class KserveGoldenTest {
     private static void compare(String name, Path directory, List<Listed> listed, Set<Listed> used) throws IOException {
         ObjectNode input = read(directory.resolve("shared/inputs/" + name + ".yaml"));
         ObjectNode expected = read(directory.resolve("shared/expected/" + name + ".yaml"));
-        ObjectNode profile = read(directory.resolve("common/profiles/" + input.path("profile").asText() + ".yaml"));
+        ObjectNode profile = read(
+                directory.resolve("common/profiles/" + input.path("profile").asText() + ".yaml"));
         GoldenCase played = new GoldenCase(name, profile);
         ObjectNode found = played.play(input);
         String write = System.getProperty("nereid.golden.write");
@@ -95,12 +97,15 @@ class KserveGoldenTest {
                     .toList();
             used.addAll(by);
             if (by.isEmpty()) {
-                unlisted.add(one.path() + "\n      KServe " + clip(one.theirs()) + "\n      found  " + clip(one.ours()));
+                unlisted.add(
+                        one.path() + "\n      KServe " + clip(one.theirs()) + "\n      found  " + clip(one.ours()));
             }
         }
         System.out.println("golden " + name + ": " + count + " differences, " + unlisted.size() + " unlisted"
                 + (found.has("refused") ? ", refused " + found.path("refused") : ""));
-        assertThat(unlisted).as(name + ": differences from KServe that are not listed").isEmpty();
+        assertThat(unlisted)
+                .as(name + ": differences from KServe that are not listed")
+                .isEmpty();
     }
 
     private static String clip(JsonNode value) {

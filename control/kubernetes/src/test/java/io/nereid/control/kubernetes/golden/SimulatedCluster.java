@@ -43,7 +43,9 @@ final class SimulatedCluster {
         ObjectNode there = objects.get(key);
         ObjectNode whole = ApiDefaults.stored(object);
         ObjectNode plain = ApiDefaults.stored(before);
-        if (there != null && object.path("kind").asText().equals("Deployment") && !object.path("spec").has("replicas")) {
+        if (there != null
+                && object.path("kind").asText().equals("Deployment")
+                && !object.path("spec").has("replicas")) {
             int replicas = there.path("spec").path("replicas").asInt(1);
             ((ObjectNode) whole.get("spec")).put("replicas", replicas);
             ((ObjectNode) plain.get("spec")).put("replicas", replicas);
@@ -99,13 +101,16 @@ final class SimulatedCluster {
                 own.add(pod);
             }
         }
-        List<ObjectNode> current =
-                own.stream().filter(one -> one.path("hash").asText().equals(hash)).toList();
+        List<ObjectNode> current = own.stream()
+                .filter(one -> one.path("hash").asText().equals(hash))
+                .toList();
         for (int i = current.size(); i < replicas; i++) {
             pods.add(pod(name, hash, template));
         }
         for (ObjectNode pod : pods) {
-            if (pod.path("of").asText().equals(name) && !cordoned && pod.path("waits").asBoolean()) {
+            if (pod.path("of").asText().equals(name)
+                    && !cordoned
+                    && pod.path("waits").asBoolean()) {
                 pod.put("waits", false);
                 ready(pod);
             }
@@ -135,14 +140,17 @@ final class SimulatedCluster {
         int count = 0;
         for (Iterator<ObjectNode> each = pods.iterator(); each.hasNext(); ) {
             ObjectNode pod = each.next();
-            if (pod.path("of").asText().equals(name) && pod.path("hash").asText().equals(hash) && ++count > replicas) {
+            if (pod.path("of").asText().equals(name)
+                    && pod.path("hash").asText().equals(hash)
+                    && ++count > replicas) {
                 each.remove();
             }
         }
     }
 
     private void status(String name, ObjectNode deployment, boolean rolled, int available, int replicas, String hash) {
-        boolean progressed = rolled || deployment.path("status").path("hash").asText().equals(hash);
+        boolean progressed =
+                rolled || deployment.path("status").path("hash").asText().equals(hash);
         ObjectNode status = deployment.putObject("status");
         if (progressed) {
             status.put("hash", hash);
@@ -162,7 +170,8 @@ final class SimulatedCluster {
                 "Progressing",
                 "True",
                 progressed ? "NewReplicaSetAvailable" : "ReplicaSetUpdated",
-                "ReplicaSet \"" + name + "-HASH\" " + (progressed ? "has successfully progressed." : "is progressing."));
+                "ReplicaSet \"" + name + "-HASH\" "
+                        + (progressed ? "has successfully progressed." : "is progressing."));
     }
 
     private static void condition(ObjectNode status, String type, String value, String reason, String message) {
@@ -179,7 +188,9 @@ final class SimulatedCluster {
         pod.put("of", name).put("hash", hash).put("waits", cordoned);
         ObjectNode meta = pod.putObject("metadata");
         meta.set("labels", template.path("metadata").path("labels").deepCopy());
-        meta.put("creationTimestamp", String.format(java.util.Locale.ROOT, "2026-01-01T00:%02d:%02dZ", clock / 60, clock % 60));
+        meta.put(
+                "creationTimestamp",
+                String.format(java.util.Locale.ROOT, "2026-01-01T00:%02d:%02dZ", clock / 60, clock % 60));
         clock++;
         if (cordoned) {
             pod.putObject("status").put("phase", "Pending");
@@ -205,9 +216,14 @@ final class SimulatedCluster {
     void podStatus(JsonNode change) {
         String[] label = change.path("labels").asText().split("=", 2);
         for (ObjectNode pod : pods) {
-            boolean fits = pod.path("metadata").path("labels").path(label[0]).asText().equals(label[1])
-                    && (!change.has("phase")
-                            || change.path("phase").asText().equals(pod.path("status").path("phase").asText()));
+            boolean fits =
+                    pod.path("metadata").path("labels").path(label[0]).asText().equals(label[1])
+                            && (!change.has("phase")
+                                    || change.path("phase")
+                                            .asText()
+                                            .equals(pod.path("status")
+                                                    .path("phase")
+                                                    .asText()));
             if (fits) {
                 pod.set("status", change.path("status").deepCopy());
             }

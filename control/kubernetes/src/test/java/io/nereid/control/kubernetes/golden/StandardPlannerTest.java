@@ -13,8 +13,7 @@ import org.junit.jupiter.api.Test;
 
 /** Plans own cases from creation to readiness and through changes, on a simulated cluster. */
 class StandardPlannerTest {
-    private static final String IRIS =
-            """
+    private static final String IRIS = """
             apiVersion: serving.kserve.io/v1beta1
             kind: InferenceService
             metadata: {name: iris}
@@ -32,7 +31,8 @@ class StandardPlannerTest {
         ObjectNode input = Trees.object();
         ManifestReader.parse(objects, "objects").forEach(Trees.list(input, "objects")::add);
         ManifestReader.parse(steps, "steps").forEach(Trees.list(input, "steps")::add);
-        ObjectNode profile = ManifestReader.parse("config: " + config, "profile").get(0);
+        ObjectNode profile =
+                ManifestReader.parse("config: " + config, "profile").get(0);
         return new GoldenCase("team", profile).play(input);
     }
 
@@ -59,9 +59,13 @@ class StandardPlannerTest {
         assertThat(deployment.at("/spec/template/spec/containers/0/args").toString())
                 .isEqualTo("[\"--model_name=iris\",\"--model_dir=/mnt/models\",\"--http_port=8080\"]");
         assertThat(deployment.at("/spec/template/spec").has("initContainers")).isFalse();
-        assertThat(object(played, 0, "HorizontalPodAutoscaler/iris-predictor").at("/spec/minReplicas").asInt())
+        assertThat(object(played, 0, "HorizontalPodAutoscaler/iris-predictor")
+                        .at("/spec/minReplicas")
+                        .asInt())
                 .isEqualTo(4);
-        assertThat(object(played, 0, "Service/iris-predictor").at("/spec/ports/0/targetPort").asInt())
+        assertThat(object(played, 0, "Service/iris-predictor")
+                        .at("/spec/ports/0/targetPort")
+                        .asInt())
                 .isEqualTo(8080);
         assertThat(condition(played, 0, "Ready").path("status").asText()).isEqualTo("False");
         assertThat(object(played, 1, "Ingress/iris").at("/spec/rules/0/host").asText())
@@ -75,9 +79,8 @@ class StandardPlannerTest {
 
     @Test
     void aCanaryGetsItsShareOfTheRequestsAndOfTheReplicas() {
-        ObjectNode played = play(
-                IRIS,
-                """
+        ObjectNode played =
+                play(IRIS, """
                 name: canary
                 merge:
                 - kind: InferenceService
@@ -87,23 +90,23 @@ class StandardPlannerTest {
                       canary:
                       - trafficPercent: 25
                         predictor: {name: next, model: {modelFormat: {name: sklearn}, storageUri: gs://zoo/next}}
-                """,
-                "{deploy: {defaultDeploymentMode: Standard}, ingress: {enableGatewayApi: true}}");
+                """, "{deploy: {defaultDeploymentMode: Standard}, ingress: {enableGatewayApi: true}}");
         JsonNode backends = object(played, 2, "HTTPRoute/iris").at("/spec/rules/0/backendRefs");
         assertThat(backends).hasSize(2);
         assertThat(backends.at("/0/weight").asInt()).isEqualTo(75);
         assertThat(backends.at("/1/name").asText()).isEqualTo("iris-next-predictor");
         assertThat(backends.at("/1/weight").asInt()).isEqualTo(25);
-        assertThat(object(played, 2, "HorizontalPodAutoscaler/iris-predictor").at("/spec/minReplicas").asInt())
+        assertThat(object(played, 2, "HorizontalPodAutoscaler/iris-predictor")
+                        .at("/spec/minReplicas")
+                        .asInt())
                 .isEqualTo(3);
-        assertThat(condition(played, 2, "CanaryPredictorReady").path("status").asText()).isEqualTo("True");
+        assertThat(condition(played, 2, "CanaryPredictorReady").path("status").asText())
+                .isEqualTo("True");
     }
 
     @Test
     void whatAPodNeedsAndTheClusterLacksIsSaidAndWhatRanKeepsRunning() {
-        ObjectNode played = play(
-                IRIS,
-                """
+        ObjectNode played = play(IRIS, """
                 name: a secret that is missing
                 merge:
                 - kind: InferenceService
@@ -118,8 +121,7 @@ class StandardPlannerTest {
 
     @Test
     void aServiceThatChoseARuntimeStaysWithItUntilItChanges() {
-        String runtime =
-                """
+        String runtime = """
                 ---
                 apiVersion: serving.kserve.io/v1alpha1
                 kind: ServingRuntime
@@ -143,9 +145,7 @@ class StandardPlannerTest {
 
     @Test
     void aStoppedServiceHasNothing() {
-        ObjectNode played = play(
-                IRIS,
-                """
+        ObjectNode played = play(IRIS, """
                 name: stop
                 merge:
                 - kind: InferenceService
