@@ -44,7 +44,8 @@ public final class PodMetadata {
     public static Map<String, String> annotations(
             ComponentPlan plan, @Nullable PredictorSpec predictor, PlanningContext context) {
         Map<String, String> all = context.annotations(
-                plan.runtimeAnnotations(), allowed(plan.extension().annotations(), context));
+                context.propagated(plan.runtimeAnnotations()),
+                context.propagated(plan.extension().annotations()));
         logger(plan.extension().logger(), all);
         if (plan.component() != Component.EXPLAINER) {
             batcher(plan.extension().batcher(), all);
@@ -57,12 +58,6 @@ public final class PodMetadata {
                 all.put(PodNames.SOURCE_URI, uri);
             }
         }
-        return all;
-    }
-
-    private static Map<String, String> allowed(Map<String, String> annotations, PlanningContext context) {
-        Map<String, String> all = new LinkedHashMap<>(annotations);
-        all.keySet().removeAll(context.config.inferenceService().annotationDisallowedList());
         return all;
     }
 

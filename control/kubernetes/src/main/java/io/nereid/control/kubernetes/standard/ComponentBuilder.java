@@ -14,7 +14,6 @@ import io.nereid.control.core.component.ComponentPlan.Workers;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
-import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.kubernetes.pod.PodForms;
 import io.nereid.control.kubernetes.pod.PodInjection;
 import io.nereid.control.kubernetes.pod.PodMetadata;
@@ -175,34 +174,7 @@ final class ComponentBuilder {
         if (!object.path("kind").asText().equals("Service") || there == null) {
             return object;
         }
-        return Kept.metadata(object, there, "ports", "selector");
-    }
-
-    /** The fields of an object that another writer decides. */
-    static final class Kept {
-        private Kept() {}
-
-        /** The object with the metadata of the one that is there, when these fields of their specifications agree. */
-        static ObjectNode metadata(ObjectNode object, ObjectNode there, String... fields) {
-            for (String field : fields) {
-                if (!object.path("spec")
-                        .path(field)
-                        .toString()
-                        .equals(there.path("spec").path(field).toString())) {
-                    return object;
-                }
-            }
-            ObjectNode kept = object.deepCopy();
-            ObjectNode meta = Trees.object(kept, "metadata");
-            for (String part : List.of("labels", "annotations")) {
-                meta.remove(part);
-                JsonNode own = there.path("metadata").path(part);
-                if (own.isObject()) {
-                    meta.set(part, own.deepCopy());
-                }
-            }
-            return kept;
-        }
+        return ObservedObjects.metadata(object, there, "ports", "selector");
     }
 
     static boolean isStopped(PlanningContext context) {

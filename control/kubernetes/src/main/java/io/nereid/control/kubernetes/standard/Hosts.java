@@ -52,8 +52,7 @@ record Hosts(InferenceService service, ClusterSettings settings) {
 
     /** Whether nothing outside the cluster reaches the service. */
     boolean local() {
-        return "cluster-local".equals(service.metadata().label("networking.knative.dev/visibility"))
-                || "cluster-local".equals(service.metadata().label("networking.kserve.io/visibility"))
+        return "cluster-local".equals(service.metadata().label("networking.kserve.io/visibility"))
                 || ingress().ingressDomain().equals(LOCAL_DOMAIN);
     }
 

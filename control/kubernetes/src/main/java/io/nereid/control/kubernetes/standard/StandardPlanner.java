@@ -10,13 +10,16 @@ import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.admission.InferenceServiceDefaulter;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.PodMetadata;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -63,8 +66,39 @@ public final class StandardPlanner {
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
         new InferenceServiceDefaulter(config).apply(whole, null);
+        // Pods and routes carry the mode: it must not follow a change of the default for services that run.
+        Trees.object(Trees.object(whole, "metadata"), "annotations")
+                .put(InferenceServiceDefaulter.MODE_ANNOTATION, "Standard");
+        keepRuntime(whole, catalog, cluster);
         PlanningContext context = new PlanningContext(InferenceService.read(whole), catalog, cluster.status());
         return new StandardPlanner(context, ClusterSettings.of(config), cluster, now).plan();
+    }
+
+    /**
+     * A service that names no runtime stays with the one that was chosen until the service changes: a runtime that is
+     * added, disabled or deleted must not restart the models of services that run. What no longer fits is said in the
+     * status; only when nothing runs is another one chosen.
+     */
+    private static void keepRuntime(ObjectNode service, RuntimeCatalog catalog, ObservedCluster cluster) {
+        JsonNode status = cluster.status();
+        String chosen = status.path("servingRuntimeName")
+                .asText(status.path("clusterServingRuntimeName").asText(""));
+        long generation = service.path("metadata").path("generation").asLong();
+        if (chosen.isEmpty()
+                || status.path("observedGeneration").asLong(-1) != generation
+                || !(service.at("/spec/predictor/model") instanceof ObjectNode model)
+                || !model.path("runtime").asText("").isEmpty()) {
+            return;
+        }
+        ObjectNode named = service.deepCopy();
+        ((ObjectNode) named.at("/spec/predictor/model")).put("runtime", chosen);
+        RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(named), catalog);
+        String name = ComponentPlanner.predictorName(
+                service.path("metadata").path("name").asText(),
+                service.at("/spec/predictor/name").asText(""));
+        if (cluster.object("Deployment", name) != null || selection != null && selection.chosen() != null) {
+            model.put("runtime", chosen);
+        }
     }
 
     private StandardPlan plan() {
@@ -163,12 +197,14 @@ public final class StandardPlanner {
 
     /** The objects of a component that are there, which stay while its specification cannot run. */
     private List<ObjectNode> running(PlannedComponent component) {
+        String app = "isvc." + component.name();
+        String models = Trees.key("ConfigMap", PodMetadata.modelConfig(context.name()));
+        boolean predictor = component.plan().component() == Component.PREDICTOR;
         List<ObjectNode> all = new ArrayList<>();
-        cluster.objects().values().forEach(object -> {
-            JsonNode app = object.path("metadata").path("labels").path("app");
-            if (app.asText().equals("isvc." + component.name())
-                    || app.asText().equals("isvc." + component.name() + "-worker")) {
-                all.add(object);
+        cluster.objects().forEach((key, object) -> {
+            String own = object.at("/metadata/labels/app").asText();
+            if (own.equals(app) || own.equals(app + "-worker") || predictor && key.equals(models)) {
+                all.add(ObservedObjects.applicable(object));
             }
         });
         return all;

@@ -52,10 +52,7 @@ final class StandardStatus {
     StandardPlan stopped(@Nullable ComponentPlan predictor) {
         ObjectNode status = Trees.object();
         LivingConditions conditions = new LivingConditions(before, now);
-        boolean ran = before.path("conditions").size() > 0;
-        if (!ran) {
-            conditions.initialize();
-        }
+        boolean routed = !conditions.status(LivingConditions.INGRESS).isEmpty();
         conditions.set(LivingConditions.PREDICTOR, LivingConditions.FALSE, "Stopped", null);
         if (context.service.transformer() != null) {
             conditions.set("TransformerReady", LivingConditions.FALSE, "Stopped", null);
@@ -73,7 +70,9 @@ final class StandardStatus {
             conditions.remove("CanaryPredictorReady");
         }
         conditions.set("Stopped", LivingConditions.TRUE, null, null);
-        conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, "Stopped", null);
+        if (routed) {
+            conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, "Stopped", null);
+        }
         status.set("conditions", conditions.tree());
         status.put("deploymentMode", "Standard");
         status.put("observedGeneration", context.service.metadata().generation());
@@ -308,14 +307,13 @@ final class StandardStatus {
             if (!conditions.isTrue(condition(one.plan().component()))) {
                 conditions.set(
                         LivingConditions.INGRESS, LivingConditions.FALSE, title(one) + " ingress not created", null);
-                return there == null ? List.of() : List.of(there);
+                return there == null ? List.of() : List.of(ObservedObjects.applicable(there));
             }
         }
         ObjectNode ingress = objects.ingress();
         addresses(status, hosts, objects);
         conditions.set(LivingConditions.INGRESS, LivingConditions.TRUE, null, null);
-        return List.of(
-                there == null ? ingress : ComponentBuilder.Kept.metadata(ingress, there, "rules", "ingressClassName"));
+        return List.of(there == null ? ingress : ObservedObjects.metadata(ingress, there, "rules", "ingressClassName"));
     }
 
     private List<ObjectNode> httpRoutes(
@@ -362,7 +360,7 @@ final class StandardStatus {
     private void keep(List<ObjectNode> routes, String name) {
         ObjectNode there = cluster.object("HTTPRoute", name);
         if (there != null) {
-            routes.add(there);
+            routes.add(ObservedObjects.applicable(there));
         }
     }
 
@@ -418,6 +416,16 @@ final class StandardStatus {
         status.putObject("address").put("url", hosts.address(entry(objects)));
     }
 
+    /** Whether the status before says so already. */
+    private boolean told(Problem problem) {
+        boolean told =
+                before.at("/modelStatus/lastFailureInfo/message").asText("").equals(problem.message());
+        for (JsonNode condition : before.path("conditions")) {
+            told |= condition.path("message").asText("").equals(problem.message());
+        }
+        return told;
+    }
+
     private List<Plan.Event> events(ObjectNode status, List<Problem> problems) {
         List<Plan.Event> events = new ArrayList<>();
         String was = new LivingConditions(before, now).status(LivingConditions.READY);
@@ -433,14 +441,8 @@ final class StandardStatus {
                     "InferenceService [" + context.name() + "] is no longer Ready because of: "
                             + String.join(", ", conditions.failed())));
         }
-        String last = before.path("modelStatus")
-                .path("lastFailureInfo")
-                .path("message")
-                .asText("");
         for (Problem problem : problems) {
-            boolean told = last.equals(problem.message())
-                    || before.path("conditions").toString().contains(problem.message());
-            if (!told) {
+            if (!told(problem)) {
                 events.add(new Plan.Event("Warning", "InternalError", problem.message()));
             }
         }
