@@ -14,7 +14,6 @@ import io.nereid.control.core.component.ComponentPlan.Workers;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
-import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.kubernetes.pod.PodForms;
 import io.nereid.control.kubernetes.pod.PodInjection;
 import io.nereid.control.kubernetes.pod.PodMetadata;

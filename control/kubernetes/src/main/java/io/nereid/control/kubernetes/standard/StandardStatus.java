@@ -313,8 +313,7 @@ final class StandardStatus {
         ObjectNode ingress = objects.ingress();
         addresses(status, hosts, objects);
         conditions.set(LivingConditions.INGRESS, LivingConditions.TRUE, null, null);
-        return List.of(
-                there == null ? ingress : ObservedObjects.metadata(ingress, there, "rules", "ingressClassName"));
+        return List.of(there == null ? ingress : ObservedObjects.metadata(ingress, there, "rules", "ingressClassName"));
     }
 
     private List<ObjectNode> httpRoutes(
