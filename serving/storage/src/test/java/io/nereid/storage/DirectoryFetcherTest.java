@@ -227,6 +227,16 @@ class DirectoryFetcherTest {
     }
 
     @Test
+    void anArchiveThatTheQueryNamesIsUnpackedAndOneOfAnotherFormatIsRefused() throws Exception {
+        server.put("/download", Archives.gzip(new Archives().file("m", "1").tar()));
+        fetch(server.url() + "/download?file=model.tar.gz");
+        assertThat(files()).containsExactly(Map.entry("m", "1"));
+        server.put("/m.tar.bz2", "x");
+        assertThatThrownBy(() -> fetch(server.url() + "/m.tar.bz2"))
+                .hasMessageContaining("m.tar.bz2', whose compression is not supported");
+    }
+
+    @Test
     void nothingIsWrittenOutsideOfTheDirectory() throws Exception {
         server.put("/up.tar", new Archives().file("../up", "x").tar());
         assertThatThrownBy(() -> fetch(server.url() + "/up.tar")).hasMessageContaining("leaves the directory");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.testing.kubernetes;
 
+import io.fabric8.kubernetes.api.model.apiextensions.v1.CustomResourceDefinition;
 import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientBuilder;
@@ -95,6 +96,30 @@ public final class TestCluster implements AutoCloseable {
         List<String> command = new ArrayList<>(List.of(SCRIPT.toString(), "kubectl", directory.toString()));
         command.addAll(List.of(arguments));
         return run(command, 120);
+    }
+
+    /** Applies CustomResourceDefinitions, each as JSON, and waits until the API server serves their kinds. */
+    public void define(List<String> definitions) throws IOException {
+        Path file = Files.createTempFile(directory, "definitions", ".json");
+        Files.writeString(file, String.join("\n", definitions));
+        kubectl("apply", "--server-side", "--force-conflicts", "-f", file.toString());
+        for (CustomResourceDefinition definition :
+                client.apiextensions().v1().customResourceDefinitions().list().getItems()) {
+            client.apiextensions()
+                    .v1()
+                    .customResourceDefinitions()
+                    .withName(definition.getMetadata().getName())
+                    .waitUntilCondition(TestCluster::established, 60, TimeUnit.SECONDS);
+        }
+    }
+
+    private static boolean established(CustomResourceDefinition definition) {
+        return definition != null
+                && definition.getStatus() != null
+                && definition.getStatus().getConditions() != null
+                && definition.getStatus().getConditions().stream()
+                        .anyMatch(one -> one.getType().equals("Established")
+                                && one.getStatus().equals("True"));
     }
 
     /** Stops the API server and starts it again with the same address and the same objects. */

@@ -64,17 +64,12 @@ class StoredByApiServerTest {
         assertThat(cluster.kubectl("apply", "-f", file.toString())).doesNotContain("invalid");
         assertThat(cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", file.toString()))
                 .contains("inferenceservices.serving.kserve.io serverside-applied");
-        established();
     }
 
     private static void established() throws IOException {
-        for (ObjectNode definition : CustomResourceDefinitions.all()) {
-            cluster.kubectl(
-                    "wait",
-                    "--for=condition=Established",
-                    "--timeout=60s",
-                    "crd/" + definition.path("metadata").path("name").asText());
-        }
+        cluster.define(CustomResourceDefinitions.all().stream()
+                .map(ObjectNode::toString)
+                .toList());
         assertThat(cluster.kubectl(
                         "get",
                         "crd",

@@ -1,0 +1,92 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.operator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.yaml.ManifestReader;
+import io.nereid.control.kubernetes.manifest.OperatorManifests;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
+
+class OperatorManifestsCommandTest {
+    private static String run(int code, String... arguments) {
+        StringWriter out = new StringWriter();
+        CommandLine command = new CommandLine(new OperatorManifestsCommand());
+        command.setOut(new PrintWriter(out, true)).setErr(new PrintWriter(out, true));
+        assertThat(command.execute(arguments)).as(out.toString()).isEqualTo(code);
+        return out.toString();
+    }
+
+    private static List<String> names(String yaml) {
+        List<String> names = new ArrayList<>();
+        for (ObjectNode object : ManifestReader.parse(yaml, "manifests")) {
+            names.add(object.path("kind").asText() + "/"
+                    + object.path("metadata").path("name").asText());
+        }
+        return names;
+    }
+
+    @Test
+    void theWholeInstallationIsPrintedAndReadsBack() {
+        String yaml = run(0, "--image", "registry.example.com/nereid:1.0");
+        assertThat(names(yaml))
+                .startsWith("Namespace/nereid", "CustomResourceDefinition/inferenceservices.serving.kserve.io")
+                .contains(
+                        "ClusterRole/nereid-operator",
+                        "ConfigMap/inferenceservice-config",
+                        "Deployment/nereid-operator",
+                        "ValidatingWebhookConfiguration/nereid")
+                .doesNotContain("Deployment/nereid-gateway");
+        for (ObjectNode object : ManifestReader.parse(yaml, "manifests")) {
+            if (object.path("metadata").path("name").asText().equals(OperatorManifests.BUILT_IN)) {
+                object.path("data")
+                        .properties()
+                        .forEach(entry -> assertThat(
+                                        ManifestReader.parse(entry.getValue().asText(), entry.getKey()))
+                                .hasSize(1));
+            }
+        }
+        assertThat(run(0, "--image", "registry.example.com/nereid:1.0")).isEqualTo(yaml);
+    }
+
+    @Test
+    void partsAreLeftOut() {
+        assertThat(names(run(
+                        0,
+                        "--image",
+                        "nereid",
+                        "--no-namespace",
+                        "--no-crds",
+                        "--no-webhook",
+                        "--no-config",
+                        "--no-runtimes",
+                        "--no-network-policies",
+                        "--watch-namespaces",
+                        "team-a,team-b")))
+                .containsExactly(
+                        "Role/nereid-operator",
+                        "RoleBinding/nereid-operator",
+                        "Role/nereid-operator",
+                        "RoleBinding/nereid-operator",
+                        "Role/nereid-operator-own",
+                        "RoleBinding/nereid-operator-own",
+                        "ServiceAccount/nereid-operator",
+                        "Deployment/nereid-operator",
+                        "PodDisruptionBudget/nereid-operator");
+    }
+
+    @Test
+    void wrongValuesAreRefusedWithWhatWasExpected() {
+        assertThat(run(2)).contains("--image");
+        assertThat(run(1, "--image", "nereid", "--namespace", "Nereid"))
+                .contains("the namespace is 'Nereid' (expected: lower case letters, digits and '-'");
+        assertThat(run(1, "--image", "a b")).contains("the image is 'a b'");
+        assertThat(run(1, "--image", "nereid", "--deployment-mode", "Fast")).contains("'Fast'", "Standard or Knative");
+    }
+}

@@ -1,0 +1,226 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.manifest;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.yaml.ManifestReader;
+import io.nereid.control.kubernetes.cluster.KserveCatalog;
+import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
+import io.nereid.control.kubernetes.manifest.ManifestOptions.Part;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+/**
+ * The objects of an installation, in the order in which they are applied. The same options give the same objects. The
+ * built-in runtimes and the storage container are data of a ConfigMap, from which the operator creates them: kubectl
+ * cannot create them in the same call as their definitions. Stateless.
+ *
+ * <pre>{@code
+ * for (ObjectNode object : OperatorManifests.of(options, yaml::writeValueAsString)) {
+ *     System.out.println("---\n" + yaml.writeValueAsString(object));
+ * }
+ * }</pre>
+ */
+public final class OperatorManifests {
+    /** The ConfigMap of the resources that the operator creates when they are missing; a key for each. */
+    public static final String BUILT_IN = "nereid-built-in-resources";
+
+    /** Where the operator finds them. */
+    public static final String BUILT_IN_DIRECTORY = "/etc/nereid/built-in";
+
+    private OperatorManifests() {}
+
+    /**
+     * The objects.
+     *
+     * @param text writes a tree as the text of a value of a ConfigMap
+     */
+    public static List<ObjectNode> of(ManifestOptions options, Function<JsonNode, String> text) {
+        List<ObjectNode> all = new ArrayList<>();
+        if (options.has(Part.NAMESPACE)) {
+            all.addAll(template("namespace", options));
+        }
+        if (options.has(Part.DEFINITIONS)) {
+            all.addAll(CustomResourceDefinitions.all());
+        }
+        if (options.wholeCluster()) {
+            all.addAll(template("priority", options));
+        }
+        all.addAll(new AccessRules(options).all());
+        if (options.has(Part.CONFIG)) {
+            all.add(settings(options));
+        }
+        if (options.has(Part.RUNTIMES)) {
+            all.add(builtIn(options, text));
+        }
+        all.addAll(operator(options));
+        if (options.has(Part.NETWORK_POLICIES)) {
+            all.addAll(template("operator-network", options));
+        }
+        if (options.has(Part.GATEWAY)) {
+            all.addAll(gateway(options));
+        }
+        if (webhook(options)) {
+            all.addAll(template("webhook", options));
+        }
+        return all;
+    }
+
+    /** A webhook belongs to the cluster, as its certificate's authority in it does. */
+    private static boolean webhook(ManifestOptions options) {
+        return options.has(Part.WEBHOOK) && options.wholeCluster();
+    }
+
+    private static List<ObjectNode> operator(ManifestOptions options) {
+        List<ObjectNode> objects = template("operator", options);
+        ObjectNode pod = pod(objects);
+        ObjectNode container = (ObjectNode) pod.path("containers").path(0);
+        ArrayNode arguments = container.withArrayProperty("args");
+        watched(options, arguments);
+        if (webhook(options)) {
+            arguments.add("--webhook-port=9443");
+            container
+                    .withArrayProperty("ports")
+                    .addObject()
+                    .put("name", "webhook")
+                    .put("containerPort", 9443)
+                    .put("protocol", "TCP");
+        }
+        if (options.has(Part.RUNTIMES)) {
+            arguments.add("--built-in-resources=" + BUILT_IN_DIRECTORY);
+            container
+                    .withArrayProperty("volumeMounts")
+                    .addObject()
+                    .put("name", "built-in")
+                    .put("mountPath", BUILT_IN_DIRECTORY)
+                    .put("readOnly", true);
+            pod.withArrayProperty("volumes")
+                    .addObject()
+                    .put("name", "built-in")
+                    .putObject("configMap")
+                    .put("name", BUILT_IN);
+        }
+        return objects;
+    }
+
+    private static List<ObjectNode> gateway(ManifestOptions options) {
+        List<ObjectNode> objects = new ArrayList<>(template("gateway", options));
+        watched(options, ((ObjectNode) pod(objects).path("containers").path(0)).withArrayProperty("args"));
+        if (options.has(Part.NETWORK_POLICIES)) {
+            objects.addAll(template("gateway-network", options));
+        }
+        return objects;
+    }
+
+    private static void watched(ManifestOptions options, ArrayNode arguments) {
+        if (!options.wholeCluster()) {
+            arguments.add("--watch-namespaces=" + String.join(",", options.watchNamespaces()));
+        }
+    }
+
+    /** The pod of the only Deployment. */
+    private static ObjectNode pod(List<ObjectNode> objects) {
+        for (ObjectNode object : objects) {
+            if (object.path("kind").asText().equals("Deployment")) {
+                return (ObjectNode) object.path("spec").path("template").path("spec");
+            }
+        }
+        throw new IllegalStateException("a template has no Deployment");
+    }
+
+    private static ObjectNode settings(ManifestOptions options) {
+        ObjectNode sections = KserveCatalog.settings();
+        sections.withObjectProperty("deploy").put("defaultDeploymentMode", options.deploymentMode());
+        ObjectNode ingress = sections.withObjectProperty("ingress");
+        ingress.put("ingressDomain", options.ingressDomain());
+        ingress.put("ingressClassName", options.ingressClass());
+        ObjectNode map = configMap(InferenceServiceConfig.CONFIG_MAP, options);
+        ObjectNode data = map.putObject("data");
+        sections.properties().forEach(entry -> data.put(entry.getKey(), json(entry.getValue())));
+        return map;
+    }
+
+    /** A text of JSON that is the same on all systems. */
+    private static String json(JsonNode section) {
+        return section.toPrettyString().replace(System.lineSeparator(), "\n");
+    }
+
+    private static ObjectNode builtIn(ManifestOptions options, Function<JsonNode, String> text) {
+        ObjectNode map = configMap(BUILT_IN, options);
+        ObjectNode data = map.putObject("data");
+        for (ObjectNode resource : resources(options)) {
+            data.put(resource.path("metadata").path("name").asText() + ".yaml", text.apply(resource));
+        }
+        return map;
+    }
+
+    /**
+     * KServe's runtimes with its images and its storage container with this server's image. Without rights on the
+     * cluster the runtimes are those of the namespaces, and there is no storage container, which belongs to the cluster.
+     */
+    static List<ObjectNode> resources(ManifestOptions options) {
+        List<ObjectNode> resources = new ArrayList<>();
+        for (ObjectNode resource : KserveCatalog.manifests()) {
+            if (resource.path("kind").asText().equals("ClusterStorageContainer")) {
+                if (!options.wholeCluster()) {
+                    continue;
+                }
+                ObjectNode container = (ObjectNode) resource.path("spec").path("container");
+                container.put("image", options.image());
+                container.putArray("command").add("nereid").add("fetch");
+            } else if (!options.wholeCluster()) {
+                resource.put("kind", "ServingRuntime");
+            }
+            resources.add(resource);
+        }
+        return resources;
+    }
+
+    private static ObjectNode configMap(String name, ManifestOptions options) {
+        ObjectNode map = JsonNodeFactory.instance.objectNode();
+        map.put("apiVersion", "v1").put("kind", "ConfigMap");
+        map.putObject("metadata")
+                .put("name", name)
+                .put("namespace", options.namespace())
+                .putObject("labels")
+                .put("app.kubernetes.io/part-of", "nereid");
+        return map;
+    }
+
+    private static List<ObjectNode> template(String name, ManifestOptions options) {
+        String file = name + ".yaml";
+        try (InputStream stream = OperatorManifests.class.getResourceAsStream(file)) {
+            if (stream == null) {
+                throw new IllegalStateException("the data file " + file + " is missing from the module's jar");
+            }
+            String text = new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+            Map<String, String> values = Map.of(
+                    "namespace", options.namespace(),
+                    "prefix", options.clusterName(),
+                    "image", options.image(),
+                    "replicas", Integer.toString(options.replicas()));
+            for (Map.Entry<String, String> value : values.entrySet()) {
+                text = text.replace("${" + value.getKey() + "}", value.getValue());
+            }
+            List<ObjectNode> objects = ManifestReader.parse(text, file);
+            for (ObjectNode object : objects) {
+                if (options.wholeCluster() && object.path("kind").asText().equals("Deployment")) {
+                    pod(List.of(object)).put("priorityClassName", options.clusterName());
+                }
+            }
+            return objects;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.manifest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
+import io.nereid.control.kubernetes.manifest.ManifestOptions.Part;
+import io.nereid.testing.kubernetes.TestCluster;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The objects of installations on a real API server. */
+class InstallationTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    @TempDir
+    static Path directory;
+
+    private static TestCluster cluster;
+
+    @BeforeAll
+    static void start() throws Exception {
+        String why = TestCluster.unavailable().orElse("");
+        assumeTrue(why.isEmpty(), why);
+        cluster = TestCluster.start(directory.resolve("cluster"));
+    }
+
+    @AfterAll
+    static void stop() {
+        if (cluster != null) {
+            cluster.close();
+        }
+    }
+
+    private static ManifestOptions options(String namespace, Set<Part> parts, String... watched) {
+        return new ManifestOptions(
+                namespace,
+                "registry.example.com/nereid:1.0",
+                List.of(watched),
+                2,
+                "Standard",
+                "example.com",
+                "",
+                parts);
+    }
+
+    private static Path file(ManifestOptions options) throws IOException {
+        Path file = Files.createTempFile(directory, "manifests", ".json");
+        Files.writeString(
+                file,
+                OperatorManifests.of(options, JsonNode::toPrettyString).stream()
+                        .map(ObjectNode::toString)
+                        .collect(Collectors.joining("\n")));
+        return file;
+    }
+
+    private static String can(String account, String verb, String resource, String... more) throws IOException {
+        String[] line = new String[5 + more.length];
+        System.arraycopy(
+                new String[] {"auth", "can-i", verb, resource, "--as=system:serviceaccount:" + account}, 0, line, 0, 5);
+        System.arraycopy(more, 0, line, 5, more.length);
+        try {
+            return cluster.kubectl(line).strip();
+        } catch (IOException e) {
+            // kubectl ends with 1 after it has printed no
+            return "no";
+        }
+    }
+
+    @Test
+    void oneApplyInstallsEverythingServerSideAndClientSide() throws Exception {
+        Path file = file(options("nereid", EnumSet.allOf(Part.class)));
+        assertThat(cluster.kubectl("apply", "--server-side", "-f", file.toString()))
+                .contains("deployment.apps/nereid-operator serverside-applied")
+                .contains("validatingwebhookconfiguration.admissionregistration.k8s.io/nereid serverside-applied");
+        assertThat(cluster.kubectl("diff", "--server-side", "-f", file.toString()))
+                .isEmpty();
+        assertThat(cluster.kubectl("apply", "-f", file.toString())).contains("deployment.apps/nereid-operator");
+        assertThat(cluster.kubectl("get", "pods", "-n", "nereid", "--ignore-not-found", "-o", "name"))
+                .isNotNull();
+        String operator = "nereid:nereid-operator";
+        assertThat(can(operator, "create", "deployments.apps", "-n", "team")).isEqualTo("yes");
+        assertThat(can(operator, "update", "inferenceservices.serving.kserve.io", "--subresource=status", "-n", "team"))
+                .isEqualTo("yes");
+        assertThat(can(operator, "get", "secrets", "-n", "team")).isEqualTo("yes");
+        assertThat(can(operator, "list", "secrets", "-n", "team")).isEqualTo("no");
+        assertThat(can(operator, "update", "secrets/nereid-webhook-certificate", "-n", "nereid"))
+                .isEqualTo("yes");
+        assertThat(can(operator, "update", "secrets/other", "-n", "nereid")).isEqualTo("no");
+        assertThat(can(operator, "delete", "inferenceservices.serving.kserve.io", "-n", "team"))
+                .isEqualTo("no");
+        assertThat(can(operator, "patch", "validatingwebhookconfigurations/nereid"))
+                .isEqualTo("yes");
+        assertThat(can(operator, "patch", "validatingwebhookconfigurations/other"))
+                .isEqualTo("no");
+        assertThat(can("nereid:nereid-gateway", "create", "tokenreviews.authentication.k8s.io"))
+                .isEqualTo("yes");
+        assertThat(can("nereid:nereid-gateway", "get", "secrets", "-n", "team")).isEqualTo("no");
+    }
+
+    @Test
+    void podsPassTheRestrictedPodSecurityStandard() throws Exception {
+        ManifestOptions options = options("secured", EnumSet.allOf(Part.class));
+        cluster.kubectl(
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-f",
+                file(options).toString());
+        for (ObjectNode object : OperatorManifests.of(options, JsonNode::toPrettyString)) {
+            if (!object.path("kind").asText().equals("Deployment")) {
+                continue;
+            }
+            // The API server admits the pod only if it keeps to the standard that the namespace enforces.
+            ObjectNode pod = JSON.createObjectNode().put("apiVersion", "v1").put("kind", "Pod");
+            pod.putObject("metadata")
+                    .put("name", object.path("metadata").path("name").asText())
+                    .put("namespace", "secured");
+            pod.set("spec", object.path("spec").path("template").path("spec"));
+            Path file = Files.createTempFile(directory, "pod", ".json");
+            Files.writeString(file, pod.toString());
+            assertThat(cluster.kubectl("create", "-f", file.toString())).contains("created");
+        }
+    }
+
+    @Test
+    void anInstallationForNamespacesHasNoRightsOnTheCluster() throws Exception {
+        cluster.kubectl("create", "namespace", "team-a");
+        cluster.kubectl("create", "namespace", "team-b");
+        ManifestOptions options = options("small", EnumSet.complementOf(EnumSet.of(Part.GATEWAY)), "team-b", "team-a");
+        List<ObjectNode> objects = OperatorManifests.of(options, JsonNode::toPrettyString);
+        assertThat(objects)
+                .extracting(object -> object.path("kind").asText())
+                .doesNotContain("ClusterRole", "ClusterRoleBinding", "PriorityClass", "ValidatingWebhookConfiguration");
+        cluster.kubectl("apply", "-f", file(options).toString());
+        String operator = "small:nereid-operator";
+        assertThat(can(operator, "create", "deployments.apps", "-n", "team-a")).isEqualTo("yes");
+        assertThat(can(operator, "create", "deployments.apps", "-n", "team-b")).isEqualTo("yes");
+        assertThat(can(operator, "create", "deployments.apps", "-n", "default")).isEqualTo("no");
+        assertThat(can(operator, "list", "inferenceservices.serving.kserve.io", "-A"))
+                .isEqualTo("no");
+        assertThat(cluster.kubectl(
+                        "get", "deployment", "nereid-operator", "-n", "small", "-o", "jsonpath={..containers[0].args}"))
+                .contains("--watch-namespaces=team-a,team-b")
+                .doesNotContain("webhook-port");
+    }
+
+    @Test
+    void theBuiltInResourcesAreValid() throws Exception {
+        cluster.define(CustomResourceDefinitions.all().stream()
+                .map(ObjectNode::toString)
+                .toList());
+        Path file = directory.resolve("built-in.json");
+        Files.writeString(
+                file,
+                OperatorManifests.resources(options("nereid", EnumSet.noneOf(Part.class))).stream()
+                        .map(ObjectNode::toString)
+                        .collect(Collectors.joining("\n")));
+        assertThat(cluster.kubectl("apply", "-f", file.toString()))
+                .contains(
+                        "clusterservingruntime.serving.kserve.io/kserve-sklearnserver created",
+                        "clusterstoragecontainer.serving.kserve.io/default created");
+        assertThatThrownBy(() -> cluster.kubectl("get", "servingruntime", "kserve-sklearnserver"))
+                .isInstanceOf(IOException.class);
+    }
+}
