@@ -286,9 +286,9 @@ final class StorageInjection {
         }
     }
 
-    private static void claimVolume(ObjectNode pod, String name, String claim) {
-        ObjectNode volume = Trees.object().put("name", name);
-        volume.putObject("persistentVolumeClaim").put("claimName", claim);
+    private static void claimVolume(ObjectNode pod, String volumeName, String claimed) {
+        ObjectNode volume = Trees.object().put("name", volumeName);
+        volume.putObject("persistentVolumeClaim").put("claimName", claimed);
         Trees.addNamed(pod, "volumes", volume);
     }
 
