@@ -113,7 +113,7 @@ class ArchitectureTest {
             control/api control/core control/plane control/autoscaling control/gateway storage
         control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest revision standard | base control/api control/core
         control/operator | io.nereid.control.operator | . gateway | base observe transport-api control/api control/core \
-            control/plane control/gateway control/kubernetes
+            control/plane control/autoscaling control/gateway control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api

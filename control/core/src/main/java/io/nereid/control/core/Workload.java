@@ -59,7 +59,7 @@ public record Workload(
     }
 
     /** What to run. */
-    public sealed interface Form permits Model, Process, Explainer, Transformer {}
+    public sealed interface Form permits Model, Process, Explainer, Transformer, Pod {}
 
     /**
      * A model, or a repository of models, in the engine of this process.
@@ -113,6 +113,15 @@ public record Workload(
     public record Transformer(
             @Nullable String className, @Nullable String file, Map<String, String> settings, List<Artifact> artifacts)
             implements Form {}
+
+    /**
+     * A pod of a cluster.
+     *
+     * @param spec its specification, as in the API of Kubernetes; not modified
+     * @param httpPort the port for HTTP; 0 when it does not speak it
+     * @param grpcPort the port for gRPC; 0 when it does not speak it
+     */
+    public record Pod(JsonNode spec, int httpPort, int grpcPort) implements Form {}
 
     /**
      * A child process.

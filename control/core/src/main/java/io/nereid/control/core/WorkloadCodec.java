@@ -97,12 +97,16 @@ public final class WorkloadCodec {
                 workload.annotations());
     }
 
-    private static String kind(Workload.Form form) {
+    /** The field of a tree with a workload's form. */
+    public static String kind(Workload.Form form) {
         if (form instanceof Workload.Model) {
             return "model";
         }
         if (form instanceof Workload.Process) {
             return "process";
+        }
+        if (form instanceof Workload.Pod) {
+            return "pod";
         }
         return form instanceof Workload.Explainer ? "explainer" : "transformer";
     }
@@ -113,6 +117,9 @@ public final class WorkloadCodec {
         }
         if (tree.has("process")) {
             return value(tree.path("process"), Workload.Process.class);
+        }
+        if (tree.has("pod")) {
+            return value(tree.path("pod"), Workload.Pod.class);
         }
         return tree.has("explainer")
                 ? value(tree.path("explainer"), Workload.Explainer.class)

@@ -15,8 +15,15 @@ import io.nereid.control.operator.cluster.ClusterStore;
 import io.nereid.control.operator.cluster.ObjectCache;
 import io.nereid.control.operator.install.BuiltInResources;
 import io.nereid.control.operator.leader.LeaderElection;
+import io.nereid.control.operator.objects.ClusterReader;
+import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectTrimmer;
 import io.nereid.control.operator.objects.ServiceObjects;
+import io.nereid.control.operator.revision.ClusterInfrastructure;
+import io.nereid.control.operator.revision.ClusterRevisions;
+import io.nereid.control.operator.revision.GatewayLoads;
+import io.nereid.control.operator.revision.LoadSource;
+import io.nereid.control.operator.revision.RevisionAutoscalers;
 import io.nereid.control.plane.ServiceController;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
@@ -27,6 +34,8 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -51,9 +60,16 @@ public final class Operator implements AutoCloseable {
 
     private static final String LEASE = "nereid-operator";
 
+    /** The Service of the gateways. */
+    private static final String GATEWAY = "nereid-gateway";
+
+    /** How long a revision stays after the route has left it: gateways follow a route within milliseconds. */
+    private static final Duration RETIREMENT = Duration.ofSeconds(20);
+
     private final OperatorOptions options;
     private final Clock clock = Clock.system();
     private final ClusterClient client;
+    private final Supplier<LoadSource> loads;
     private final Runnable lost;
     private final OperatorMetrics metrics;
     private final HealthServer health;
@@ -72,8 +88,21 @@ public final class Operator implements AutoCloseable {
      * @param lost called when this replica must not act any more; ends the process
      */
     public Operator(OperatorOptions options, KubernetesClient client, KubernetesClient leases, Runnable lost) {
+        this(options, client, leases, lost, null);
+    }
+
+    /** @param loads makes what tells the load of revisions; null for the gateways */
+    Operator(
+            OperatorOptions options,
+            KubernetesClient client,
+            KubernetesClient leases,
+            Runnable lost,
+            @Nullable Supplier<LoadSource> loads) {
         this.options = options;
         this.client = new ClusterClient(client);
+        this.loads = loads != null
+                ? loads
+                : () -> new GatewayLoads(this.client, options.namespace(), GATEWAY, clock);
         this.lost = lost;
         this.election = new LeaderElection(leases, options.namespace(), LEASE, options.identity(), this::lead, lost);
         this.metrics = new OperatorMetrics(this.client, election::isLeader, clock);
@@ -107,11 +136,27 @@ public final class Operator implements AutoCloseable {
             ClusterStore store = opened(store());
             ServiceObjects objects = opened(new ServiceObjects(client, options.watchNamespaces()));
             ClusterEventRecorder events = opened(new ClusterEventRecorder(client, clock));
+            ClusterRevisions revisions = opened(new ClusterRevisions(client, options.watchNamespaces()));
             RuntimeCatalogCache catalogs = new RuntimeCatalogCache(
                     () -> RuntimeCatalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults, options.namespace());
+            ObjectApplier applier = new ObjectApplier(client, objects);
+            LoadSource load = opened(loads.get());
+            RevisionAutoscalers autoscalers = opened(new RevisionAutoscalers(objects, applier, load, clock));
+            ClusterInfrastructure infrastructure = opened(new ClusterInfrastructure(
+                    store,
+                    objects,
+                    applier,
+                    autoscalers,
+                    GATEWAY + "." + options.namespace() + ".svc.cluster.local",
+                    RETIREMENT));
+            ClusterReader reader = new ClusterReader(client, store, objects, options.namespace());
             ServiceController controller = opened(new ServiceController(
                     store,
-                    metrics.counting(new StandardReconciler(client, store, objects, options.namespace())),
+                    metrics.counting(new ModeReconciler(
+                            new StandardReconciler(store, objects, applier, reader),
+                            reader,
+                            infrastructure,
+                            revisions)),
                     catalogs,
                     events,
                     Retries.ofReconciliation(),
@@ -121,7 +166,10 @@ public final class Operator implements AutoCloseable {
             }
             store.start(SYNC);
             objects.start(SYNC);
+            revisions.start(SYNC);
+            load.start(SYNC, autoscalers);
             controller.start();
+            autoscalers.start();
             LOG.info("all services are watched");
         } catch (RuntimeException e) {
             // Without its caches a leader does nothing: another replica, or this one after a restart, may do better.

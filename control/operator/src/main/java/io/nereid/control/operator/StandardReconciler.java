@@ -2,27 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.runtime.RuntimeCatalog;
-import io.nereid.control.kubernetes.cluster.ObservedCluster;
-import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.kubernetes.standard.StandardPlan;
 import io.nereid.control.kubernetes.standard.StandardPlanner;
-import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.plane.ServiceReconciler;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -35,26 +29,19 @@ import org.jspecify.annotations.Nullable;
 final class StandardReconciler implements ServiceReconciler {
     private static final ResourceStore.Type SERVICE_ACCOUNTS = type(ResourceKinds.SERVICE_ACCOUNT);
 
-    private static final String MODE = "serving.kserve.io/deploymentMode";
-
-    private final ClusterClient client;
     private final ResourceStore store;
     private final ServiceObjects objects;
     private final ObjectApplier applier;
-    private final String home;
+    private final ClusterReader reader;
     private final StatusPacing statuses = new StatusPacing();
     private volatile ChangeListener listener = (graph, namespace, name) -> {};
 
-    /**
-     * @param store has the services, service accounts and ConfigMaps
-     * @param home the operator's own namespace
-     */
-    StandardReconciler(ClusterClient client, ResourceStore store, ServiceObjects objects, String home) {
-        this.client = client;
+    /** @param store has the services */
+    StandardReconciler(ResourceStore store, ServiceObjects objects, ObjectApplier applier, ClusterReader reader) {
         this.store = store;
         this.objects = objects;
-        this.applier = new ObjectApplier(client, objects);
-        this.home = home;
+        this.applier = applier;
+        this.reader = reader;
     }
 
     private static ResourceStore.Type type(ResourceKind kind) {
@@ -69,52 +56,13 @@ final class StandardReconciler implements ServiceReconciler {
 
     @Override
     public Outcome reconcile(ObjectNode service, RuntimeCatalog catalog, Instant now) {
-        String namespace = service.path("metadata").path("namespace").asText();
-        String name = service.path("metadata").path("name").asText();
         String uid = service.path("metadata").path("uid").asText();
-        if (mode(service, catalog) != DeploymentMode.STANDARD) {
-            return new Outcome(
-                    UnsupportedStatus.of(
-                            service.path("status"),
-                            "DeploymentModeNotSupported",
-                            "this operator carries out the deployment mode Standard alone; set the annotation " + MODE
-                                    + ": Standard",
-                            now),
-                    List.of(),
-                    null);
-        }
-        Map<String, ObjectNode> owned = new HashMap<>();
-        objects.of(uid).forEach((key, object) -> owned.put(Trees.key(key.kind(), key.name()), object));
-        // Secrets are never kept in memory: they are read when a service account names them.
-        Map<String, ObjectNode> secrets = new HashMap<>();
-        StandardPlan plan = StandardPlanner.plan(
-                service,
-                catalog,
-                new ObservedCluster(
-                        owned,
-                        objects.pods(namespace, name),
-                        service.path("status"),
-                        secret -> secrets.computeIfAbsent(
-                                secret, key -> client.get(ResourceKinds.SECRET, namespace, key)),
-                        account -> store.get(new ResourceStore.Key(SERVICE_ACCOUNTS, namespace, account)),
-                        map -> client.get(ResourceKinds.CONFIG_MAP, home, map)),
-                now);
+        StandardPlan plan = StandardPlanner.plan(service, catalog, reader.observe(service), now);
         applier.apply(uid, plan.objects());
         Duration wait = statuses.wait(uid, service.path("status"), plan.status(), now);
         return wait.isZero()
                 ? new Outcome(plan.status(), plan.events(), null)
                 : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
-    }
-
-    private static @Nullable DeploymentMode mode(ObjectNode service, RuntimeCatalog catalog) {
-        JsonNode metadata = service.path("metadata");
-        String wanted = metadata.path("annotations").path(MODE).asText("");
-        return wanted.isEmpty()
-                ? catalog.config()
-                        .forNamespace(metadata.path("namespace").asText())
-                        .deploy()
-                        .defaultDeploymentMode()
-                : DeploymentMode.of(wanted);
     }
 
     @Override
@@ -123,14 +71,7 @@ final class StandardReconciler implements ServiceReconciler {
             Function<String, @Nullable InferenceService> services,
             RuntimeCatalog catalog,
             Instant now) {
-        return new Outcome(
-                UnsupportedStatus.of(
-                        graph.path("status"),
-                        "GraphsNotSupported",
-                        "this operator does not carry out InferenceGraphs; nereid serve --control does",
-                        now),
-                List.of(),
-                null);
+        throw new UnsupportedOperationException("graphs have no deployment mode");
     }
 
     /** What a service controls is removed by Kubernetes. */

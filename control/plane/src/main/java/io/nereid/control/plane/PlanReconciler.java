@@ -15,6 +15,7 @@ import io.nereid.control.core.Plan;
 import io.nereid.control.core.Revision;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.plane.reconcile.RevisionArchive;
 import io.nereid.control.plane.reconcile.RevisionStore;
 import java.time.Instant;
 import java.util.List;
@@ -28,12 +29,34 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PlanReconciler implements ServiceReconciler {
     private final Infrastructure infrastructure;
-    private final RevisionStore revisions;
+    private final RevisionArchive revisions;
+    private final ServicePlanner planner;
 
-    /** @param store keeps the revisions */
+    /** Plans a service. Thread-safe. */
+    @FunctionalInterface
+    public interface ServicePlanner {
+        /** Plans the stored resource; see {@link Planner#plan}. */
+        Plan plan(ObjectNode service, RuntimeCatalog catalog, ObservedState observed, Instant now);
+    }
+
+    /**
+     * Plans for one machine.
+     *
+     * @param store keeps the revisions
+     */
     public PlanReconciler(ResourceStore store, Infrastructure infrastructure) {
+        this(
+                new RevisionStore(store),
+                infrastructure,
+                (service, catalog, observed, now) ->
+                        Planner.plan(InferenceService.read(service), catalog, observed, now));
+    }
+
+    /** Plans with a planner of the site, which the infrastructure carries out. */
+    public PlanReconciler(RevisionArchive revisions, Infrastructure infrastructure, ServicePlanner planner) {
+        this.revisions = revisions;
         this.infrastructure = infrastructure;
-        this.revisions = new RevisionStore(store);
+        this.planner = planner;
     }
 
     @Override
@@ -49,7 +72,7 @@ public final class PlanReconciler implements ServiceReconciler {
         String uid = metadata.path("uid").asText();
         List<Revision> before = revisions.read(namespace, name, uid);
         ObservedState observed = new ObservedState(infrastructure.observe(namespace, name), before, status(service));
-        Plan plan = Planner.plan(InferenceService.read(service), catalog, observed, now);
+        Plan plan = planner.plan(service, catalog, observed, now);
         if (!plan.revisions().equals(before)) {
             revisions.write(namespace, name, uid, plan.revisions());
         }

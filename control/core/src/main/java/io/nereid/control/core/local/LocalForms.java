@@ -21,6 +21,9 @@ import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlan.Problem;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.core.component.ScalingPlanner;
+import io.nereid.control.core.component.WorkloadForms;
+import io.nereid.control.core.component.WorkloadPlan;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -35,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * The second stage of planning on one machine: makes workloads that run in the engine or as processes of a service's
  * components. Confined to one call of the planner.
  */
-public final class LocalForms {
+public final class LocalForms implements WorkloadForms {
     static final String MAIN = InferenceService.MAIN_CONTAINER;
     static final String TRANSFORMER = InferenceService.TRANSFORMER_CONTAINER;
 
@@ -45,6 +48,11 @@ public final class LocalForms {
         this.context = context;
     }
 
+    @Override
+    public Site site() {
+        return Site.ONE_MACHINE;
+    }
+
     /** The parts of a component's workload that depend on its kind; labels and annotations are those of the runtime. */
     record Parts(Form form, String modelName, Map<String, String> labels, Map<String, String> annotations) {
         Parts(Form form, String modelName) {
@@ -52,13 +60,8 @@ public final class LocalForms {
         }
     }
 
-    /**
-     * The form of a predictor on one machine.
-     *
-     * @param plan what it is
-     * @param spec the specification that it was made of
-     */
-    public LocalPlan predictor(ComponentPlan plan, PredictorSpec spec) {
+    @Override
+    public WorkloadPlan predictor(ComponentPlan plan, PredictorSpec spec) {
         RuntimeSelection selection = plan.selection();
         if (selection != null && selection.chosen() == null) {
             return refused(plan, Objects.requireNonNull(plan.problem()));
@@ -79,15 +82,13 @@ public final class LocalForms {
     }
 
     /**
-     * The form of the transformer on one machine. When the predictor's model runs in the engine, a transformer container
-     * in the predictor's pod becomes a component of its own, because there is no process beside which it could run. Null
-     * for none.
+     * {@inheritDoc}
      *
-     * @param plan what the transformer is; null for none
-     * @param host what the predictor is
-     * @param predictor the form of the predictor
+     * <p>When the predictor's model runs in the engine, a transformer container in the predictor's pod becomes a component
+     * of its own, because there is no process beside which it could run.
      */
-    public @Nullable LocalPlan transformer(@Nullable ComponentPlan plan, ComponentPlan host, LocalPlan predictor) {
+    @Override
+    public @Nullable WorkloadPlan transformer(@Nullable ComponentPlan plan, ComponentPlan host, WorkloadPlan predictor) {
         boolean engine = predictor.template() != null && predictor.template().form() instanceof Workload.Model;
         Container collocated = engine ? collocated(host) : null;
         if (plan == null) {
@@ -119,7 +120,7 @@ public final class LocalForms {
         return host.container(TRANSFORMER);
     }
 
-    private LocalPlan besideModel(ComponentPlan host, Container collocated) {
+    private WorkloadPlan besideModel(ComponentPlan host, Container collocated) {
         ComponentExtensionSpec extension = besideModel(host.extension());
         String name = context.name() + "-transformer";
         PredictorSpec spec = context.service.predictor();
@@ -137,19 +138,19 @@ public final class LocalForms {
                     Component.TRANSFORMER, name, new Parts(form, modelName(containers)), extension, null, host.where());
         } catch (ServingException e) {
             Problem problem = new Problem("InvalidTransformerSpec", e.getMessage());
-            return new LocalPlan(Component.TRANSFORMER, name, null, problem, extension, null);
+            return new WorkloadPlan(Component.TRANSFORMER, name, null, problem, extension, null);
         }
     }
 
     /** A transformer that this server runs, under the name that clients use for the model. */
-    private Parts steps(ComponentPlan plan, BuiltInTransformer own, LocalPlan predictor) {
+    private Parts steps(ComponentPlan plan, BuiltInTransformer own, WorkloadPlan predictor) {
         Form form = new Workload.Transformer(own.className(), own.file(), own.config(), plan.artifacts());
         Workload model = predictor.template();
         return new Parts(form, model == null ? context.name() : model.modelName());
     }
 
-    /** The form of the explainer on one machine; null for none. */
-    public @Nullable LocalPlan explainer(@Nullable ComponentPlan plan) {
+    @Override
+    public @Nullable WorkloadPlan explainer(@Nullable ComponentPlan plan) {
         if (plan == null) {
             return null;
         }
@@ -166,7 +167,7 @@ public final class LocalForms {
         });
     }
 
-    private static LocalPlan tried(ComponentPlan plan, String reason, Supplier<LocalPlan> form) {
+    private static WorkloadPlan tried(ComponentPlan plan, String reason, Supplier<WorkloadPlan> form) {
         if (plan.problem() != null) {
             return refused(plan, plan.problem());
         }
@@ -177,11 +178,11 @@ public final class LocalForms {
         }
     }
 
-    private static LocalPlan refused(ComponentPlan plan, Problem problem) {
-        return new LocalPlan(plan.component(), plan.name(), null, problem, plan.extension(), plan.selection());
+    private static WorkloadPlan refused(ComponentPlan plan, Problem problem) {
+        return new WorkloadPlan(plan.component(), plan.name(), null, problem, plan.extension(), plan.selection());
     }
 
-    private LocalPlan plan(
+    private WorkloadPlan plan(
             Component component,
             String base,
             Parts parts,
@@ -201,14 +202,14 @@ public final class LocalForms {
                 "",
                 parts.modelName(),
                 parts.form(),
-                LocalScaling.of(context, spec, where),
+                ScalingPlanner.of(context, spec, where, site()),
                 concurrency == null ? 0 : (int) Math.min(Integer.MAX_VALUE, concurrency),
                 timeout(spec),
                 logger(spec),
                 batcher(spec, where),
                 context.labels(parts.labels(), spec.labels(), component.text()),
                 context.annotations(parts.annotations(), spec.annotations()));
-        return new LocalPlan(component, base, template, null, spec, selection);
+        return new WorkloadPlan(component, base, template, null, spec, selection);
     }
 
     private Duration timeout(ComponentExtensionSpec spec) {

@@ -20,8 +20,8 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
-import io.nereid.control.core.local.LocalForms;
-import io.nereid.control.core.local.LocalPlan;
+import io.nereid.control.core.component.WorkloadForms;
+import io.nereid.control.core.component.WorkloadPlan;
 import io.nereid.control.core.rollout.RevisionHistory;
 import io.nereid.control.core.rollout.RolloutPlan;
 import io.nereid.control.core.rollout.RolloutPlanner;
@@ -47,13 +47,20 @@ final class InferenceServicePlanner {
     private final ObservedState observed;
     private final Instant now;
     private final PlanningContext context;
+    private final WorkloadForms forms;
     private final List<Event> events = new ArrayList<>();
 
-    InferenceServicePlanner(InferenceService service, RuntimeCatalog catalog, ObservedState observed, Instant now) {
+    InferenceServicePlanner(
+            InferenceService service,
+            RuntimeCatalog catalog,
+            ObservedState observed,
+            Instant now,
+            WorkloadForms.Factory forms) {
         this.service = service;
         this.observed = observed;
         this.now = now;
         this.context = new PlanningContext(service, catalog, observed.status());
+        this.forms = forms.of(context);
     }
 
     Plan plan() {
@@ -102,7 +109,7 @@ final class InferenceServicePlanner {
                         java.util.Collections.unmodifiableMap(backends),
                         "");
         StatusWriter statusWriter =
-                new StatusWriter(context, before, now, outcomes, rules, templateProblem, entryPoint);
+                new StatusWriter(context, before, now, outcomes, rules, templateProblem, entryPoint, forms.site());
         ObjectNode status = statusWriter.write();
         statusWriter.events(events);
         return new Plan(List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);
@@ -110,13 +117,12 @@ final class InferenceServicePlanner {
 
     private Map<Component, RolloutPlan> outcomes(JsonNode before) {
         ComponentPlanner planner = new ComponentPlanner(context);
-        LocalForms forms = new LocalForms(context);
         ComponentPlan host = planner.predictor(service.predictor(), "spec.predictor");
-        LocalPlan predictor = forms.predictor(host, service.predictor());
-        List<LocalPlan> all = new ArrayList<>(List.of(predictor));
+        WorkloadPlan predictor = forms.predictor(host, service.predictor());
+        List<WorkloadPlan> all = new ArrayList<>(List.of(predictor));
         add(all, forms.transformer(planner.transformer(), host, predictor));
         add(all, forms.explainer(planner.explainer()));
-        Map<String, Map.Entry<LocalPlan, Integer>> canaries = new LinkedHashMap<>();
+        Map<String, Map.Entry<WorkloadPlan, Integer>> canaries = new LinkedHashMap<>();
         for (CanarySpec canary : service.canary()) {
             String name =
                     canary.predictor().name() == null ? "" : canary.predictor().name();
@@ -129,10 +135,10 @@ final class InferenceServicePlanner {
                 && before.path("observedGeneration").asLong(-1)
                         == service.metadata().generation();
         Map<Component, RolloutPlan> outcomes = new EnumMap<>(Component.class);
-        for (LocalPlan plan : all) {
+        for (WorkloadPlan plan : all) {
             RevisionHistory revisions = new RevisionHistory(plan.component(), observed, frozen, now, events);
             JsonNode last = before.path("components").path(plan.component().text());
-            Map<String, Map.Entry<LocalPlan, Integer>> own =
+            Map<String, Map.Entry<WorkloadPlan, Integer>> own =
                     plan.component() == Component.PREDICTOR ? canaries : Map.of();
             outcomes.put(
                     plan.component(),
@@ -149,7 +155,7 @@ final class InferenceServicePlanner {
         return outcomes;
     }
 
-    private static void add(List<LocalPlan> all, @Nullable LocalPlan plan) {
+    private static void add(List<WorkloadPlan> all, @Nullable WorkloadPlan plan) {
         if (plan != null) {
             all.add(plan);
         }

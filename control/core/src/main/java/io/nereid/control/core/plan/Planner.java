@@ -6,6 +6,8 @@ import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
+import io.nereid.control.core.component.WorkloadForms;
+import io.nereid.control.core.local.LocalForms;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import java.time.Instant;
 import java.util.function.Function;
@@ -25,7 +27,7 @@ public final class Planner {
     private Planner() {}
 
     /**
-     * Plans a service. Problems of the service are reported in the plan's status and not thrown; revisions that ran
+     * Plans a service on one machine. Problems of the service are reported in the plan's status and not thrown; revisions that ran
      * before keep running.
      *
      * @param service an admitted service
@@ -34,7 +36,21 @@ public final class Planner {
      * @param now the current time, used for timestamps and for gradual rollouts
      */
     public static Plan plan(InferenceService service, RuntimeCatalog catalog, ObservedState observed, Instant now) {
-        return new InferenceServicePlanner(service, catalog, observed, now).plan();
+        return plan(service, catalog, observed, now, LocalForms::new);
+    }
+
+    /**
+     * Plans a service for a site.
+     *
+     * @param forms makes the workloads in the form of the site
+     */
+    public static Plan plan(
+            InferenceService service,
+            RuntimeCatalog catalog,
+            ObservedState observed,
+            Instant now,
+            WorkloadForms.Factory forms) {
+        return new InferenceServicePlanner(service, catalog, observed, now, forms).plan();
     }
 
     /**

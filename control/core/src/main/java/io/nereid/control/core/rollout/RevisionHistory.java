@@ -11,7 +11,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.WorkloadCodec;
 import io.nereid.control.core.WorkloadState;
-import io.nereid.control.core.local.LocalPlan;
+import io.nereid.control.core.component.WorkloadPlan;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -63,7 +63,7 @@ public final class RevisionHistory {
      * The revision of a component's plan: the newest one of its name if the fingerprint is the same, else a new one.
      * For a plan with a problem it is the newest one, or null if there is none.
      */
-    @Nullable Revision current(LocalPlan plan) {
+    @Nullable Revision current(WorkloadPlan plan) {
         Revision newest = newest(plan.base());
         if (plan.template() == null || (frozen && newest != null)) {
             return newest;

@@ -8,7 +8,7 @@ import io.nereid.control.core.Revision;
 import io.nereid.control.core.Route.Backend;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadState;
-import io.nereid.control.core.local.LocalPlan;
+import io.nereid.control.core.component.WorkloadPlan;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * @param answering whether a revision with a share of the traffic is ready now
  */
 public record RolloutPlan(
-        LocalPlan plan,
+        WorkloadPlan plan,
         String created,
         boolean ready,
         WorkloadState state,

@@ -18,7 +18,7 @@ import io.nereid.control.core.Workload.Scaling;
 import io.nereid.control.core.WorkloadCodec;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.component.PlanningContext;
-import io.nereid.control.core.local.LocalPlan;
+import io.nereid.control.core.component.WorkloadPlan;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -44,7 +44,7 @@ public final class RolloutPlanner {
     private static final Duration HEALTH_CHECK_INTERVAL = Duration.ofSeconds(10);
 
     private final PlanningContext context;
-    private final LocalPlan plan;
+    private final WorkloadPlan plan;
     private final List<CanaryShare> canaries;
     private final RevisionHistory revisions;
     private final JsonNode before;
@@ -63,12 +63,12 @@ public final class RolloutPlanner {
     private @Nullable String rolledBack;
 
     /** A canary of {@code spec.canary}; the revision is empty when it cannot run. */
-    public record CanaryShare(String name, LocalPlan plan, int percent, String revision) {}
+    public record CanaryShare(String name, WorkloadPlan plan, int percent, String revision) {}
 
     public RolloutPlanner(
             PlanningContext context,
-            LocalPlan plan,
-            Map<String, Map.Entry<LocalPlan, Integer>> canaryPlans,
+            WorkloadPlan plan,
+            Map<String, Map.Entry<WorkloadPlan, Integer>> canaryPlans,
             RevisionHistory revisions,
             JsonNode before,
             Instant now,

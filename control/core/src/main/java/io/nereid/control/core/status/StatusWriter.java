@@ -14,6 +14,7 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.component.ComponentPlan.Problem;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.core.component.WorkloadForms;
 import io.nereid.control.core.rollout.RolloutPlan;
 import io.nereid.control.core.rollout.RolloutPlanner.CanaryShare;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -43,6 +44,7 @@ public final class StatusWriter {
     private final @Nullable IngressRules rules;
     private final String templateProblem;
     private final @Nullable Component entryPoint;
+    private final WorkloadForms.Site site;
     private final Conditions conditions;
 
     public StatusWriter(
@@ -52,7 +54,8 @@ public final class StatusWriter {
             Map<Component, RolloutPlan> outcomes,
             @Nullable IngressRules rules,
             String templateProblem,
-            @Nullable Component entryPoint) {
+            @Nullable Component entryPoint,
+            WorkloadForms.Site site) {
         this.context = context;
         this.before = before;
         this.now = now;
@@ -60,6 +63,7 @@ public final class StatusWriter {
         this.rules = rules;
         this.templateProblem = templateProblem;
         this.entryPoint = entryPoint;
+        this.site = site;
         this.conditions = new Conditions(before, now);
     }
 
@@ -227,7 +231,7 @@ public final class StatusWriter {
             conditions.advise("RolledBack", Conditions.TRUE, "CanaryFailed", String.join("; ", back));
         }
         if (!context.advice.isEmpty()) {
-            conditions.advise("FieldsWithoutEffect", Conditions.TRUE, "OneMachine", String.join("; ", context.advice));
+            conditions.advise("FieldsWithoutEffect", Conditions.TRUE, site.reason(), String.join("; ", context.advice));
         }
         if (!conditions.statusBefore("Stopped").isEmpty()) {
             conditions.set("Stopped", Conditions.FALSE, null, null);

@@ -10,6 +10,8 @@ import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.ArtExplainer;
+import io.nereid.control.api.InferenceService.PredictorSpec;
+import io.nereid.control.api.InferenceService.StorageUri;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.PlanningContext;
@@ -102,7 +104,7 @@ public final class PodForms {
         }
         String kind = plan.component() == Component.TRANSFORMER ? "transformer" : "explainer";
         throw ServingException.invalidArgument(plan.where() + ".nereid: a " + kind
-                + " of the server itself does not run in the Standard mode; give it containers, or leave the mode out");
+                + " of the server itself does not run in a pod of its own; give it containers");
     }
 
     /** Appends the arguments that KServe passes to transformers and explainers unless the container sets them. */
@@ -126,6 +128,21 @@ public final class PodForms {
         }
         ArrayNode all = Trees.list(container, "args");
         args.forEach(all::add);
+    }
+
+    /** The {@code storageUris} of a component. */
+    public static List<StorageUri> storageUris(ComponentPlan plan, PlanningContext context) {
+        return switch (plan.component()) {
+            case PREDICTOR -> PredictorSpec.read(plan.tree()).storageUris();
+            case TRANSFORMER ->
+                context.service.transformer() == null
+                        ? List.of()
+                        : context.service.transformer().storageUris();
+            default ->
+                context.service.explainer() == null
+                        ? List.of()
+                        : context.service.explainer().storageUris();
+        };
     }
 
     /** Completes the pod of a multi-node runtime's workers. */

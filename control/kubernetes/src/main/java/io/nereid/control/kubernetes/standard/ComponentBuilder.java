@@ -12,6 +12,7 @@ import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlan.Problem;
 import io.nereid.control.core.component.ComponentPlan.Workers;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.kubernetes.cluster.Owner;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.pod.PodForms;
@@ -76,7 +77,7 @@ final class ComponentBuilder {
             nodes.apply(pod, workerPod, workers, context, annotations, predictor, generation);
             labels.put("isvc.generation", generation);
         }
-        List<StorageUri> uris = uris(plan);
+        List<StorageUri> uris = PodForms.storageUris(plan, context);
         String container = plan.tree().path("storageContainerName").asText("");
         injection.storageUris(pod, uris, container, annotations);
         JsonNode metrics = plan.tree().path("autoScaling").path("metrics");
@@ -135,20 +136,6 @@ final class ComponentBuilder {
         own.keySet().removeAll(plan.runtimeAnnotations().keySet());
         workers.annotations().forEach(own::putIfAbsent);
         return new ComponentObjects(owner, settings, plan.name() + "-worker", labels, own, extension, pod, metrics);
-    }
-
-    private List<StorageUri> uris(ComponentPlan plan) {
-        return switch (plan.component()) {
-            case PREDICTOR -> PredictorSpec.read(plan.tree()).storageUris();
-            case TRANSFORMER ->
-                context.service.transformer() == null
-                        ? List.of()
-                        : context.service.transformer().storageUris();
-            default ->
-                context.service.explainer() == null
-                        ? List.of()
-                        : context.service.explainer().storageUris();
-        };
     }
 
     /** The models of a server with many: what is there stays, since it is not of the service's specification. */

@@ -5,6 +5,7 @@ package io.nereid.control.kubernetes.standard;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.ContainerFailure;
 import io.nereid.control.kubernetes.pod.PodNames;
 import java.util.Comparator;
 import java.util.List;
@@ -15,8 +16,6 @@ import org.jspecify.annotations.Nullable;
  * words of the container that failed. Confined to one planning.
  */
 final class ModelStatus {
-    private static final List<String> IMAGES = List.of("ImagePullBackOff", "ErrImagePull", "InvalidImageName");
-
     private final ObjectNode tree;
 
     ModelStatus(ObjectNode status) {
@@ -78,26 +77,12 @@ final class ModelStatus {
 
     /** Records the failure of a container that ended with an error, or is started again and again. */
     private boolean failed(JsonNode container) {
-        JsonNode state = container.path("state");
-        JsonNode ended = state.path("terminated");
-        String waiting = state.path("waiting").path("reason").asText("");
-        if (waiting.equals("CrashLoopBackOff")) {
-            ended = container.path("lastState").path("terminated");
-        } else if (IMAGES.contains(waiting)) {
-            state("FailedToLoad", "BlockedByFailedLoad");
-            failure(
-                    "ModelLoadFailed",
-                    waiting + ": " + state.path("waiting").path("message").asText(""),
-                    null);
-            return true;
-        } else if (!ended.path("reason").asText().equals("Error")) {
+        ContainerFailure found = ContainerFailure.of(container);
+        if (found == null) {
             return false;
         }
         state("FailedToLoad", "BlockedByFailedLoad");
-        failure(
-                "ModelLoadFailed",
-                ended.path("message").asText(""),
-                ended.path("exitCode").asInt());
+        failure("ModelLoadFailed", found.message(), found.exitCode());
         return true;
     }
 

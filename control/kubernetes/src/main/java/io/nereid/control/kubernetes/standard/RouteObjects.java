@@ -5,6 +5,7 @@ package io.nereid.control.kubernetes.standard;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.kubernetes.cluster.Owner;
 import io.nereid.control.kubernetes.cluster.Trees;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -15,7 +15,7 @@ import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.runtime.RuntimeCatalog;
-import io.nereid.control.core.runtime.RuntimeSelection;
+import io.nereid.control.kubernetes.cluster.ChosenRuntime;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
@@ -69,36 +69,12 @@ public final class StandardPlanner {
         // Pods and routes carry the mode: it must not follow a change of the default for services that run.
         Trees.object(Trees.object(whole, "metadata"), "annotations")
                 .put(InferenceServiceDefaulter.MODE_ANNOTATION, "Standard");
-        keepRuntime(whole, catalog, cluster);
+        String name = ComponentPlanner.predictorName(
+                whole.path("metadata").path("name").asText(),
+                whole.at("/spec/predictor/name").asText(""));
+        ChosenRuntime.keep(whole, catalog, cluster.status(), cluster.object("Deployment", name) != null);
         PlanningContext context = new PlanningContext(InferenceService.read(whole), catalog, cluster.status());
         return new StandardPlanner(context, ClusterSettings.of(config), cluster, now).plan();
-    }
-
-    /**
-     * A service that names no runtime stays with the one that was chosen until the service changes: a runtime that is
-     * added, disabled or deleted must not restart the models of services that run. What no longer fits is said in the
-     * status; only when nothing runs is another one chosen.
-     */
-    private static void keepRuntime(ObjectNode service, RuntimeCatalog catalog, ObservedCluster cluster) {
-        JsonNode status = cluster.status();
-        String chosen = status.path("servingRuntimeName")
-                .asText(status.path("clusterServingRuntimeName").asText(""));
-        long generation = service.path("metadata").path("generation").asLong();
-        if (chosen.isEmpty()
-                || status.path("observedGeneration").asLong(-1) != generation
-                || !(service.at("/spec/predictor/model") instanceof ObjectNode model)
-                || !model.path("runtime").asText("").isEmpty()) {
-            return;
-        }
-        ObjectNode named = service.deepCopy();
-        ((ObjectNode) named.at("/spec/predictor/model")).put("runtime", chosen);
-        RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(named), catalog);
-        String name = ComponentPlanner.predictorName(
-                service.path("metadata").path("name").asText(),
-                service.at("/spec/predictor/name").asText(""));
-        if (cluster.object("Deployment", name) != null || selection != null && selection.chosen() != null) {
-            model.put("runtime", chosen);
-        }
     }
 
     private StandardPlan plan() {

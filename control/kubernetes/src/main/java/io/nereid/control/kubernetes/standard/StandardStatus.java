@@ -12,6 +12,7 @@ import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlan.Problem;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.runtime.RuntimeSelection;
+import io.nereid.control.kubernetes.cluster.Owner;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;

@@ -76,10 +76,23 @@ public final class ClusterClient {
      * @throws ServingException ABORTED when another manager has changed one of the fields
      */
     public ObjectNode applyAs(String manager, ResourceKind kind, ObjectNode object) {
+        return applyAs(manager, false, kind, object);
+    }
+
+    /**
+     * Applies an object as another field manager, which takes over the fields from their managers.
+     *
+     * @return the object as stored
+     */
+    public ObjectNode forceAs(String manager, ResourceKind kind, ObjectNode object) {
+        return applyAs(manager, true, kind, object);
+    }
+
+    private ObjectNode applyAs(String manager, boolean force, ResourceKind kind, ObjectNode object) {
         PatchContext context = new PatchContext.Builder()
                 .withPatchType(PatchType.SERVER_SIDE_APPLY)
                 .withFieldManager(manager)
-                .withForce(false)
+                .withForce(force)
                 .build();
         return call("apply", kind, object, () -> resource(kind, object).patch(context));
     }

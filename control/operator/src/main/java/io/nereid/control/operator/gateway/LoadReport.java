@@ -17,7 +17,8 @@ import java.util.List;
  *
  * <pre>{@code
  * {"wake": false, "revisions": [{"namespace": "default", "revision": "iris-predictor-00001", "replicas": 2,
- *   "concurrency": 3.4, "requestsPerSecond": 120, "waiting": 0, "active": 3}]}
+ *   "concurrency": 3.4, "requestsPerSecond": 120, "waiting": 0, "active": 3,
+ *   "lastMinute": {"requests": 7000, "errors": 2, "p99Millis": 31.5}}]}
  * }</pre>
  *
  * <p>Immutable.

@@ -4,6 +4,7 @@ package io.nereid.control.operator.gateway;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.activator.WakeListener;
 import java.util.ArrayList;
@@ -64,12 +65,15 @@ final class LoadSampler implements WakeListener, AutoCloseable {
                 double rate = 0;
                 int waiting = 0;
                 int active = 0;
+                Traffic traffic = Traffic.NONE;
                 for (RevisionActivator activator : revision.activators()) {
                     RevisionActivator.Load load = activator.sample(now);
                     concurrency += load.concurrency();
                     rate += load.requestsPerSecond();
                     waiting += load.waiting();
                     active += load.active();
+                    // Former activators only finish what they have; the last one has the recent requests.
+                    traffic = activator.traffic(now);
                 }
                 loads.add(new RevisionLoad(
                         revision.namespace(),
@@ -78,7 +82,8 @@ final class LoadSampler implements WakeListener, AutoCloseable {
                         concurrency,
                         rate,
                         waiting,
-                        active));
+                        active,
+                        traffic));
             }
             last = new LoadReport(false, loads);
             tell(last);

@@ -4,6 +4,7 @@ package io.nereid.control.operator.gateway;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.core.ObservedState.Traffic;
 
 /**
  * The load of one revision, at one gateway or at all of them. Immutable.
@@ -15,6 +16,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
  * @param requestsPerSecond how many arrived in the last second
  * @param waiting requests that wait now
  * @param active requests in flight now, waiting ones included
+ * @param traffic statistics of the requests of the last minute; of several gateways together the greatest latency
  */
 public record RevisionLoad(
         String namespace,
@@ -23,7 +25,20 @@ public record RevisionLoad(
         double concurrency,
         double requestsPerSecond,
         int waiting,
-        int active) {
+        int active,
+        Traffic traffic) {
+    /** The load of a revision without recent requests. */
+    public RevisionLoad(
+            String namespace,
+            String revision,
+            int replicas,
+            double concurrency,
+            double requestsPerSecond,
+            int waiting,
+            int active) {
+        this(namespace, revision, replicas, concurrency, requestsPerSecond, waiting, active, Traffic.NONE);
+    }
+
     /** Whether requests wait although there is no pod, so that the revision has to be scaled up. */
     public boolean asleep() {
         return replicas == 0 && waiting > 0;
@@ -38,7 +53,11 @@ public record RevisionLoad(
                 concurrency + other.concurrency,
                 requestsPerSecond + other.requestsPerSecond,
                 waiting + other.waiting,
-                active + other.active);
+                active + other.active,
+                new Traffic(
+                        traffic.requests() + other.traffic.requests(),
+                        traffic.errors() + other.traffic.errors(),
+                        Math.max(traffic.p99Millis(), other.traffic.p99Millis())));
     }
 
     void write(ObjectNode tree) {
@@ -49,9 +68,16 @@ public record RevisionLoad(
         tree.put("requestsPerSecond", requestsPerSecond);
         tree.put("waiting", waiting);
         tree.put("active", active);
+        if (traffic.requests() > 0) {
+            tree.putObject("lastMinute")
+                    .put("requests", traffic.requests())
+                    .put("errors", traffic.errors())
+                    .put("p99Millis", traffic.p99Millis());
+        }
     }
 
     static RevisionLoad read(JsonNode tree) {
+        JsonNode last = tree.path("lastMinute");
         return new RevisionLoad(
                 tree.path("namespace").asText(),
                 tree.path("revision").asText(),
@@ -59,6 +85,10 @@ public record RevisionLoad(
                 tree.path("concurrency").asDouble(),
                 tree.path("requestsPerSecond").asDouble(),
                 tree.path("waiting").asInt(),
-                tree.path("active").asInt());
+                tree.path("active").asInt(),
+                new Traffic(
+                        last.path("requests").asLong(),
+                        last.path("errors").asLong(),
+                        last.path("p99Millis").asDouble()));
     }
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.objects;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.kubernetes.apply.ApplyDifference;
@@ -20,6 +22,9 @@ import org.slf4j.LoggerFactory;
  */
 public final class ObjectApplier {
     private static final Logger LOG = LoggerFactory.getLogger(ObjectApplier.class);
+
+    /** The field manager of the numbers of replicas. */
+    private static final String SCALER = "nereid-autoscaler";
 
     private final ClusterClient client;
     private final ServiceObjects objects;
@@ -66,5 +71,25 @@ public final class ObjectApplier {
                         null);
             }
         });
+    }
+
+    /**
+     * Sets the number of replicas of a Deployment, which belongs to the field manager {@value #SCALER} from then on.
+     *
+     * @param deployment the stored one
+     * @throws io.nereid.base.ServingException when the API server refuses it
+     */
+    public void scale(ObjectNode deployment, int replicas) {
+        JsonNode metadata = deployment.path("metadata");
+        ObjectNode scaled = JsonNodeFactory.instance.objectNode();
+        scaled.put("apiVersion", deployment.path("apiVersion").asText());
+        scaled.put("kind", deployment.path("kind").asText());
+        scaled.putObject("metadata")
+                .put("name", metadata.path("name").asText())
+                .put("namespace", metadata.path("namespace").asText())
+                .put("uid", metadata.path("uid").asText());
+        scaled.putObject("spec").put("replicas", replicas);
+        ResourceKind kind = objects.kind(deployment);
+        objects.written(kind, client.forceAs(SCALER, kind, scaled));
     }
 }

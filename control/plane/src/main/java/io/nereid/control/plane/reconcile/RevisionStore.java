@@ -16,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Stores the revisions of each service as an internal resource, so that they survive a restart. Thread-safe. */
-public final class RevisionStore {
+public final class RevisionStore implements RevisionArchive {
     /** The type of the internal resource. */
     public static final ResourceStore.Type REVISIONS = new ResourceStore.Type("internal.nereid.io", "revisions");
 
@@ -26,11 +26,7 @@ public final class RevisionStore {
         this.store = store;
     }
 
-    /**
-     * Returns the revisions of a service, oldest first.
-     *
-     * @param uid the service's uid; revisions of a deleted service of the same name are ignored
-     */
+    @Override
     public List<Revision> read(String namespace, String service, String uid) {
         ObjectNode tree = store.get(new ResourceStore.Key(REVISIONS, namespace, service));
         if (tree == null || !tree.path("owner").asText().equals(uid)) {
@@ -49,7 +45,7 @@ public final class RevisionStore {
         return List.copyOf(revisions);
     }
 
-    /** Replaces the revisions of a service. */
+    @Override
     public void write(String namespace, String service, String uid, List<Revision> revisions) {
         ObjectNode tree = JsonNodeFactory.instance.objectNode();
         tree.put("apiVersion", "internal.nereid.io/v1");
@@ -73,7 +69,7 @@ public final class RevisionStore {
         }
     }
 
-    /** Deletes the revisions of a service. */
+    @Override
     public void delete(String namespace, String service) {
         try {
             store.delete(new ResourceStore.Key(REVISIONS, namespace, service), null);

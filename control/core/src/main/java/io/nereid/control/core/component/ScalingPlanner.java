@@ -1,31 +1,37 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core.local;
+package io.nereid.control.core.component;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Metric;
 import io.nereid.control.core.Workload.Scaling;
-import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.core.component.WorkloadForms.Site;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** Plans the scaling of a component from its fields and the annotations of Knative's autoscaler. Stateless. */
-final class LocalScaling {
+public final class ScalingPlanner {
     static final String PREFIX = "autoscaling.knative.dev/";
 
     /** Annotations that have a field of their own in {@link Scaling}. */
     private static final Set<String> FIELDS = Set.of("class", "metric", "target", "min-scale", "max-scale");
 
-    private LocalScaling() {}
+    private ScalingPlanner() {}
 
-    static Scaling of(PlanningContext context, ComponentExtensionSpec spec, String where) {
+    /**
+     * The scaling of a component.
+     *
+     * @param where the path of the component in the service, for messages
+     * @param site where it is scaled, for messages about what has no effect there
+     */
+    public static Scaling of(PlanningContext context, ComponentExtensionSpec spec, String where, Site site) {
         Map<String, String> settings = new TreeMap<>();
         collect(context.service.metadata().annotations(), settings);
         collect(spec.annotations(), settings);
-        String autoscaler = autoscaler(context, spec, where, settings);
+        String autoscaler = autoscaler(context, spec, where, settings, site);
         int min = count(context, spec.minReplicas(), settings.get("min-scale"), 1, where + ".minReplicas", "min-scale");
         int max = count(
                 context,
@@ -40,16 +46,20 @@ final class LocalScaling {
                 ? (Double) spec.scaleTarget().doubleValue()
                 : number(context, settings.get("target"), "target");
         if (!metric.equals("concurrency") && !metric.equals("rps")) {
-            context.advice.add(where + ": replicas share this machine, so " + metric
-                    + " cannot be measured for one of them; they are scaled by concurrency instead"
+            context.advice.add(where + ": "
+                    + (site == Site.ONE_MACHINE
+                            ? "replicas share this machine, so " + metric
+                                    + " cannot be measured for one of them; they are scaled by concurrency instead"
+                            : metric + " is not measured " + site.place()
+                                    + "; replicas are scaled by concurrency instead")
                     + (target == null ? "" : ", by its default target"));
             metric = "concurrency";
             target = null;
         }
         if (spec.scaleMetricType() != null) {
-            context.advice.add(where + ".scaleMetricType has no effect on one machine: it is for cpu and memory");
+            context.advice.add(where + ".scaleMetricType has no effect " + site.place() + ": it is for cpu and memory");
         }
-        autoScaling(context, spec, where, settings);
+        autoScaling(context, spec, where, settings, site);
         dropBad(context, settings);
         settings.keySet().removeAll(FIELDS);
         if (max > 0 && min > max) {
@@ -59,7 +69,11 @@ final class LocalScaling {
     }
 
     private static String autoscaler(
-            PlanningContext context, ComponentExtensionSpec spec, String where, Map<String, String> settings) {
+            PlanningContext context,
+            ComponentExtensionSpec spec,
+            String where,
+            Map<String, String> settings,
+            Site site) {
         String found = spec.annotations().get("serving.kserve.io/autoscalerClass");
         if (found == null) {
             found = context.annotation("serving.kserve.io/autoscalerClass");
@@ -75,20 +89,24 @@ final class LocalScaling {
         }
         if (found != null || settings.getOrDefault("class", "").startsWith("hpa.")) {
             context.advice.add(where + ": the autoscaler class " + (found == null ? settings.get("class") : found)
-                    + " is not available on one machine; replicas are scaled by requests as in Knative (kpa)");
+                    + " is not available " + site.place() + "; replicas are scaled by requests as in Knative (kpa)");
         }
         return "kpa";
     }
 
     private static void autoScaling(
-            PlanningContext context, ComponentExtensionSpec spec, String where, Map<String, String> settings) {
+            PlanningContext context,
+            ComponentExtensionSpec spec,
+            String where,
+            Map<String, String> settings,
+            Site site) {
         if (spec.autoScaling() == null) {
             return;
         }
         for (Metric metric : spec.autoScaling().metrics()) {
             context.advice.add(where + ".autoScaling.metrics: " + metric.type()
                     + (metric.resource() == null ? "" : " " + metric.resource())
-                    + " has no effect on one machine; set scaleMetric to concurrency or rps");
+                    + " has no effect " + site.place() + "; set scaleMetric to concurrency or rps");
         }
         JsonNode behavior = spec.autoScaling().behavior();
         if (behavior == null) {
@@ -104,8 +122,8 @@ final class LocalScaling {
         }
         if (policies) {
             context.advice.add(
-                    where + ".autoScaling.behavior: only scaleDown.stabilizationWindowSeconds has an effect on one "
-                            + "machine; see " + PREFIX + "scale-down-delay and " + PREFIX + "window");
+                    where + ".autoScaling.behavior: only scaleDown.stabilizationWindowSeconds has an effect "
+                            + site.place() + "; see " + PREFIX + "scale-down-delay and " + PREFIX + "window");
         }
     }
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.core.local;
+package io.nereid.control.core.component;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -21,8 +21,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The plan of one component on one machine by its current specification: the workload to run, or the problem that prevents it.
- * Immutable.
+ * The plan of one component by its current specification: the workload to run in the form of the site, or the problem
+ * that prevents it. Immutable as long as the JSON trees are not modified.
  *
  * @param component the component
  * @param base the name of its revisions without the number, such as {@code iris-predictor}
@@ -30,14 +30,27 @@ import org.jspecify.annotations.Nullable;
  * @param problem the reason why it cannot run; null when it can
  * @param extension the fields that every component has
  * @param selection the selection of the runtime; null for custom containers
+ * @param identity what of the workload's form makes another revision when it differs; null for all of the form
  */
-public record LocalPlan(
+public record WorkloadPlan(
         Workload.Component component,
         String base,
         @Nullable Workload template,
         @Nullable Problem problem,
         ComponentExtensionSpec extension,
-        @Nullable RuntimeSelection selection) {
+        @Nullable RuntimeSelection selection,
+        @Nullable JsonNode identity) {
+    /** A plan in which everything of the form makes another revision. */
+    public WorkloadPlan(
+            Workload.Component component,
+            String base,
+            @Nullable Workload template,
+            @Nullable Problem problem,
+            ComponentExtensionSpec extension,
+            @Nullable RuntimeSelection selection) {
+        this(component, base, template, problem, extension, selection, null);
+    }
+
     /** Prefixes of annotations that affect scaling and routing, not the running workload. */
     private static final List<String> NOT_IN_FINGERPRINT =
             List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/", "kubectl.kubernetes.io/");
@@ -50,6 +63,9 @@ public record LocalPlan(
     public String fingerprint() {
         ObjectNode tree = WorkloadCodec.write(java.util.Objects.requireNonNull(template));
         tree.remove(List.of("scaling", "revision", "labels", "annotations"));
+        if (identity != null) {
+            tree.set(WorkloadCodec.kind(template.form()), identity);
+        }
         ObjectNode own = tree.putObject("own");
         extension.labels().forEach((key, value) -> own.put("l:" + key, value));
         extension.annotations().forEach((key, value) -> {

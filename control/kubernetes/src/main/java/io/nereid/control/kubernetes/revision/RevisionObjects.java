@@ -1,0 +1,187 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.revision;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Route.IngressRule;
+import io.nereid.control.core.RouteCodec;
+import io.nereid.control.core.Workload;
+import io.nereid.control.kubernetes.cluster.Owner;
+import io.nereid.control.kubernetes.cluster.Trees;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The objects of revisions and routes: for each revision a Deployment and a headless Service, for each name of a route a
+ * Service that leads to the gateways. Names and labels are Knative's where it has such objects. Stateless.
+ */
+public final class RevisionObjects {
+    private static final String KNATIVE = "serving.knative.dev/";
+    private static final double BURST = 211;
+
+    private RevisionObjects() {}
+
+    /** The name of a revision's Deployment. */
+    public static String deploymentName(String revision) {
+        return revision + "-deployment";
+    }
+
+    /** The revision that an object or a pod belongs to; empty for none. */
+    public static String revision(ObjectNode object) {
+        return object.path("metadata")
+                .path("labels")
+                .path(GatewayObjects.REVISION_LABEL)
+                .asText("");
+    }
+
+    /**
+     * The Deployment of a revision.
+     *
+     * @param replicas the number of replicas; null to leave it to the autoscaler
+     */
+    public static ObjectNode deployment(Owner owner, Workload workload, @Nullable Integer replicas) {
+        Workload.Pod form = (Workload.Pod) workload.form();
+        Map<String, String> labels = labels(owner, workload);
+        ObjectNode deployment = owner.object(
+                "apps/v1", "Deployment", deploymentName(workload.revision()), labels, workload.annotations());
+        ObjectNode spec = deployment.putObject("spec");
+        if (replicas != null) {
+            spec.put("replicas", replicas);
+        }
+        spec.putObject("selector")
+                .putObject("matchLabels")
+                .put(GatewayObjects.REVISION_LABEL, workload.revision());
+        // A pod goes only when another one takes its requests.
+        spec.putObject("strategy")
+                .put("type", "RollingUpdate")
+                .putObject("rollingUpdate")
+                .put("maxUnavailable", 0)
+                .put("maxSurge", "25%");
+        spec.put("progressDeadlineSeconds", 600);
+        ObjectNode template = spec.putObject("template");
+        ObjectNode meta = template.putObject("metadata");
+        Trees.map(meta, "labels", labels);
+        Trees.map(meta, "annotations", workload.annotations());
+        ObjectNode pod = ((ObjectNode) form.spec()).deepCopy();
+        if (!pod.hasNonNull("terminationGracePeriodSeconds")) {
+            pod.put("terminationGracePeriodSeconds", workload.timeout().toSeconds());
+        }
+        template.set("spec", pod);
+        return deployment;
+    }
+
+    private static Map<String, String> labels(Owner owner, Workload workload) {
+        Map<String, String> labels = new LinkedHashMap<>(workload.labels());
+        labels.put("app", workload.revision());
+        labels.put(GatewayObjects.REVISION_LABEL, workload.revision());
+        labels.put(KNATIVE + "service", owner.name() + "-" + workload.component().text());
+        labels.put(KNATIVE + "configuration", owner.name() + "-" + workload.component().text());
+        labels.put(GatewayObjects.SERVICE_LABEL, owner.name());
+        return labels;
+    }
+
+    /** The headless Service of a revision, by which gateways find its pods. */
+    public static ObjectNode privateService(Owner owner, Workload workload) {
+        Workload.Pod form = (Workload.Pod) workload.form();
+        RevisionSettings settings = new RevisionSettings(
+                owner.name(),
+                workload.containerConcurrency(),
+                workload.timeout(),
+                form.httpPort(),
+                form.grpcPort(),
+                true,
+                burst(workload.scaling().settings().get("target-burst-capacity")));
+        Map<String, String> labels = new LinkedHashMap<>();
+        labels.put("app", workload.revision());
+        labels.put("component", workload.component().text());
+        labels.put(GatewayObjects.REVISION_LABEL, workload.revision());
+        labels.put(KNATIVE + "service", owner.name() + "-" + workload.component().text());
+        labels.put(GatewayObjects.SERVICE_LABEL, owner.name());
+        labels.put("networking.internal.knative.dev/serviceType", "Private");
+        ObjectNode service = owner.object(
+                "v1",
+                "Service",
+                GatewayObjects.privateService(workload.revision()),
+                labels,
+                Map.of(GatewayObjects.REVISION, settings.toJson()));
+        ObjectNode spec = service.putObject("spec");
+        spec.put("clusterIP", "None");
+        spec.putObject("selector").put(GatewayObjects.REVISION_LABEL, workload.revision());
+        port(spec, GatewayObjects.HTTP_PORT, form.httpPort());
+        if (form.grpcPort() != form.httpPort()) {
+            port(spec, GatewayObjects.GRPC_PORT, form.grpcPort());
+        }
+        return service;
+    }
+
+    private static void port(ObjectNode spec, String name, int number) {
+        if (number > 0) {
+            ObjectNode port = Trees.list(spec, "ports").addObject();
+            port.put("name", name).put("port", number).put("targetPort", number).put("protocol", "TCP");
+            if (name.equals(GatewayObjects.GRPC_PORT)) {
+                port.put("appProtocol", "kubernetes.io/h2c");
+            }
+        }
+    }
+
+    /** Knative's default for what is missing or not a number, which the planner reports. */
+    private static double burst(@Nullable String text) {
+        if (text == null) {
+            return BURST;
+        }
+        try {
+            double burst = Double.parseDouble(text.strip());
+            return Double.isFinite(burst) && (burst >= 0 || burst == -1) ? burst : BURST;
+        } catch (NumberFormatException e) {
+            return BURST;
+        }
+    }
+
+    /**
+     * The Services by whose names a route is reached within the cluster: that of the service with the route itself, and one
+     * for each component and tag.
+     *
+     * @param gateway the name of the gateways' Service in the cluster, such as {@code
+     *     nereid-gateway.nereid.svc.cluster.local}
+     */
+    public static List<ObjectNode> routeServices(Owner owner, Route route, String gateway) {
+        String suffix = "." + route.namespace() + ".svc";
+        TreeSet<String> names = new TreeSet<>();
+        for (IngressRule rule : route.rules()) {
+            if (rule.host().endsWith(suffix)) {
+                names.add(rule.host().substring(0, rule.host().length() - suffix.length()));
+            }
+        }
+        names.add(route.name());
+        List<ObjectNode> services = new ArrayList<>();
+        for (String name : names) {
+            Map<String, String> labels = new LinkedHashMap<>();
+            if (route.kind().equals("InferenceService")) {
+                labels.put(GatewayObjects.SERVICE_LABEL, owner.name());
+            } else {
+                labels.put("serving.kserve.io/inferencegraph", owner.name());
+            }
+            Map<String, String> annotations = Map.of();
+            if (name.equals(route.name())) {
+                labels.put(GatewayObjects.ROUTE, "true");
+                annotations = Map.of(GatewayObjects.ROUTE, RouteCodec.write(route));
+            }
+            ObjectNode service = owner.object("v1", "Service", name, labels, annotations);
+            ObjectNode spec = service.putObject("spec");
+            spec.put("type", "ExternalName").put("externalName", gateway);
+            Trees.list(spec, "ports")
+                    .addObject()
+                    .put("name", "http")
+                    .put("port", 80)
+                    .put("targetPort", 80)
+                    .put("protocol", "TCP");
+            services.add(service);
+        }
+        return services;
+    }
+}

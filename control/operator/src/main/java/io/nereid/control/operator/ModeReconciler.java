@@ -1,0 +1,162 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.InferenceGraph;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
+import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.core.ObservedState;
+import io.nereid.control.core.Plan;
+import io.nereid.control.core.plan.Planner;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.kubernetes.revision.RevisionPlanner;
+import io.nereid.control.operator.objects.ClusterReader;
+import io.nereid.control.operator.revision.ClusterInfrastructure;
+import io.nereid.control.operator.revision.ClusterRevisions;
+import io.nereid.control.plane.PlanReconciler;
+import io.nereid.control.plane.ServiceReconciler;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Carries out each service in its deployment mode: Standard by a {@link StandardReconciler}, Knative by revisions. A
+ * service that changes its mode loses the objects of the former one, for both modes delete what they do not plan. Graphs
+ * have a route alone; the gateways run them. Thread-safe.
+ */
+final class ModeReconciler implements ServiceReconciler {
+    private static final String MODE = "serving.kserve.io/deploymentMode";
+
+    private final StandardReconciler standard;
+    private final PlanReconciler knative;
+    private final ClusterInfrastructure infrastructure;
+    private final ClusterRevisions revisions;
+    private final StatusPacing statuses = new StatusPacing();
+
+    ModeReconciler(
+            StandardReconciler standard,
+            ClusterReader reader,
+            ClusterInfrastructure infrastructure,
+            ClusterRevisions revisions) {
+        this.standard = standard;
+        this.infrastructure = infrastructure;
+        this.revisions = revisions;
+        this.knative = new PlanReconciler(
+                revisions,
+                infrastructure,
+                (service, catalog, observed, now) ->
+                        RevisionPlanner.plan(service, catalog, observed, reader.observe(service), now));
+    }
+
+    @Override
+    public void onChange(ChangeListener listener) {
+        standard.onChange(listener);
+        knative.onChange(listener);
+    }
+
+    /** The mode of the annotation, else the one that the service runs in, else the default of its namespace. */
+    private static @Nullable DeploymentMode mode(ObjectNode service, RuntimeCatalog catalog) {
+        JsonNode metadata = service.path("metadata");
+        String annotated = metadata.path("annotations").path(MODE).asText("");
+        if (!annotated.isEmpty()) {
+            return DeploymentMode.of(annotated);
+        }
+        DeploymentMode before =
+                DeploymentMode.of(service.path("status").path("deploymentMode").asText(""));
+        return before != null
+                ? before
+                : catalog.config()
+                        .forNamespace(metadata.path("namespace").asText())
+                        .deploy()
+                        .defaultDeploymentMode();
+    }
+
+    @Override
+    public Outcome reconcile(ObjectNode service, RuntimeCatalog catalog, Instant now) {
+        DeploymentMode mode = mode(service, catalog);
+        String namespace = service.path("metadata").path("namespace").asText();
+        String name = service.path("metadata").path("name").asText();
+        if (mode != DeploymentMode.STANDARD && mode != DeploymentMode.KNATIVE) {
+            return new Outcome(
+                    UnsupportedStatus.of(
+                            service.path("status"),
+                            "DeploymentModeNotSupported",
+                            "this operator carries out the deployment modes Standard and Knative; set the annotation "
+                                    + MODE + " to one of them",
+                            now),
+                    List.of(),
+                    null);
+        }
+        ObjectNode current = inMode(service, mode);
+        if (mode == DeploymentMode.STANDARD) {
+            Outcome outcome = standard.reconcile(current, catalog, now);
+            infrastructure.forget(namespace, name);
+            revisions.delete(namespace, name);
+            return outcome;
+        }
+        Outcome outcome = knative.reconcile(current, catalog, now);
+        Duration wait = statuses.wait(
+                service.path("metadata").path("uid").asText(), service.path("status"), outcome.status(), now);
+        return wait.isZero() ? outcome : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
+    }
+
+    /** The service without the status of another mode, whose conditions have other names. */
+    private static ObjectNode inMode(ObjectNode service, DeploymentMode mode) {
+        DeploymentMode before =
+                DeploymentMode.of(service.path("status").path("deploymentMode").asText(""));
+        if (before == null || before == mode) {
+            return service;
+        }
+        ObjectNode changed = service.deepCopy();
+        changed.set("status", JsonNodeFactory.instance.objectNode());
+        return changed;
+    }
+
+    @Override
+    public Outcome reconcileGraph(
+            ObjectNode graph,
+            Function<String, @Nullable InferenceService> services,
+            RuntimeCatalog catalog,
+            Instant now) {
+        JsonNode status = graph.path("status").isObject() ? graph.path("status") : JsonNodeFactory.instance.objectNode();
+        Plan plan = Planner.planGraph(
+                InferenceGraph.read(graph), services, catalog, ObservedState.nothing(status), now);
+        infrastructure.apply(graph, plan);
+        return new Outcome(plan.status(), plan.events(), plan.requeueAfter());
+    }
+
+    /** What a service controls is removed by Kubernetes. */
+    @Override
+    public boolean remove(boolean graph, String namespace, String name) {
+        return true;
+    }
+
+    @Override
+    public void forget(boolean graph, String namespace, String name) {
+        if (!graph) {
+            infrastructure.forget(namespace, name);
+        }
+    }
+
+    @Override
+    public boolean needsFinalizer() {
+        return false;
+    }
+
+    @Override
+    public Set<ResourceStore.Type> retriedAfter() {
+        return standard.retriedAfter();
+    }
+
+    @Override
+    public void retry(String namespace) {
+        standard.retry(namespace);
+    }
+}

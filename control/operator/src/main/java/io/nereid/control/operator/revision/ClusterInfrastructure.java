@@ -1,0 +1,224 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.revision;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Threads;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.core.Infrastructure;
+import io.nereid.control.core.Plan;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.WorkloadState;
+import io.nereid.control.kubernetes.cluster.Owner;
+import io.nereid.control.kubernetes.revision.RevisionObjects;
+import io.nereid.control.kubernetes.revision.RevisionStates;
+import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.objects.ObjectApplier;
+import io.nereid.control.operator.objects.ServiceObjects;
+import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Carries out plans on a cluster: a Deployment and a headless Service for each revision, and Services with the route,
+ * which the gateways follow. All of them are owned by the service. Revisions that are no longer planned go some time after
+ * the route has left them, so that gateways that learn of it later lose no request.
+ *
+ * <p>Thread-safe for different services.
+ */
+public final class ClusterInfrastructure implements Infrastructure {
+    private static final Logger LOG = LoggerFactory.getLogger(ClusterInfrastructure.class);
+    private static final ResourceStore.Type SERVICES = new ResourceStore.Type(
+            ResourceKinds.INFERENCE_SERVICE.group(), ResourceKinds.INFERENCE_SERVICE.plural());
+
+    private final ResourceStore store;
+    private final ServiceObjects objects;
+    private final ObjectApplier applier;
+    private final RevisionAutoscalers autoscalers;
+    private final String gateway;
+    private final Duration retirement;
+    private final ScheduledThreadPoolExecutor timer = Threads.timer("revision-retirement");
+
+    /** When revisions that are not planned any more are deleted, by owner and name, in nanoseconds of this process. */
+    private final Map<String, Long> retired = new ConcurrentHashMap<>();
+
+    private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
+
+    /**
+     * @param store has the services
+     * @param gateway the name of the gateways' Service in the cluster
+     * @param retirement how long a revision stays after the route has left it
+     */
+    public ClusterInfrastructure(
+            ResourceStore store,
+            ServiceObjects objects,
+            ObjectApplier applier,
+            RevisionAutoscalers autoscalers,
+            String gateway,
+            Duration retirement) {
+        this.store = store;
+        this.objects = objects;
+        this.applier = applier;
+        this.autoscalers = autoscalers;
+        this.gateway = gateway;
+        this.retirement = retirement;
+    }
+
+    @Override
+    public void onChange(BiConsumer<String, String> listener) {
+        this.listener = listener;
+    }
+
+    private @Nullable ObjectNode service(String namespace, String name) {
+        return store.get(new ResourceStore.Key(SERVICES, namespace, name));
+    }
+
+    @Override
+    public Map<String, WorkloadState> observe(String namespace, String service) {
+        ObjectNode resource = service(namespace, service);
+        if (resource == null) {
+            return Map.of();
+        }
+        Map<String, List<ObjectNode>> pods = new HashMap<>();
+        for (ObjectNode pod : objects.pods(namespace, service)) {
+            pods.computeIfAbsent(RevisionObjects.revision(pod), revision -> new ArrayList<>())
+                    .add(pod);
+        }
+        Map<String, WorkloadState> states = new LinkedHashMap<>();
+        objects.of(resource.path("metadata").path("uid").asText()).forEach((key, object) -> {
+            String revision = RevisionObjects.revision(object);
+            if (key.kind().equals("Deployment") && !revision.isEmpty()) {
+                states.put(
+                        revision,
+                        RevisionStates.of(
+                                object,
+                                pods.getOrDefault(revision, List.of()),
+                                autoscalers.isWaking(namespace, revision),
+                                autoscalers.traffic(namespace, revision)));
+            }
+        });
+        return states;
+    }
+
+    /** Logs of pods are with the API server, not with the operator. */
+    @Override
+    public List<String> logs(String namespace, String revision, int most) {
+        return List.of();
+    }
+
+    @Override
+    public void apply(String namespace, String service, Plan plan) {
+        ObjectNode resource = service(namespace, service);
+        if (resource != null) {
+            apply(resource, plan);
+        }
+    }
+
+    /** Carries out the plan of a stored service or graph. */
+    public void apply(ObjectNode resource, Plan plan) {
+        Owner owner = Owner.of(resource);
+        Map<ObjectKey, ObjectNode> stored = objects.of(owner.uid());
+        List<ObjectNode> desired = new ArrayList<>();
+        Set<String> planned = new HashSet<>();
+        for (Workload workload : plan.workloads()) {
+            planned.add(workload.revision());
+            desired.add(RevisionObjects.privateService(owner, workload));
+            ObjectNode there =
+                    stored.get(new ObjectKey("Deployment", RevisionObjects.deploymentName(workload.revision())));
+            desired.add(RevisionObjects.deployment(owner, workload, replicas(workload, there)));
+        }
+        Route route = plan.route();
+        if (route != null) {
+            desired.addAll(RevisionObjects.routeServices(owner, route, gateway));
+            desired.addAll(retiring(owner, stored, planned));
+        }
+        applier.apply(owner.uid(), desired);
+        Set<String> routed = new HashSet<>();
+        if (route != null) {
+            route.components().values().forEach(backend -> {
+                backend.targets().forEach(target -> routed.add(target.revision()));
+                backend.mirrors().forEach(target -> routed.add(target.revision()));
+            });
+        }
+        if (owner.kind().equals("InferenceService")) {
+            autoscalers.configure(owner.uid(), owner.namespace(), owner.name(), plan.workloads(), routed);
+        }
+    }
+
+    /**
+     * The number of replicas to apply: the initial one of a new Deployment. Later it is the autoscaler's, but as long as that
+     * has never written it, it must be applied as it is, because the API server would set the default when it is left out.
+     */
+    private static @Nullable Integer replicas(Workload workload, @Nullable ObjectNode there) {
+        if (there == null) {
+            return RevisionAutoscalers.initial(workload);
+        }
+        for (JsonNode entry : there.path("metadata").path("managedFields")) {
+            if (entry.path("manager").asText().equals(ClusterClient.FIELD_MANAGER)
+                    && entry.path("fieldsV1").path("f:spec").has("f:replicas")) {
+                return RevisionStates.desired(there);
+            }
+        }
+        return null;
+    }
+
+    /** The objects of revisions that the route has left, which stay for some time. */
+    private List<ObjectNode> retiring(Owner owner, Map<ObjectKey, ObjectNode> stored, Set<String> planned) {
+        List<ObjectNode> all = new ArrayList<>();
+        long now = System.nanoTime();
+        Set<String> seen = new HashSet<>();
+        stored.values().forEach(object -> {
+            String revision = RevisionObjects.revision(object);
+            if (revision.isEmpty() || planned.contains(revision)) {
+                return;
+            }
+            String key = owner.uid() + "/" + revision;
+            seen.add(key);
+            long end = retired.computeIfAbsent(key, k -> later(owner, now));
+            if (now - end < 0) {
+                all.add(object);
+            }
+        });
+        retired.keySet().removeIf(key -> key.startsWith(owner.uid() + "/") && !seen.contains(key));
+        return all;
+    }
+
+    private long later(Owner owner, long now) {
+        try {
+            Object unused = timer.schedule(
+                    () -> listener.accept(owner.namespace(), owner.name()),
+                    retirement.toMillis() + 100,
+                    TimeUnit.MILLISECONDS);
+        } catch (RejectedExecutionException e) {
+            LOG.debug("revisions of {} stay: the operator ends", owner.name());
+        }
+        return now + retirement.toNanos();
+    }
+
+    /** Forgets a service that another mode carries out now, or that is gone. */
+    public void forget(String namespace, String service) {
+        autoscalers.configure("", namespace, service, List.of(), Set.of());
+    }
+
+    @Override
+    public void close() {
+        timer.shutdownNow();
+    }
+}

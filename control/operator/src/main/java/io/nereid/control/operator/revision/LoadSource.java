@@ -1,0 +1,31 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.revision;
+
+import io.nereid.control.gateway.activator.WakeListener;
+import io.nereid.control.operator.gateway.RevisionLoad;
+import java.time.Duration;
+
+/** Tells the load of revisions. Implementations are thread-safe; only {@link #start} blocks. */
+public interface LoadSource extends AutoCloseable {
+    /**
+     * Starts to measure.
+     *
+     * @param limit the longest time to wait for what is needed for it
+     * @param listener is told at once of a request that waits at a revision without pods
+     * @throws io.nereid.base.ServingException UNAVAILABLE, PERMISSION_DENIED
+     */
+    void start(Duration limit, WakeListener listener);
+
+    /**
+     * Whether the load of all requests is known at this time. Without that, a load of zero does not mean that there are no
+     * requests.
+     */
+    boolean isComplete();
+
+    /** The load of a revision at all gateways; zeros for one without requests. */
+    RevisionLoad load(String namespace, String revision);
+
+    @Override
+    void close();
+}
