@@ -236,7 +236,7 @@ class KnativeModeTest {
             client.create(ResourceKinds.INFERENCE_SERVICE, service("iris", "Knative", ""));
             until("the service is ready", () -> isReady("iris"));
             ObjectNode status = object(ResourceKinds.INFERENCE_SERVICE, "iris");
-            assertThat(status.path("status").path("url").asText()).isEqualTo("http://iris.default.example.com");
+            assertThat(status.path("status").path("url").asText()).isEqualTo("http://iris-default.example.com");
             assertThat(status.path("status").path("deploymentMode").asText()).isEqualTo("Knative");
             assertThat(shares("iris")).isEqualTo(Map.of(FIRST, 100));
             ObjectNode entry = object(ClusterKinds.SERVICE, "iris");

@@ -35,6 +35,11 @@ final class AccessRules {
         role("nereid-operator", options.namespace(), own(), "nereid-operator-own");
         if (options.has(Part.GATEWAY)) {
             account("nereid-gateway", traffic(), tokens());
+            role(
+                    "nereid-gateway",
+                    options.namespace(),
+                    List.of(named(rule("", READ, "configmaps"), InferenceServiceConfig.CONFIG_MAP)),
+                    "nereid-gateway-own");
         }
         return objects;
     }
@@ -77,8 +82,9 @@ final class AccessRules {
                 rule("keda.sh", OWN, "scaledobjects"),
                 rule("", READ, "pods", "persistentvolumeclaims", "serviceaccounts"),
                 rule("discovery.k8s.io", READ, "endpointslices"),
-                rule("", List.of("get"), "secrets", "configmaps"),
-                named(rule("", READ, "configmaps"), InferenceServiceConfig.CONFIG_MAP),
+                rule("", List.of("get"), "secrets"),
+                // Those with the revisions of services; only inferenceservice-config is read of the others.
+                rule("", OWN, "configmaps"),
                 rule("", List.of("get", "create", "patch"), "events"));
     }
 
@@ -103,6 +109,8 @@ final class AccessRules {
         rules.add(named(rule("coordination.k8s.io", List.of("get", "update", "patch"), "leases"), LEASE));
         rules.add(named(rule("", READ, "configmaps"), InferenceServiceConfig.CONFIG_MAP));
         rules.add(rule("", List.of("get", "create", "patch"), "events"));
+        // The gateways, whose load is asked for.
+        rules.add(rule("discovery.k8s.io", READ, "endpointslices"));
         if (options.has(Part.WEBHOOK) && options.wholeCluster()) {
             rules.add(rule("", List.of("create"), "secrets"));
             rules.add(named(rule("", List.of("get", "list", "watch", "update", "patch"), "secrets"), CERTIFICATE));

@@ -120,8 +120,7 @@ class RevisionPlannerTest {
                 service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
         ObservedState ready = state(first, "iris-predictor-00001", Phase.READY, Traffic.NONE);
         RuntimeCatalog changed = catalog(InferenceServiceConfig.defaults()
-                .with(tree("{'metadata':{'name':'inferenceservice-config'},'data':{'storageInitializer':"
-                        + "'{\\'image\\': \\'registry/fetch:2\\'}'}}")));
+                .with(tree("{'storageInitializer':{'image':'registry/fetch:2'}}")));
         Plan other = plan(service(1, MODEL), changed, ready);
         assertThat(other.revisions()).extracting(Revision::name).containsExactly("iris-predictor-00001");
 
