@@ -23,6 +23,8 @@ import org.jspecify.annotations.Nullable;
 public final class RevisionObjects {
     private static final String KNATIVE = "serving.knative.dev/";
     private static final double BURST = 211;
+    private static final List<String> NOT_OF_PODS =
+            List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/");
 
     private RevisionObjects() {}
 
@@ -66,13 +68,20 @@ public final class RevisionObjects {
         ObjectNode template = spec.putObject("template");
         ObjectNode meta = template.putObject("metadata");
         Trees.map(meta, "labels", labels);
-        Trees.map(meta, "annotations", workload.annotations());
+        Trees.map(meta, "annotations", ofPods(workload.annotations()));
         ObjectNode pod = ((ObjectNode) form.spec()).deepCopy();
         if (!pod.hasNonNull("terminationGracePeriodSeconds")) {
             pod.put("terminationGracePeriodSeconds", workload.timeout().toSeconds());
         }
         template.set("spec", pod);
         return deployment;
+    }
+
+    /** The annotations of pods: a change of how a revision is scaled or routed must not restart them. */
+    private static Map<String, String> ofPods(Map<String, String> annotations) {
+        Map<String, String> all = new LinkedHashMap<>(annotations);
+        all.keySet().removeIf(key -> NOT_OF_PODS.stream().anyMatch(key::startsWith));
+        return all;
     }
 
     private static Map<String, String> labels(Owner owner, Workload workload) {
