@@ -98,7 +98,7 @@ class ArchitectureTest {
         protocols/v1 | io.nereid.protocols.v1 | . common | base tensor json observe protobuf-lite spi \
             transport-api tfdata
         protocols/mlflow | io.nereid.protocols.mlflow | . | base tensor json observe spi transport-api
-        control/api | io.nereid.control.api | . admission config store yaml | base
+        control/api | io.nereid.control.api | . admission config schema store yaml | base
         control/core | io.nereid.control.core | . component plan runtime | base control/api
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
         control/store | io.nereid.control.store | . | base control/api control/core
