@@ -12,7 +12,7 @@ import java.util.List;
 
 /**
  * The resources that containers which ask for none got by default when they were made: another default in the settings
- * must not restart the pods of a service that nobody changed. Stateless.
+ * must not restart the pods of a service that did not change. Stateless.
  */
 final class RunningDefaults {
     private RunningDefaults() {}
