@@ -65,6 +65,9 @@ public final class StandardPlanner {
         String namespace = resource.path("metadata").path("namespace").asText("default");
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
+        if (cluster.status().path("observedGeneration").asLong(-1) == generation(whole)) {
+            RunningDefaults.keep(whole, cluster);
+        }
         new InferenceServiceDefaulter(config).apply(whole, null);
         // Pods and routes carry the mode: it must not follow a change of the default for services that run.
         Trees.object(Trees.object(whole, "metadata"), "annotations")
@@ -83,9 +86,8 @@ public final class StandardPlanner {
         JsonNode status = cluster.status();
         String chosen = status.path("servingRuntimeName")
                 .asText(status.path("clusterServingRuntimeName").asText(""));
-        long generation = service.path("metadata").path("generation").asLong();
         if (chosen.isEmpty()
-                || status.path("observedGeneration").asLong(-1) != generation
+                || status.path("observedGeneration").asLong(-1) != generation(service)
                 || !(service.at("/spec/predictor/model") instanceof ObjectNode model)
                 || !model.path("runtime").asText("").isEmpty()) {
             return;
@@ -99,6 +101,10 @@ public final class StandardPlanner {
         if (cluster.object("Deployment", name) != null || selection != null && selection.chosen() != null) {
             model.put("runtime", chosen);
         }
+    }
+
+    private static long generation(ObjectNode service) {
+        return service.path("metadata").path("generation").asLong();
     }
 
     private StandardPlan plan() {
