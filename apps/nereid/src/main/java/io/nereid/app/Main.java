@@ -17,6 +17,7 @@ import io.nereid.app.control.LogsCommand;
 import io.nereid.app.control.WaitCommand;
 import io.nereid.app.doctor.DoctorCommand;
 import io.nereid.app.fetch.FetchCommand;
+import io.nereid.app.operator.OperatorCommand;
 import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.replay.ReplayCommand;
@@ -61,6 +62,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ExplainSelectionCommand.class,
             KubeconfigCommand.class,
             FetchCommand.class,
+            OperatorCommand.class,
             DoctorCommand.class,
             VersionCommand.class,
             CdsTrainingCommand.class,

@@ -11,13 +11,13 @@ import io.nereid.base.ServingException;
 import io.nereid.storage.DirectoryFetcher.Fetched;
 import io.nereid.storage.DirectoryFetcher.Outcome;
 import io.nereid.storage.cache.CacheFileSystem;
+import io.nereid.storage.directory.TargetDirectory;
 import io.nereid.storage.object.TestServer;
 import io.nereid.storage.request.ProgressListener;
 import io.nereid.storage.request.StorageAccess;
 import io.nereid.storage.request.StorageJson;
 import io.nereid.storage.request.StorageRequest;
 import io.nereid.storage.spi.CancellationToken;
-import io.nereid.storage.directory.TargetDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -224,6 +224,16 @@ class DirectoryFetcherTest {
         assertThat(files()).containsExactly(Map.entry("m/a", "2"));
         assertThat(Files.exists(target.resolve("m/b"), LinkOption.NOFOLLOW_LINKS))
                 .isFalse();
+    }
+
+    @Test
+    void anArchiveThatTheQueryNamesIsUnpackedAndOneOfAnotherFormatIsRefused() throws Exception {
+        server.put("/download", Archives.gzip(new Archives().file("m", "1").tar()));
+        fetch(server.url() + "/download?file=model.tar.gz");
+        assertThat(files()).containsExactly(Map.entry("m", "1"));
+        server.put("/m.tar.bz2", "x");
+        assertThatThrownBy(() -> fetch(server.url() + "/m.tar.bz2"))
+                .hasMessageContaining("m.tar.bz2', whose compression is not supported");
     }
 
     @Test

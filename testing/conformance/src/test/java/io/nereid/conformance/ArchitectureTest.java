@@ -111,8 +111,9 @@ class ArchitectureTest {
         control/plane | io.nereid.control.plane | . loop reconcile | base control/api control/core
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
-        control/kubernetes | io.nereid.control.kubernetes | . crd manifest | base control/api control/core
-        control/operator | io.nereid.control.operator | . | base tensor transport-api transport control/api control/core control/plane control/kubernetes
+        control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest standard | base control/api control/core
+        control/operator | io.nereid.control.operator | . | base tensor observe transport-api transport control/api control/core control/plane \
+            control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
@@ -122,7 +123,8 @@ class ArchitectureTest {
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
             protocols/mlflow control/api control/core control/store control/apiserver control/gateway \
-            control/graph storage storage-spi control/plane control/kubernetes control/local explain transform payload access transport
+            control/graph storage storage-spi control/plane control/kubernetes control/operator control/local explain \
+            transform payload access transport
         """);
 
     private static final int TYPES_PER_PACKAGE = 20;

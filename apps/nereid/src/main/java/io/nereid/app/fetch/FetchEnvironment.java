@@ -55,14 +55,31 @@ final class FetchEnvironment {
         if (passed != null) {
             addMissing(passed, all);
         }
+        String confidential = all.getOrDefault("CONFIDENTIAL_ENABLED", "");
+        if (confidential.equalsIgnoreCase("true") || confidential.equals("1")) {
+            throw ServingException.invalidArgument(
+                    "CONFIDENTIAL_ENABLED is '" + confidential + "': encrypted models are not supported",
+                    "remove confidential from the model, or let KServe's storage initializer fetch it");
+        }
         addHdfs(all);
-        String map = all.get("AWS_CA_BUNDLE_CONFIGMAP");
-        if (map != null && !map.isEmpty() && all.containsKey("CA_BUNDLE_VOLUME_MOUNT_POINT")) {
-            // In a pod the ConfigMap is mounted, like the one of the cluster.
-            all.remove("AWS_CA_BUNDLE_CONFIGMAP");
-            all.putIfAbsent("CA_BUNDLE_CONFIGMAP_NAME", map);
+        String pullSecret = all.get("KSERVE_OCI_DOCKER_CONFIG");
+        if (pullSecret != null && Files.isRegularFile(Path.of(pullSecret))) {
+            // The mounted pull secret of the pod.
+            all.putIfAbsent(".dockerconfigjson", pullSecret);
         }
         return new FetchEnvironment(all);
+    }
+
+    /** In a pod the ConfigMap with the authorities of S3 is mounted where that of the cluster is. */
+    private static Map<String, String> withBundle(Map<String, String> settings) {
+        String map = settings.get("AWS_CA_BUNDLE_CONFIGMAP");
+        if (map == null || map.isEmpty() || !settings.containsKey("CA_BUNDLE_VOLUME_MOUNT_POINT")) {
+            return settings;
+        }
+        Map<String, String> all = new HashMap<>(settings);
+        all.remove("AWS_CA_BUNDLE_CONFIGMAP");
+        all.putIfAbsent("CA_BUNDLE_CONFIGMAP_NAME", map);
+        return all;
     }
 
     private static void addMissing(String base64, Map<String, String> to) {
@@ -129,7 +146,7 @@ final class FetchEnvironment {
         String config = variables.getOrDefault(STORAGE_CONFIG, "");
         String override = variables.getOrDefault(STORAGE_OVERRIDE_CONFIG, "");
         if (config.isBlank() && override.isBlank() && !uri.startsWith(PLACEHOLDER)) {
-            return new Located(uri, variables);
+            return new Located(uri, withBundle(variables));
         }
         Map<String, String> fields = new HashMap<>();
         if (!config.isBlank()) {
@@ -145,7 +162,7 @@ final class FetchEnvironment {
         StorageCredentials.Location location = StorageCredentials.storageSpec(null, null, uri, fields);
         Map<String, String> all = new HashMap<>(variables);
         all.putAll(location.credentials());
-        return new Located(location.uri(), all);
+        return new Located(location.uri(), withBundle(all));
     }
 
     /** Whether this process runs in a pod. */

@@ -50,6 +50,28 @@ class FetchEnvironmentTest {
                 .containsOnly(
                         Map.entry("CA_BUNDLE_CONFIGMAP_NAME", "own"),
                         Map.entry("CA_BUNDLE_VOLUME_MOUNT_POINT", "/etc/ssl/custom-certs"));
+        assertThat(settings(Map.of(
+                        "STORAGE_CONFIG", "{\"type\": \"s3\", \"cabundle_configmap\": \"own\"}",
+                        "CA_BUNDLE_VOLUME_MOUNT_POINT", "/etc/ssl/custom-certs")))
+                .containsEntry("CA_BUNDLE_CONFIGMAP_NAME", "own")
+                .doesNotContainKey("AWS_CA_BUNDLE_CONFIGMAP");
+    }
+
+    @Test
+    void encryptedModelsAreRefused() {
+        assertThatThrownBy(() -> FetchEnvironment.of(Map.of("CONFIDENTIAL_ENABLED", "true")))
+                .hasMessageContaining("CONFIDENTIAL_ENABLED is 'true': encrypted models are not supported");
+        assertThat(settings(Map.of("CONFIDENTIAL_ENABLED", "false"))).hasSize(1);
+    }
+
+    @Test
+    void theMountedPullSecretIsForRegistries(@TempDir Path secret) throws Exception {
+        Path file = secret.resolve("config.json");
+        assertThat(settings(Map.of("KSERVE_OCI_DOCKER_CONFIG", file.toString())))
+                .hasSize(1);
+        Files.writeString(file, "{}");
+        assertThat(settings(Map.of("KSERVE_OCI_DOCKER_CONFIG", file.toString())))
+                .containsEntry(".dockerconfigjson", file.toString());
     }
 
     @Test

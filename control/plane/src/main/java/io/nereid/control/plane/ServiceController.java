@@ -20,6 +20,7 @@ import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.loop.WorkQueue;
+import io.nereid.control.plane.reconcile.EventSink;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import java.time.Duration;
 import java.time.Instant;
@@ -203,7 +204,7 @@ public final class ServiceController implements AutoCloseable {
     private void catalog(RuntimeCatalogCache.Role role, Change change) {
         catalogs.put(role, change.resource(), change.kind() == Change.Kind.DELETED);
         String namespace = namespace(change.resource());
-        boolean everywhere = namespace.isEmpty() || namespace.equals(RuntimeCatalogCache.HOME);
+        boolean everywhere = namespace.isEmpty() || namespace.equals(catalogs.home());
         known.keySet().stream()
                 .filter(i -> everywhere || i.namespace.equals(namespace))
                 .forEach(queue::add);
@@ -338,8 +339,7 @@ public final class ServiceController implements AutoCloseable {
         ServiceReconciler.Outcome outcome = key.graph
                 ? reconciler.reconcileGraph(resource, name -> service(key.namespace, name), catalog, now)
                 : reconciler.reconcile(resource, catalog, now);
-        if (!outcome.status().equals(resource.path("status"))
-                && !(outcome.status().isEmpty() && resource.path("status").isMissingNode())) {
+        if (!isSame(outcome.status(), resource.path("status"))) {
             resource.set("status", outcome.status());
             ObjectNode written = updated(key, resource, true);
             if (written == null) {
@@ -353,6 +353,16 @@ public final class ServiceController implements AutoCloseable {
         if (outcome.requeueAfter() != null) {
             queue.addAfter(key, outcome.requeueAfter());
         }
+    }
+
+    /** Whether two statuses say the same; a number that was read may have another type than one that was computed. */
+    private static boolean isSame(ObjectNode status, JsonNode stored) {
+        return (status.isEmpty() && stored.isMissingNode())
+                || status.equals(
+                        (one, other) -> one.isNumber() && other.isNumber()
+                                ? one.decimalValue().compareTo(other.decimalValue())
+                                : one.equals(other) ? 0 : 1,
+                        stored);
     }
 
     private @Nullable InferenceService service(String namespace, String name) {

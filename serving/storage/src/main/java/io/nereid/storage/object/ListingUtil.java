@@ -69,6 +69,14 @@ public final class ListingUtil {
         if (items.isEmpty()) {
             throw empty(uri);
         }
+        if (listing.shape() == ObjectSource.Shape.FILES
+                && items.size() == 1
+                && ObjectPaths.unsupportedArchive(items.firstKey())) {
+            throw ServingException.invalidArgument(
+                    StorageUri.shown(uri) + " is the archive '" + items.firstKey() + "', whose compression is not"
+                            + " supported (expected: .zip, .tar, .tar.gz or .tgz)",
+                    "pack it with gzip");
+        }
         if (items.size() > most) {
             throw ServingException.invalidArgument(
                     StorageUri.shown(uri) + " holds " + items.size() + " objects; at most " + most + " are downloaded",

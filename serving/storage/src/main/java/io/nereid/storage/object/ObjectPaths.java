@@ -46,6 +46,13 @@ public final class ObjectPaths {
         return trimmed.substring(trimmed.lastIndexOf('/') + 1);
     }
 
+    /** Whether a name has the extension of an archive format that is known and not supported. */
+    static boolean unsupportedArchive(String name) {
+        String lower = name.toLowerCase(java.util.Locale.ROOT);
+        return List.of(".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst").stream()
+                .anyMatch(lower::endsWith);
+    }
+
     /** Whether a name has the extension of a supported archive format. */
     public static boolean archive(String name) {
         String lower = name.toLowerCase(java.util.Locale.ROOT);

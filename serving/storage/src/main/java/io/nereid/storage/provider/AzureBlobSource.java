@@ -2,18 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage.provider;
 
-import io.nereid.base.ErrorCode;
-import io.nereid.base.ServingException;
-import io.nereid.storage.credentials.InstanceMetadataCredentials;
 import io.nereid.storage.credentials.TokenCache;
 import io.nereid.storage.http.HttpCall;
 import io.nereid.storage.http.HttpObject;
 import io.nereid.storage.http.HttpSession;
 import io.nereid.storage.http.XmlParser;
-import io.nereid.storage.object.ContentDigests;
 import io.nereid.storage.object.ListingUtil;
 import io.nereid.storage.object.ObjectPaths;
-import io.nereid.storage.request.StorageUris;
 import io.nereid.storage.spi.ChecksumAlgorithm;
 import io.nereid.storage.spi.ObjectEntry;
 import io.nereid.storage.spi.ObjectSource;
@@ -21,189 +16,49 @@ import io.nereid.storage.spi.StorageSettings;
 import io.nereid.storage.spi.StorageUri;
 import io.nereid.storage.spi.UploadTarget;
 import java.io.IOException;
-import java.net.URI;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Instant;
-import java.time.ZoneOffset;
-import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 import org.w3c.dom.Element;
 
 /** {@code https://account.blob.core.windows.net/container/prefix}: Azure Blob Storage. Thread-safe. */
 public final class AzureBlobSource implements ObjectSource, UploadTarget {
     private static final byte[] NOTHING = {};
     private static final String VERSION = "2021-08-06";
-    private static final DateTimeFormatter HTTP_TIME = DateTimeFormatter.ofPattern(
-                    "EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ROOT)
-            .withZone(ZoneOffset.UTC);
 
     private final String uri;
     private final StorageSettings settings;
     private final HttpSession session;
-    private final TokenCache tokens;
-    private final String account;
-    private final String root;
+    private final AzureRequests requests;
     private final String container;
     private final String prefix;
-    private final String sas;
 
     public AzureBlobSource(String uri, StorageSettings settings, HttpSession session, TokenCache tokens) {
         this.uri = uri;
         this.settings = settings;
         this.session = session;
-        this.tokens = tokens;
-        URI parsed = StorageUris.parse(uri);
-        String host = parsed.getHost();
-        this.account = host.substring(0, host.indexOf('.'));
-        String endpoint = settings.get("AZURE_STORAGE_BLOB_ENDPOINT", "https://" + host);
-        this.root = endpoint.endsWith("/") ? endpoint.substring(0, endpoint.length() - 1) : endpoint;
-        String path = URLDecoder.decode(parsed.getRawPath().replace("+", "%2B"), StandardCharsets.UTF_8)
-                .substring(1);
+        this.requests = new AzureRequests(
+                uri, settings, session, tokens, "AZURE_STORAGE_BLOB_ENDPOINT", Map.of("x-ms-version", VERSION));
+        String path = requests.path();
         int slash = path.indexOf('/');
         this.container = slash < 0 ? path : path.substring(0, slash);
         this.prefix = slash < 0 ? "" : path.substring(slash + 1);
-        String query = parsed.getRawQuery();
-        String token = query == null ? settings.get("AZURE_STORAGE_SAS_TOKEN", "") : query;
-        this.sas = token.startsWith("?") ? token.substring(1) : token;
     }
 
     private HttpCall call(String method, String path, Map<String, String> query, Map<String, String> more) {
-        return call(method, path, query, more, NOTHING);
-    }
-
-    private HttpCall call(
-            String method, String path, Map<String, String> query, Map<String, String> more, byte[] body) {
-        StringBuilder url = new StringBuilder(root).append('/').append(HttpCall.encode(path, true));
-        StringBuilder text = new StringBuilder();
-        query.forEach((name, value) ->
-                text.append(text.isEmpty() ? "" : "&").append(name).append('=').append(HttpCall.encode(value, false)));
-        if (!sas.isEmpty()) {
-            text.append(text.isEmpty() ? "" : "&").append(sas);
-        }
-        if (!text.isEmpty()) {
-            url.append('?').append(text);
-        }
-        URI target = URI.create(url.toString());
-        Map<String, String> headers = new LinkedHashMap<>(more);
-        headers.put("x-ms-version", VERSION);
-        if (!sas.isEmpty()) {
-            return new HttpCall(method, target, headers, body);
-        }
-        headers.put("x-ms-date", HTTP_TIME.format(Instant.ofEpochMilli(tokens.millis())));
-        String bearer = bearer();
-        String key = settings.get("AZURE_STORAGE_ACCESS_KEY");
-        if (bearer != null) {
-            headers.put("Authorization", "Bearer " + bearer);
-        } else if (key != null) {
-            headers.put(
-                    "Authorization",
-                    "SharedKey " + account + ":" + sign(key, method, target, query, headers, body.length));
-        }
-        return new HttpCall(method, target, headers, body);
-    }
-
-    private @Nullable String bearer() {
-        String given = settings.get("AZURE_ACCESS_TOKEN");
-        if (given != null) {
-            return given;
-        }
-        String tenant = settings.first("AZ_TENANT_ID", "AZURE_TENANT_ID");
-        String client = settings.first("AZ_CLIENT_ID", "AZURE_CLIENT_ID");
-        String secret = settings.first("AZ_CLIENT_SECRET", "AZURE_CLIENT_SECRET");
-        String federated = settings.get("AZURE_FEDERATED_TOKEN_FILE");
-        boolean key = settings.get("AZURE_STORAGE_ACCESS_KEY") != null;
-        if (key && secret == null) {
-            return null;
-        }
-        if (client == null || secret == null && federated == null && settings.ambient("AZURE_CLIENT_ID")) {
-            return new InstanceMetadataCredentials(settings, session, tokens).azure();
-        }
-        if (tenant == null || secret == null && federated == null) {
-            throw ServingException.invalidArgument(
-                    "storage setting " + (tenant == null ? "AZURE_TENANT_ID" : "AZURE_CLIENT_SECRET") + " is missing",
-                    "a service principal is AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET; a managed "
-                            + "identity is used when the server's own environment names it");
-        }
-        String authority = settings.get("AZURE_AUTHORITY_HOST", "https://login.microsoftonline.com");
-        String url = authority.contains("://") ? authority : "https://" + authority;
-        URI endpoint = StorageUris.parse(
-                (url.endsWith("/") ? url : url + "/") + HttpCall.encode(tenant, false) + "/oauth2/v2.0/token");
-        Map<String, String> form = new LinkedHashMap<>();
-        form.put("grant_type", "client_credentials");
-        form.put("client_id", client);
-        form.put("scope", "https://storage.azure.com/.default");
-        if (secret != null) {
-            form.put("client_secret", secret);
-        } else {
-            form.put("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
-            form.put("client_assertion", assertion(String.valueOf(federated)));
-        }
-        return tokens.of(
-                        "azure " + endpoint + form,
-                        () -> GcsSource.bearer(session, tokens, "a token for " + StorageUri.shown(uri), endpoint, form))
-                .value();
-    }
-
-    private static String assertion(String file) {
-        try {
-            return Files.readString(Path.of(file)).trim();
-        } catch (IOException | RuntimeException e) {
-            throw ServingException.of(
-                    ErrorCode.FAILED_PRECONDITION, "AZURE_FEDERATED_TOKEN_FILE cannot be read: " + file);
-        }
-    }
-
-    /** Computes the Shared Key signature over the request's canonical form. */
-    private String sign(
-            String key, String method, URI target, Map<String, String> query, Map<String, String> headers, int length) {
-        TreeMap<String, String> own = new TreeMap<>();
-        headers.forEach((name, value) -> {
-            String lower = name.toLowerCase(Locale.ROOT);
-            if (lower.startsWith("x-ms-")) {
-                own.put(lower, value.strip());
-            }
-        });
-        StringBuilder text = new StringBuilder(method).append('\n');
-        // Content-Encoding, -Language, -Length, -MD5, -Type, Date, If-Modified-Since.
-        text.append("\n\n").append(length == 0 ? "" : String.valueOf(length)).append("\n\n");
-        text.append(headers.getOrDefault("Content-Type", "")).append("\n\n\n");
-        text.append(headers.getOrDefault("If-Match", "")).append('\n');
-        text.append("\n\n");
-        text.append(headers.getOrDefault("Range", "")).append('\n');
-        own.forEach((name, value) -> text.append(name).append(':').append(value).append('\n'));
-        text.append('/').append(account).append(target.getRawPath());
-        new TreeMap<>(query)
-                .forEach((name, value) -> text.append('\n')
-                        .append(name.toLowerCase(Locale.ROOT))
-                        .append(':')
-                        .append(value));
-        byte[] secret;
-        try {
-            secret = Base64.getDecoder().decode(key.trim());
-        } catch (IllegalArgumentException e) {
-            throw ServingException.invalidArgument("storage setting AZURE_STORAGE_ACCESS_KEY is not base64");
-        }
-        return Base64.getEncoder()
-                .encodeToString(ContentDigests.hmac(secret, text.toString().getBytes(StandardCharsets.UTF_8)));
+        return requests.call(method, path, query, more, NOTHING);
     }
 
     @Override
     public void put(String key, String type, byte[] bytes) {
         String name = UploadTarget.below(prefix, key);
-        String what = root + "/" + container + "/" + name;
+        String what = requests.root() + "/" + container + "/" + name;
         Map<String, String> headers = Map.of("Content-Type", type, "x-ms-blob-type", "BlockBlob");
         HttpSession.Answer answer =
-                session.send(what, () -> call("PUT", container + "/" + name, Map.of(), headers, bytes));
+                session.send(what, () -> requests.call("PUT", container + "/" + name, Map.of(), headers, bytes));
         if (!answer.ok()) {
             throw session.rejected(what, answer);
         }
@@ -259,7 +114,7 @@ public final class AzureBlobSource implements ObjectSource, UploadTarget {
                 throw session.failed(StorageUri.shown(uri), answer);
             }
         }
-        return new Listing("azure " + root + "/" + container + "/" + prefix, items, Shape.FILES);
+        return new Listing("azure " + requests.root() + "/" + container + "/" + prefix, items, Shape.FILES);
     }
 
     private void add(Element blob, List<ObjectEntry> items) {

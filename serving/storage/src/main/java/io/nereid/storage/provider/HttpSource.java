@@ -108,6 +108,7 @@ final class HttpSource implements ObjectSource {
         if (name.isEmpty()) {
             throw StorageUris.invalid(uri, "it does not name a file");
         }
+        name += archiveOfQuery(name);
         if (type.startsWith("text/html") && !name.toLowerCase(Locale.ROOT).endsWith(".html")) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
@@ -143,6 +144,16 @@ final class HttpSource implements ObjectSource {
                         })
                 .entry(session, StorageUri.shown(uri));
         return new Listing("http " + place, List.of(item), Shape.FILES);
+    }
+
+    /** The extension of the archive that the query names, as in {@code /download?file=model.tar.gz}; else empty. */
+    private String archiveOfQuery(String name) {
+        String query = target.getQuery();
+        if (query == null || name.contains(".") || !ObjectPaths.archive(query)) {
+            return "";
+        }
+        String lower = query.toLowerCase(Locale.ROOT);
+        return lower.endsWith(".tar.gz") ? ".tar.gz" : lower.substring(lower.lastIndexOf('.'));
     }
 
     private static long total(String range) {

@@ -64,7 +64,7 @@ public final class StorageProviders {
                     "AZURE_STORAGE_ACCESS_KEY",
                     "AZURE_ACCESS_TOKEN",
                     "AZURE_STORAGE_SAS_TOKEN"),
-            Set.of("AZURE_STORAGE_BLOB_ENDPOINT", "AZURE_AUTHORITY_HOST"));
+            Set.of("AZURE_STORAGE_BLOB_ENDPOINT", "AZURE_STORAGE_FILE_ENDPOINT", "AZURE_AUTHORITY_HOST"));
     private static final IdentitySettings HUGGING_FACE =
             new IdentitySettings(Set.of("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"), Set.of("HF_ENDPOINT"));
     private static final IdentitySettings HADOOP = new IdentitySettings(
@@ -111,6 +111,13 @@ public final class StorageProviders {
                         AZURE,
                         (uri, settings, session) -> new AzureBlobSource(uri, settings, session, tokens),
                         (uri, settings, session) -> new AzureBlobSource(uri, settings, session, tokens)),
+                new BuiltInProvider(
+                        http,
+                        Kind.AZURE_FILES,
+                        Set.of("https", "http"),
+                        AZURE,
+                        (uri, settings, session) -> new AzureFileSource(uri, settings, session, tokens),
+                        null),
                 new BuiltInProvider(http, Kind.HDFS, Set.of("hdfs", "webhdfs"), HADOOP, WebHdfsSource::new, null),
                 new BuiltInProvider(http, Kind.HUGGING_FACE, Set.of("hf"), HUGGING_FACE, HuggingFaceSource::new, null),
                 new BuiltInProvider(

@@ -60,6 +60,7 @@ public final class StorageAccess {
             "S3_ENDPOINT",
             "STORAGE_EMULATOR_HOST",
             "AZURE_STORAGE_BLOB_ENDPOINT",
+            "AZURE_STORAGE_FILE_ENDPOINT",
             "AZURE_AUTHORITY_HOST",
             "HF_ENDPOINT",
             "HDFS_NAMENODE");
@@ -295,7 +296,7 @@ public final class StorageAccess {
         if (scheme.startsWith("oci") || scheme.endsWith("hdfs") || scheme.startsWith("http")) {
             String host = hostOf(uri.substring(scheme.length() + 3).replaceAll("[?#].*", ""));
             // Azure lists a container by requests that are not below the prefix of the URI.
-            if (!host.isEmpty() && (!scheme.startsWith("http") || StorageUris.kind(uri) == StorageUris.Kind.AZURE)) {
+            if (!host.isEmpty() && (!scheme.startsWith("http") || StorageUris.kind(uri) != StorageUris.Kind.HTTP)) {
                 own.add(host);
             }
         }

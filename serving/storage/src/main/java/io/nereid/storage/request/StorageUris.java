@@ -13,7 +13,8 @@ import java.util.regex.Pattern;
 public final class StorageUris {
     static final String SUPPORTED =
             "file:// or an absolute path, pvc://name/path, http://, https://, s3://bucket/path, "
-                    + "gs://bucket/path, https://account.blob.core.windows.net/container/path, hdfs://path, "
+                    + "gs://bucket/path, https://account.blob.core.windows.net/container/path, "
+                    + "https://account.file.core.windows.net/share/path, hdfs://path, "
                     + "webhdfs://path, hf://owner/model[:revision], oci://image";
 
     /** The kinds of stores. */
@@ -24,6 +25,7 @@ public final class StorageUris {
         S3,
         GCS,
         AZURE,
+        AZURE_FILES,
         HDFS,
         HUGGING_FACE,
         OCI
@@ -34,7 +36,9 @@ public final class StorageUris {
     private static final Pattern BLOB_HOST =
             Pattern.compile("[a-z0-9-]+(\\.z[0-9]+)?\\.blob\\.(core\\.windows\\.net|core\\.chinacloudapi\\.cn"
                     + "|core\\.usgovcloudapi\\.net|storage\\.azure\\.net)");
-    private static final Pattern SHARE_HOST = Pattern.compile("[a-z0-9-]+(\\.z[0-9]+)?\\.file\\.core\\.windows\\.net");
+    private static final Pattern SHARE_HOST =
+            Pattern.compile("[a-z0-9-]+(\\.z[0-9]+)?\\.file\\.(core\\.windows\\.net|core\\.chinacloudapi\\.cn"
+                    + "|core\\.usgovcloudapi\\.net|storage\\.azure\\.net)");
 
     private StorageUris() {}
 
@@ -94,7 +98,8 @@ public final class StorageUris {
             return Kind.AZURE;
         }
         if (SHARE_HOST.matcher(lower).matches()) {
-            throw invalid(uri, "Azure file shares are not supported; mount the share and use file://");
+            require(uri, path != null && path.length() > 1, "the share is missing");
+            return Kind.AZURE_FILES;
         }
         if (path != null && path.endsWith(".git")) {
             throw invalid(uri, "git repositories are not supported; clone it and use file://");

@@ -12,6 +12,7 @@ import io.nereid.base.ServingException;
 import io.nereid.storage.Given;
 import io.nereid.storage.Storage;
 import io.nereid.storage.request.S3StoreTests;
+import io.nereid.storage.request.StorageAccess;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.spi.CancellationToken;
 import io.nereid.storage.spi.ObjectSource;
@@ -87,6 +88,73 @@ class S3StorageProviderTest extends S3StoreTests {
 
     private static final String ONE = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>m/a</Key>"
             + "<Size>3</Size><ETag>\"900150983cd24fb0d6963f7d28e17f72\"</ETag></Contents></ListBucketResult>";
+
+    @Test
+    void addressesThatPolicyRefusesAreNotReached() throws Exception {
+        String refused = fake(exchange -> answer(exchange, 200, ONE));
+        String redirecting = "http://localhost:" + fake.getAddress().getPort();
+        StorageAccess strict = StorageAccess.of(List.of(), false, Map.of());
+        try (Storage storage = new Storage(
+                Given.options(directory.resolve("strict")).withStale(false).withAccess(strict),
+                Clock.system(),
+                List.of(provider))) {
+            for (String endpoint : List.of(
+                    refused,
+                    redirecting,
+                    "http://169.254.169.254",
+                    "http://[fe80::1]",
+                    "http://[::ffff:169.254.169.254]",
+                    "http://metadata.google.internal")) {
+                Map<String, String> request =
+                        Map.of("AWS_ENDPOINT_URL", endpoint, "AWS_ACCESS_KEY_ID", "K", "AWS_SECRET_ACCESS_KEY", "S");
+                assertThatThrownBy(() -> Given.fetch(storage, "s3://bucket/m", request))
+                        .isInstanceOfSatisfying(
+                                ServingException.class,
+                                e -> assertThat(e.code())
+                                        .as(endpoint + " " + e.getMessage())
+                                        .isEqualTo(ErrorCode.PERMISSION_DENIED));
+            }
+            // The token service of a role is checked like the store.
+            Map<String, String> role = Map.of(
+                    "AWS_ENDPOINT_URL_STS",
+                    refused,
+                    "AWS_ROLE_ARN",
+                    "arn:aws:iam::1:role/r",
+                    "AWS_WEB_IDENTITY_TOKEN_FILE",
+                    Files.writeString(directory.resolve("token"), "t").toString());
+            assertThatThrownBy(() -> Given.fetch(storage, "s3://bucket/m", role))
+                    .isInstanceOf(ServingException.class)
+                    .hasMessageContaining("that of this machine");
+        }
+        assertThat(seen).isEmpty();
+    }
+
+    @Test
+    void aRedirectOfTheStoreIsNotFollowedToAnotherHost() throws Exception {
+        HttpServer inner = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        LinkedBlockingQueue<String> reached = new LinkedBlockingQueue<>();
+        inner.createContext("/", exchange -> {
+            reached.add(exchange.getRequestURI().toString());
+            answer(exchange, 200, ONE);
+        });
+        inner.start();
+        try {
+            String endpoint = fake(exchange -> {
+                exchange.getResponseHeaders()
+                        .set(
+                                "Location",
+                                "http://127.0.0.1:" + inner.getAddress().getPort() + "/bucket");
+                answer(exchange, 307, "");
+            });
+            Map<String, String> request =
+                    Map.of("AWS_ENDPOINT_URL", endpoint, "AWS_ACCESS_KEY_ID", "K", "AWS_SECRET_ACCESS_KEY", "S");
+            assertThatThrownBy(() -> Given.fetch(storage, "s3://bucket/m", request))
+                    .isInstanceOf(ServingException.class);
+            assertThat(reached).isEmpty();
+        } finally {
+            inner.stop(0);
+        }
+    }
 
     @Test
     void itIsFoundThroughTheServiceLoader() {

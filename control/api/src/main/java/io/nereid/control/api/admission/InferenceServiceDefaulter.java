@@ -198,23 +198,17 @@ public final class InferenceServiceDefaulter {
         ObjectNode limits = resources.withObjectProperty("limits");
         ObjectNode requests = resources.withObjectProperty("requests");
         for (String name : List.of("cpu", "memory")) {
-            String limit = defaults.limits().getOrDefault(name, "0");
-            String request = defaults.requests().getOrDefault(name, "0");
+            String limit = defaults.limits().get(name);
+            String request = defaults.requests().get(name);
             boolean limited = limits.has(name);
             boolean requested = requests.has(name);
-            if (!limited) {
-                limits.put(
-                        name,
-                        requested && less(limit, requests.get(name).asText())
-                                ? requests.get(name).asText()
-                                : limit);
+            if (!limited && limit != null) {
+                String asked = requested ? requests.get(name).asText() : limit;
+                limits.put(name, less(limit, asked) ? asked : limit);
             }
-            if (!requested) {
-                requests.put(
-                        name,
-                        limited && less(limits.get(name).asText(), request)
-                                ? limits.get(name).asText()
-                                : request);
+            if (!requested && request != null) {
+                String most = limited ? limits.get(name).asText() : request;
+                requests.put(name, less(most, request) ? most : request);
             }
         }
     }

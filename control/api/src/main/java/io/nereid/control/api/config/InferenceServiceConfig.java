@@ -13,6 +13,8 @@ import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.Quantity;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -368,26 +370,32 @@ public record InferenceServiceConfig(
 
     private static Container.Resources resources(
             FieldReader fields, String cpuLimit, String memoryLimit, String cpuRequest, String memoryRequest) {
-        return new Container.Resources(
-                Map.of(
-                        "cpu", quantity(fields, "cpuLimit", cpuLimit),
-                        "memory", quantity(fields, "memoryLimit", memoryLimit)),
-                Map.of(
-                        "cpu", quantity(fields, "cpuRequest", cpuRequest),
-                        "memory", quantity(fields, "memoryRequest", memoryRequest)));
+        Map<String, String> limits = new LinkedHashMap<>();
+        Map<String, String> requests = new LinkedHashMap<>();
+        quantity(fields, "cpuLimit", cpuLimit, "cpu", limits);
+        quantity(fields, "memoryLimit", memoryLimit, "memory", limits);
+        quantity(fields, "cpuRequest", cpuRequest, "cpu", requests);
+        quantity(fields, "memoryRequest", memoryRequest, "memory", requests);
+        return new Container.Resources(Collections.unmodifiableMap(limits), Collections.unmodifiableMap(requests));
     }
 
-    private static String quantity(FieldReader fields, String name, String orElse) {
+    /** Reads a default quantity; an empty text stands for none, as in KServe. */
+    private static void quantity(
+            FieldReader fields, String name, String orElse, String resource, Map<String, String> into) {
         String found = fields.scalar(name);
-        if (found == null || found.isEmpty()) {
-            return orElse;
+        if (found == null) {
+            into.put(resource, orElse);
+            return;
+        }
+        if (found.isEmpty()) {
+            return;
         }
         try {
             Quantity.parse(found);
         } catch (ServingException e) {
             throw ServingException.invalidArgument(fields.at(name) + ": " + e.describe());
         }
-        return found;
+        into.put(resource, found);
     }
 
     private static String orElse(@Nullable String text, String otherwise) {

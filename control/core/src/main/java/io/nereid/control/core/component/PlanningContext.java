@@ -121,6 +121,13 @@ public final class PlanningContext {
         return all;
     }
 
+    /** The annotations of a component or a runtime that its pods get. */
+    public Map<String, String> propagated(Map<String, String> annotations) {
+        Map<String, String> all = new LinkedHashMap<>();
+        putAll(all, annotations, config.inferenceService().annotationDisallowedList());
+        return all;
+    }
+
     private static void putAll(Map<String, String> all, Map<String, String> more, List<String> disallowed) {
         more.forEach((key, value) -> {
             if (!NOT_PROPAGATED.contains(key) && !disallowed.contains(key)) {

@@ -83,7 +83,7 @@ final class PodTree {
         }
         ObjectNode over = of(component);
         over.remove("containers");
-        return StrategicMerge.pods(under, over);
+        return StrategicMerge.patch(under, over);
     }
 
     static void setContainers(ObjectNode pod, List<Container> containers) {

@@ -9,7 +9,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Merges a service's container into its runtime's, like a strategic merge patch of Kubernetes. Stateless. */
-final class StrategicMerge {
+public final class StrategicMerge {
     /** The merge keys of a pod's and a container's lists; lists without a merge key are replaced as a whole. */
     private static final Map<String, String> KEYS = Map.ofEntries(
             Map.entry("env", "name"),
@@ -39,9 +39,9 @@ final class StrategicMerge {
         return merged;
     }
 
-    /** A new pod with the runtime's fields, overridden by the service's. */
-    static ObjectNode pods(ObjectNode runtime, ObjectNode own) {
-        return objects(runtime, own);
+    /** A new tree with the fields of a pod or container, overridden by those of a patch. */
+    public static ObjectNode patch(ObjectNode base, ObjectNode patch) {
+        return objects(base, patch);
     }
 
     private static ObjectNode objects(ObjectNode under, ObjectNode over) {

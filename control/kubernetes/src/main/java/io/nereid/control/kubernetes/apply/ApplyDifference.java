@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Tells whether a server-side apply of an object would change what is stored, without asking the API server. An object
- * is up to date when every field of the desired object is stored with that value, and when the manager owns no other
+ * is up to date if every field of the desired object is stored with that value, and when the manager owns no other
  * fields, according to {@code metadata.managedFields}. So defaults that the API server has set and fields of other
- * managers, such as the replicas that an autoscaler sets, are no differences. Stateless.
+ * managers, such as the replicas that an autoscaler sets, do not count. Stateless.
  *
  * <p>Lists are compared as Kubernetes merges them: those with keys, such as containers, element by element, and the
  * others as a whole. See the Kubernetes documentation, Server-Side Apply, and {@code FieldsV1} of its API.

@@ -18,7 +18,11 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,6 +51,9 @@ public final class ClusterClient {
 
     private final KubernetesClient client;
 
+    /** The number of requests by verb and kind. */
+    private final Map<String, LongAdder> requests = new ConcurrentHashMap<>();
+
     /** @param client used by this object, closed by the caller */
     public ClusterClient(KubernetesClient client) {
         this.client = client;
@@ -59,7 +66,7 @@ public final class ClusterClient {
      * @return the object as stored
      */
     public ObjectNode apply(ResourceKind kind, ObjectNode object) {
-        return call(kind, object, () -> resource(kind, object).patch(APPLY));
+        return call("apply", kind, object, () -> resource(kind, object).patch(APPLY));
     }
 
     /**
@@ -74,11 +81,12 @@ public final class ClusterClient {
                 .withFieldManager(manager)
                 .withForce(false)
                 .build();
-        return call(kind, object, () -> resource(kind, object).patch(context));
+        return call("apply", kind, object, () -> resource(kind, object).patch(context));
     }
 
     /** Reads an object; null if it does not exist. */
     public @Nullable ObjectNode get(ResourceKind kind, @Nullable String namespace, String name) {
+        count("get", kind);
         try {
             GenericKubernetesResource found = of(kind, namespace, name).get();
             return found == null ? null : tree(found);
@@ -92,7 +100,7 @@ public final class ClusterClient {
 
     /** Creates an object, which has a name or a {@code generateName}. */
     public ObjectNode create(ResourceKind kind, ObjectNode object) {
-        return call(kind, object, () -> resource(kind, object).create());
+        return call("create", kind, object, () -> resource(kind, object).create());
     }
 
     /**
@@ -101,16 +109,17 @@ public final class ClusterClient {
      * @param object its {@code resourceVersion} must be the stored one; without one, any version is replaced
      */
     public ObjectNode update(ResourceKind kind, ObjectNode object) {
-        return call(kind, object, () -> resource(kind, object).update());
+        return call("update", kind, object, () -> resource(kind, object).update());
     }
 
     /** Replaces the status of an object, with the same rule for its {@code resourceVersion}. */
     public ObjectNode updateStatus(ResourceKind kind, ObjectNode object) {
-        return call(kind, object, () -> resource(kind, object).updateStatus());
+        return call("update-status", kind, object, () -> resource(kind, object).updateStatus());
     }
 
     /** Changes fields of an object by a JSON merge patch; a null removes a field. Takes two requests. */
     public ObjectNode merge(ResourceKind kind, @Nullable String namespace, String name, ObjectNode patch) {
+        count("patch", kind);
         try {
             return tree(of(kind, namespace, name).patch(MERGE, patch.toString()));
         } catch (KubernetesClientException e) {
@@ -124,6 +133,7 @@ public final class ClusterClient {
      * @param version the version that must be stored; null for any
      */
     public void delete(ResourceKind kind, @Nullable String namespace, String name, @Nullable String version) {
+        count("delete", kind);
         try {
             Resource<GenericKubernetesResource> resource = of(kind, namespace, name);
             if (version == null) {
@@ -190,7 +200,21 @@ public final class ClusterClient {
         return namespace.isEmpty() ? null : namespace;
     }
 
-    private ObjectNode call(ResourceKind kind, ObjectNode object, Supplier<GenericKubernetesResource> request) {
+    /** Returns the number of requests so far by verb and kind, such as {@code apply Deployment}. */
+    public Map<String, Long> requests() {
+        return requests.entrySet().stream()
+                .collect(Collectors.toMap(
+                        Map.Entry::getKey, entry -> entry.getValue().sum()));
+    }
+
+    private void count(String verb, ResourceKind kind) {
+        requests.computeIfAbsent(verb + " " + kind.kind(), key -> new LongAdder())
+                .increment();
+    }
+
+    private ObjectNode call(
+            String verb, ResourceKind kind, ObjectNode object, Supplier<GenericKubernetesResource> request) {
+        count(verb, kind);
         try {
             return tree(request.get());
         } catch (KubernetesClientException e) {

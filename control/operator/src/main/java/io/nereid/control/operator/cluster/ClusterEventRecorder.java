@@ -11,7 +11,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.core.Plan;
-import io.nereid.control.plane.EventSink;
+import io.nereid.control.plane.reconcile.EventSink;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.LinkedHashMap;

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.install;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.yaml.ManifestReader;
+import io.nereid.control.kubernetes.apply.ApplyDifference;
 import io.nereid.control.operator.cluster.ClusterClient;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -23,7 +25,7 @@ import org.slf4j.LoggerFactory;
  * Creates the runtimes and the storage container of an installation, which are files of a mounted ConfigMap, and brings
  * them up to date. kubectl cannot create them together with their definitions. Fields that others have changed stay as
  * they are; a resource that is not wanted is disabled, since a deleted one is created again. Thread-safe; {@link #apply}
- * blocks for one request for each resource.
+ * blocks for one or two requests for each resource.
  *
  * <pre>{@code
  * new BuiltInResources(client, Path.of("/etc/nereid/built-in"), options.watchNamespaces()).apply();
@@ -73,6 +75,14 @@ public final class BuiltInResources {
     private void apply(ResourceKind kind, ObjectNode resource) {
         String name = kind.kind() + " " + resource.path("metadata").path("name").asText();
         try {
+            JsonNode metadata = resource.path("metadata");
+            ObjectNode stored = client.get(
+                    kind,
+                    metadata.path("namespace").asText(null),
+                    metadata.path("name").asText());
+            if (stored != null && ApplyDifference.find(resource, stored, FIELD_MANAGER) == null) {
+                return;
+            }
             client.applyAs(FIELD_MANAGER, kind, resource);
         } catch (ServingException e) {
             if (e.code() == ErrorCode.ABORTED || e.code() == ErrorCode.ALREADY_EXISTS) {

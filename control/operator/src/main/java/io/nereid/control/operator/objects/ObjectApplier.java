@@ -33,6 +33,7 @@ public final class ObjectApplier {
      * Applies the desired objects in their order, and then deletes the ones that are not desired.
      *
      * @param uid the uid of the service, which every desired object names as its controller
+     * @param desired an object with a {@code resourceVersion} is a stored one that stays as it is
      * @throws io.nereid.base.ServingException when the API server refuses an object; the others are as they were before
      */
     public void apply(String uid, List<ObjectNode> desired) {
@@ -41,6 +42,10 @@ public final class ObjectApplier {
         for (ObjectNode object : desired) {
             ObjectKey key = ObjectKey.of(object);
             wanted.add(key);
+            if (object.path("metadata").has("resourceVersion")) {
+                // An object that is there and stays as it is.
+                continue;
+            }
             ObjectNode before = stored.get(key);
             String difference = before == null
                     ? "it does not exist"

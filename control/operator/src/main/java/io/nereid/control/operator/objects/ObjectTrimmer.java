@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * Keeps of objects what the operator needs, for its caches hold every object of every service. Stateless; the methods
  * change the trees that they are given.
  */
-final class ObjectTrimmer {
+public final class ObjectTrimmer {
     private ObjectTrimmer() {}
 
     /** An object that an InferenceService or InferenceGraph owns, with the fields that this operator applied; else null. */
@@ -77,8 +77,8 @@ final class ObjectTrimmer {
         return pod;
     }
 
-    /** A service or graph without the lists of its managers. */
-    static ObjectNode resource(ObjectNode resource) {
+    /** A resource without the list of its managers, which is as large as itself. */
+    public static ObjectNode resource(ObjectNode resource) {
         resource.withObject("/metadata").remove("managedFields");
         return resource;
     }

@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterAll;
@@ -80,11 +81,7 @@ class ClusterClientTest {
         long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as(what).isLessThan(end);
-            try {
-                Thread.sleep(50);
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
+            LockSupport.parkNanos(50_000_000);
         }
     }
 
@@ -96,7 +93,7 @@ class ClusterClientTest {
                 () -> Objects.requireNonNull(client.get(ClusterKinds.DEPLOYMENT, "default", "same"));
         assertThat(difference(desired, stored.get())).isNull();
 
-        // Another manager's replicas, and defaults in other words, are no difference.
+        // Another manager's replicas, and values in other words, do not count.
         client.merge(ClusterKinds.DEPLOYMENT, "default", "same", tree("{'spec':{'replicas':3}}"));
         assertThat(difference(desired, stored.get())).isNull();
         assertThat(difference(

@@ -9,7 +9,6 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Plan.Event;
-import io.nereid.control.plane.EventSink;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;

@@ -45,11 +45,28 @@ public final class RuntimeCatalogCache {
     private final Map<String, RuntimeCatalog> catalogs = new ConcurrentHashMap<>();
     private final Supplier<RuntimeCatalog.Gateway> gateway;
     private final Supplier<InferenceServiceConfig> base;
+    private final String home;
 
-    /** @param base the defaults, for settings that are not stored */
+    /**
+     * Creates an empty cache for the settings in the namespace {@value #HOME}.
+     *
+     * @param base the defaults, for settings that are not stored
+     */
     public RuntimeCatalogCache(Supplier<RuntimeCatalog.Gateway> gateway, Supplier<InferenceServiceConfig> base) {
+        this(gateway, base, HOME);
+    }
+
+    /** @param home the namespace of the ConfigMap with the defaults for all namespaces */
+    public RuntimeCatalogCache(
+            Supplier<RuntimeCatalog.Gateway> gateway, Supplier<InferenceServiceConfig> base, String home) {
         this.gateway = gateway;
         this.base = base;
+        this.home = home;
+    }
+
+    /** The namespace of the ConfigMap with the defaults for all namespaces. */
+    public String home() {
+        return home;
     }
 
     /** How the catalog uses a resource. */
@@ -95,7 +112,7 @@ public final class RuntimeCatalogCache {
                     .filter(r -> r.path("metadata").path("namespace").asText().equals(namespace))
                     .toList();
             InferenceServiceConfig config = base.get();
-            for (String of : List.of(HOME, namespace)) {
+            for (String of : List.of(home, namespace)) {
                 ObjectNode tree = configs.get(of);
                 if (tree != null) {
                     try {

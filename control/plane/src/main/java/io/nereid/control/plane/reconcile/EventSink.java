@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.plane;
+package io.nereid.control.plane.reconcile;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.core.Plan;

@@ -1,0 +1,136 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.standard;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.PodNames;
+import java.util.Comparator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The {@code modelStatus} of a service: the states of the running and of the wanted model, and the last failure in the
+ * words of the container that failed. Confined to one planning.
+ */
+final class ModelStatus {
+    private static final List<String> IMAGES = List.of("ImagePullBackOff", "ErrImagePull", "InvalidImageName");
+
+    private final ObjectNode tree;
+
+    ModelStatus(ObjectNode status) {
+        this.tree = Trees.object(status, "modelStatus");
+        if (!tree.has("transitionStatus")) {
+            tree.put("transitionStatus", "");
+        }
+    }
+
+    /** The specification cannot run. */
+    void invalid(String reason, String message) {
+        tree.put("transitionStatus", "InvalidSpec");
+        states().put("targetModelState", "FailedToLoad");
+        failure(reason, message, null);
+    }
+
+    /** Judges the pods of the predictor. */
+    void pods(List<ObjectNode> pods, boolean ready) {
+        ObjectNode copies = Trees.object(tree, "copies");
+        copies.put("failedCopies", 0);
+        int serving = (int) pods.stream().filter(ModelStatus::isReady).count();
+        copies.remove("totalCopies");
+        if (serving > 0) {
+            copies.put("totalCopies", serving);
+        }
+        if (pods.isEmpty()) {
+            state("Pending", "InProgress");
+            return;
+        }
+        ObjectNode newest = pods.stream()
+                .max(Comparator.comparing(
+                        one -> one.path("metadata").path("creationTimestamp").asText("")))
+                .orElseThrow();
+        for (JsonNode container : newest.path("status").path("initContainerStatuses")) {
+            if (container.path("name").asText().equals(PodNames.INITIALIZER)) {
+                JsonNode state = container.path("state");
+                if (state.has("running")) {
+                    if (!container.path("lastState").has("terminated")) {
+                        state("Loading", "InProgress");
+                    }
+                    return;
+                }
+                if (failed(container)) {
+                    return;
+                }
+            }
+        }
+        if (ready) {
+            state("Loaded", "UpToDate");
+            states().put("activeModelState", "Loaded");
+            return;
+        }
+        for (JsonNode container : newest.path("status").path("containerStatuses")) {
+            if (container.path("name").asText().equals(PodNames.MAIN) && !failed(container)) {
+                state("Pending", "InProgress");
+            }
+        }
+    }
+
+    /** Records the failure of a container that ended with an error, or is started again and again. */
+    private boolean failed(JsonNode container) {
+        JsonNode state = container.path("state");
+        JsonNode ended = state.path("terminated");
+        String waiting = state.path("waiting").path("reason").asText("");
+        if (waiting.equals("CrashLoopBackOff")) {
+            ended = container.path("lastState").path("terminated");
+        } else if (IMAGES.contains(waiting)) {
+            state("FailedToLoad", "BlockedByFailedLoad");
+            failure(
+                    "ModelLoadFailed",
+                    waiting + ": " + state.path("waiting").path("message").asText(""),
+                    null);
+            return true;
+        } else if (!ended.path("reason").asText().equals("Error")) {
+            return false;
+        }
+        state("FailedToLoad", "BlockedByFailedLoad");
+        failure(
+                "ModelLoadFailed",
+                ended.path("message").asText(""),
+                ended.path("exitCode").asInt());
+        return true;
+    }
+
+    private void state(String target, String transition) {
+        states().put("targetModelState", target);
+        tree.put("transitionStatus", transition);
+    }
+
+    private ObjectNode states() {
+        ObjectNode states = Trees.object(tree, "states");
+        if (!states.has("activeModelState")) {
+            states.put("activeModelState", "");
+        }
+        return states;
+    }
+
+    private void failure(String reason, String message, @Nullable Integer exitCode) {
+        ObjectNode failure = tree.putObject("lastFailureInfo");
+        if (exitCode != null && exitCode != 0) {
+            failure.put("exitCode", exitCode);
+        }
+        failure.put("reason", reason);
+        if (!message.isEmpty()) {
+            failure.put("message", message);
+        }
+    }
+
+    private static boolean isReady(ObjectNode pod) {
+        for (JsonNode condition : pod.path("status").path("conditions")) {
+            if (condition.path("type").asText().equals("Ready")) {
+                return condition.path("status").asText().equals("True");
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,189 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator;
+
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.cluster.ClusterEventRecorder;
+import io.nereid.control.operator.cluster.ClusterStore;
+import io.nereid.control.operator.cluster.ObjectCache;
+import io.nereid.control.operator.install.BuiltInResources;
+import io.nereid.control.operator.leader.LeaderElection;
+import io.nereid.control.operator.objects.ObjectTrimmer;
+import io.nereid.control.operator.objects.ServiceObjects;
+import io.nereid.control.plane.ServiceController;
+import io.nereid.control.plane.loop.EventLoop;
+import io.nereid.control.plane.loop.Retries;
+import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The operator: one replica of it, the leader, carries out the InferenceServices and InferenceGraphs of a cluster. The
+ * other replicas wait and hold nothing in memory. What the operator has made goes on without it.
+ *
+ * <pre>{@code
+ * try (Operator operator = new Operator(options, client, leases, () -> System.exit(1))) {
+ *     operator.start();
+ *     ended.await();
+ * }
+ * }</pre>
+ *
+ * <p>Thread-safe.
+ */
+public final class Operator implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Operator.class);
+
+    /** How long the caches of a large cluster may take to fill. */
+    private static final Duration SYNC = Duration.ofMinutes(2);
+
+    private static final String LEASE = "nereid-operator";
+
+    private final OperatorOptions options;
+    private final Clock clock = Clock.system();
+    private final ClusterClient client;
+    private final Runnable lost;
+    private final OperatorMetrics metrics;
+    private final HealthServer health;
+    private final LeaderElection election;
+
+    /** What the leader has opened; closed in the opposite order. Guarded by itself. */
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+
+    private boolean closed;
+
+    /**
+     * Creates the operator, which answers probes from now on.
+     *
+     * @param client closed by the caller
+     * @param leases a client for the leader election alone, with short time limits; closed by the caller
+     * @param lost called when this replica must not act any more; ends the process
+     */
+    public Operator(OperatorOptions options, KubernetesClient client, KubernetesClient leases, Runnable lost) {
+        this.options = options;
+        this.client = new ClusterClient(client);
+        this.lost = lost;
+        this.election = new LeaderElection(leases, options.namespace(), LEASE, options.identity(), this::lead, lost);
+        this.metrics = new OperatorMetrics(this.client, election::isLeader);
+        this.health = new HealthServer(options.healthPort(), () -> true, () -> true, metrics::page);
+    }
+
+    /** Takes part in the election of the leader. Does not block. */
+    public void start() {
+        LOG.info(
+                "operator in namespace {}, for {}; probes and metrics on port {}",
+                options.namespace(),
+                options.watchNamespaces().isEmpty()
+                        ? "all namespaces"
+                        : "the namespaces " + String.join(", ", options.watchNamespaces()),
+                health.port());
+        election.start();
+    }
+
+    /** The port of probes and metrics. */
+    public int healthPort() {
+        return health.port();
+    }
+
+    public boolean isLeader() {
+        return election.isLeader();
+    }
+
+    /** Carries out all services from now on. On the thread of the election. */
+    private void lead() {
+        try {
+            ClusterStore store = opened(store());
+            ServiceObjects objects = opened(new ServiceObjects(client, options.watchNamespaces()));
+            ClusterEventRecorder events = opened(new ClusterEventRecorder(client, clock));
+            RuntimeCatalogCache catalogs = new RuntimeCatalogCache(
+                    () -> RuntimeCatalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults, options.namespace());
+            ServiceController controller = opened(new ServiceController(
+                    store,
+                    metrics.counting(new StandardReconciler(client, store, objects, options.namespace())),
+                    catalogs,
+                    events,
+                    Retries.ofReconciliation(),
+                    EventLoop.threads(clock)));
+            if (options.builtInResources() != null) {
+                new BuiltInResources(client, options.builtInResources(), options.watchNamespaces()).apply();
+            }
+            store.start(SYNC);
+            objects.start(SYNC);
+            controller.start();
+            LOG.info("all services are watched");
+        } catch (RuntimeException e) {
+            // Without its caches a leader does nothing: another replica, or this one after a restart, may do better.
+            LOG.error("the operator cannot act: {}", ServingException.from(e).describe(), e);
+            lost.run();
+        }
+    }
+
+    private ClusterStore store() {
+        Set<String> all = options.watchNamespaces();
+        return new ClusterStore(
+                client,
+                List.of(
+                        new ObjectCache(client, ResourceKinds.INFERENCE_SERVICE, all, "", ObjectTrimmer::resource),
+                        new ObjectCache(client, ResourceKinds.INFERENCE_GRAPH, all, "", ObjectTrimmer::resource),
+                        new ObjectCache(client, ResourceKinds.SERVING_RUNTIME, all, "", ObjectTrimmer::resource),
+                        clusterScoped(ResourceKinds.CLUSTER_SERVING_RUNTIME),
+                        clusterScoped(ResourceKinds.CLUSTER_STORAGE_CONTAINER),
+                        new ObjectCache(client, ResourceKinds.SERVICE_ACCOUNT, all, "", ObjectTrimmer::resource),
+                        new ObjectCache(
+                                client,
+                                ResourceKinds.CONFIG_MAP,
+                                all.isEmpty() ? Set.of() : withOwn(all),
+                                "",
+                                InferenceServiceConfig.CONFIG_MAP,
+                                ObjectTrimmer::resource)));
+    }
+
+    private ObjectCache clusterScoped(ResourceKind kind) {
+        return new ObjectCache(client, kind, Set.of(), "", ObjectTrimmer::resource);
+    }
+
+    private Set<String> withOwn(Set<String> namespaces) {
+        Set<String> all = new TreeSet<>(namespaces);
+        all.add(options.namespace());
+        return all;
+    }
+
+    private <T extends AutoCloseable> T opened(T part) {
+        synchronized (opened) {
+            if (closed) {
+                throw new IllegalStateException("the operator is closed");
+            }
+            opened.push(part);
+        }
+        return part;
+    }
+
+    /** Stops acting, and releases the lease. What runs in the cluster keeps running. */
+    @Override
+    public void close() {
+        synchronized (opened) {
+            closed = true;
+            while (!opened.isEmpty()) {
+                try {
+                    opened.pop().close();
+                } catch (Exception e) {
+                    LOG.warn("a part of the operator did not end well", e);
+                }
+            }
+        }
+        election.close();
+        health.close();
+    }
+}

@@ -1,0 +1,268 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.kubernetes.cluster.KserveCatalog;
+import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
+import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.cluster.ClusterKinds;
+import io.nereid.testing.kubernetes.FakeNode;
+import io.nereid.testing.kubernetes.PodRunner;
+import io.nereid.testing.kubernetes.TestCluster;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The operator with a real API server, real controllers and a real scheduler; nodes make pods ready at once. */
+class OperatorTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String HOME = "nereid";
+
+    @TempDir
+    static Path directory;
+
+    private static TestCluster cluster;
+    private static FakeNode node;
+    private static ClusterClient client;
+
+    @BeforeAll
+    static void start() throws Exception {
+        String why = TestCluster.unavailable().orElse("");
+        assumeTrue(why.isEmpty(), why);
+        cluster = TestCluster.start(directory.resolve("cluster"));
+        client = new ClusterClient(cluster.client());
+        cluster.define(CustomResourceDefinitions.all().stream()
+                .map(ObjectNode::toString)
+                .toList());
+        cluster.kubectl("create", "namespace", HOME);
+        ArrayNode catalog = JSON.createArrayNode();
+        catalog.addAll(KserveCatalog.manifests());
+        applied("catalog", catalog);
+        node = new FakeNode(cluster.client(), "node-1", "10.244.0", PodRunner.READY);
+    }
+
+    private static void applied(String name, ArrayNode items) throws Exception {
+        ObjectNode list = JSON.createObjectNode().put("apiVersion", "v1").put("kind", "List");
+        list.set("items", items);
+        Path file = directory.resolve(name + ".json");
+        Files.writeString(file, list.toString());
+        cluster.kubectl("apply", "--server-side", "-f", file.toString());
+    }
+
+    @AfterAll
+    static void stop() {
+        if (node != null) {
+            node.close();
+        }
+        if (cluster != null) {
+            cluster.close();
+        }
+    }
+
+    /** An operator of its own for a test, as a process would have it. */
+    private static final class Running implements AutoCloseable {
+        final KubernetesClient own = cluster.connect();
+        final KubernetesClient leases = cluster.connect();
+        final CountDownLatch lost = new CountDownLatch(1);
+        final Operator operator;
+
+        Running(String identity) {
+            operator =
+                    new Operator(new OperatorOptions(HOME, Set.of(), identity, 0, null), own, leases, lost::countDown);
+            operator.start();
+            until("the operator leads", operator::isLeader);
+        }
+
+        /** The requests of the operator so far but for lists and watches, by kind and verb. */
+        Map<String, Long> requests() {
+            try {
+                String page = HttpClient.newHttpClient()
+                        .send(
+                                HttpRequest.newBuilder(
+                                                URI.create("http://localhost:" + operator.healthPort() + "/metrics"))
+                                        .build(),
+                                HttpResponse.BodyHandlers.ofString())
+                        .body();
+                Map<String, Long> requests = new TreeMap<>();
+                page.lines()
+                        .filter(line -> line.startsWith("nereid_operator_api_requests_total{"))
+                        .forEach(line -> {
+                            String labels = line.substring(line.indexOf('{') + 1, line.indexOf('}'));
+                            requests.put(
+                                    labels.replaceAll("(verb|kind)=|\"", "").replace(',', ' '),
+                                    (long) Double.parseDouble(line.substring(line.indexOf('}') + 2)));
+                        });
+                return requests;
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        @Override
+        public void close() {
+            operator.close();
+            own.close();
+            leases.close();
+        }
+    }
+
+    private static ObjectNode tree(String json) {
+        try {
+            return (ObjectNode) JSON.readTree(json.replace('\'', '"'));
+        } catch (JsonProcessingException e) {
+            throw new AssertionError(json, e);
+        }
+    }
+
+    private static ObjectNode service(String name, String more) {
+        return tree("{'apiVersion':'serving.kserve.io/v1beta1','kind':'InferenceService','metadata':{'name':'" + name
+                + "','namespace':'default','annotations':{'serving.kserve.io/deploymentMode':'Standard'}},"
+                + "'spec':{'predictor':{'model':{'modelFormat':{'name':'sklearn'},"
+                + "'storageUri':'gs://models/iris'}" + more + "}}}");
+    }
+
+    private static JsonNode condition(String name, String type) {
+        ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, "default", name);
+        if (service != null) {
+            for (JsonNode condition : service.path("status").path("conditions")) {
+                if (condition.path("type").asText().equals(type)) {
+                    return condition;
+                }
+            }
+        }
+        return MissingNode.getInstance();
+    }
+
+    private static boolean is(String name, String type, String status) {
+        return condition(name, type).path("status").asText().equals(status);
+    }
+
+    private static @Nullable ObjectNode object(ResourceKind kind, String name) {
+        return client.get(kind, "default", name);
+    }
+
+    private static void until(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as(what).isLessThan(end);
+            LockSupport.parkNanos(100_000_000);
+        }
+    }
+
+    @Test
+    void aServiceBecomesReadyComesToRestAndSurvivesARestart() throws Exception {
+        Map<String, Long> requests;
+        try (Running first = new Running("first")) {
+            client.create(ResourceKinds.INFERENCE_SERVICE, service("iris", ""));
+            until("the service is ready", () -> is("iris", "Ready", "True"));
+            assertThat(object(ClusterKinds.SERVICE, "iris-predictor")).isNotNull();
+            assertThat(object(ClusterKinds.DEPLOYMENT, "iris-predictor")).isNotNull();
+            assertThat(object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor"))
+                    .isNotNull();
+            requests = settled(first);
+            assertThat(requests.entrySet().stream()
+                            .filter(e -> e.getKey().endsWith(" apply"))
+                            .allMatch(e -> e.getValue() == 1))
+                    .as("one write for each object: %s", requests)
+                    .isTrue();
+            assertThat(requests.getOrDefault("InferenceService update-status", 0L))
+                    .as("statuses: %s", requests)
+                    .isBetween(1L, 2L);
+        }
+        try (Running second = new Running("second")) {
+            Map<String, Long> again = settled(second);
+            assertThat(again.keySet())
+                    .as("writes after a restart: %s", again)
+                    .allMatch(request -> request.endsWith(" get"));
+            client.merge(
+                    ResourceKinds.INFERENCE_SERVICE,
+                    "default",
+                    "iris",
+                    tree("{'spec':{'predictor':{'minReplicas':2,'maxReplicas':3}}}"));
+            until("the autoscaler follows", () -> {
+                ObjectNode autoscaler = object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor");
+                return autoscaler != null
+                        && autoscaler.path("spec").path("maxReplicas").asInt() == 3;
+            });
+            client.merge(
+                    ClusterKinds.DEPLOYMENT,
+                    "default",
+                    "iris-predictor",
+                    tree("{'spec':{'template':{'spec':{'nodeSelector':null,'terminationGracePeriodSeconds':30},"
+                            + "'metadata':{'labels':{'app':'isvc.iris-predictor'}}}}}"));
+            client.delete(ClusterKinds.SERVICE, "default", "iris-predictor", null);
+            until("a deleted object is made again", () -> object(ClusterKinds.SERVICE, "iris-predictor") != null);
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "iris", null);
+            until("the service is gone", () -> object(ResourceKinds.INFERENCE_SERVICE, "iris") == null);
+            until(
+                    "its objects are gone",
+                    () -> object(ClusterKinds.DEPLOYMENT, "iris-predictor") == null
+                            && object(ClusterKinds.SERVICE, "iris-predictor") == null
+                            && object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor") == null);
+        }
+    }
+
+    /** Waits until the operator has made no request for five seconds; returns the requests so far. */
+    private static Map<String, Long> settled(Running running) {
+        Map<String, Long> before = running.requests();
+        long quiet = System.nanoTime();
+        long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
+        while (System.nanoTime() - quiet < TimeUnit.SECONDS.toNanos(5)) {
+            assertThat(System.nanoTime())
+                    .as("the operator comes to rest: %s", before)
+                    .isLessThan(end);
+            LockSupport.parkNanos(200_000_000);
+            Map<String, Long> now = running.requests();
+            if (!now.equals(before)) {
+                before = now;
+                quiet = System.nanoTime();
+            }
+        }
+        return before;
+    }
+
+    @Test
+    void aServiceWithoutARuntimeSaysWhy() {
+        try (Running running = new Running("why")) {
+            ObjectNode unknown = service("unknown", "");
+            unknown.withObject("/spec/predictor/model/modelFormat").put("name", "nothing");
+            client.create(ResourceKinds.INFERENCE_SERVICE, unknown);
+            until(
+                    "the service says why it is not ready",
+                    () -> is("unknown", "Ready", "False")
+                            || !condition("unknown", "PredictorReady").isMissingNode());
+            ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, "default", "unknown");
+            assertThat(String.valueOf(service)).contains("NoSupportingRuntime");
+            assertThat(running.lost.getCount()).isEqualTo(1);
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "unknown", null);
+        }
+    }
+}

@@ -1,0 +1,347 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.testing.kubernetes;
+
+import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
+import io.fabric8.kubernetes.api.model.NamespaceBuilder;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
+import io.nereid.base.Threads;
+import java.io.File;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Future;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+
+/**
+ * Measures the operator with many services: first as many plain Deployments, Services and HPAs without an operator, then
+ * the services, two quiet minutes, and a restart of the operator. Both on the same control plane, one after the other.
+ * {@code testing/kubernetes/benchmark.sh} runs it.
+ *
+ * <p>Arguments: the distribution's folder, and the number of services.
+ */
+public final class OperatorBenchmark {
+    private static final ResourceDefinitionContext SERVICES =
+            context("serving.kserve.io", "v1beta1", "InferenceService");
+    private static final Duration LIMIT = Duration.ofMinutes(15);
+    private static final int HEALTH_PORT = 18_081;
+
+    private final Path distribution;
+    private final int count;
+    private final Path directory;
+    private final PrintStream out;
+
+    private OperatorBenchmark(Path distribution, int count, Path directory, PrintStream out) {
+        this.distribution = distribution;
+        this.count = count;
+        this.directory = directory;
+        this.out = out;
+    }
+
+    private static ResourceDefinitionContext context(String group, String version, String kind) {
+        return new ResourceDefinitionContext.Builder()
+                .withGroup(group)
+                .withVersion(version)
+                .withKind(kind)
+                .withPlural(kind.toLowerCase(java.util.Locale.ROOT) + "s")
+                .withNamespaced(true)
+                .build();
+    }
+
+    /** Runs the benchmark and prints its figures. */
+    public static void main(String[] args) throws Exception {
+        Path directory = Files.createTempDirectory("operator-benchmark");
+        new OperatorBenchmark(Path.of(args[0]), Integer.parseInt(args[1]), directory, System.out).run();
+    }
+
+    private void run() throws Exception {
+        try (TestCluster cluster = TestCluster.start(directory.resolve("cluster"))) {
+            String manifests = output("operator", "manifests", "--image", "nereid", "--no-webhook");
+            Path file = directory.resolve("manifests.yaml");
+            Files.writeString(file, manifests);
+            cluster.kubectl("apply", "--server-side", "-f", file.toString());
+            cluster.kubectl("delete", "deployment", "--all", "-n", "nereid");
+            Path builtIn = builtIn(cluster);
+            List<FakeNode> nodes = new ArrayList<>();
+            // Each pod asks for a core, of which a node has 64.
+            for (int i = 0; i <= count / 60; i++) {
+                nodes.add(new FakeNode(cluster.client(), "node-" + i, "10.244." + i, PodRunner.READY));
+            }
+            try {
+                double plain = plain(cluster.client());
+                out.printf("%d plain Deployments, Services and HPAs: %.1f s until all are available%n", count, plain);
+                services(cluster, builtIn, plain);
+            } finally {
+                nodes.forEach(FakeNode::close);
+            }
+        }
+    }
+
+    private double plain(KubernetesClient client) throws Exception {
+        namespace(client, "plain");
+        long start = System.nanoTime();
+        parallel(i -> {
+            for (String object : plainObjects("plain-" + i)) {
+                GenericKubernetesResource tree =
+                        client.getKubernetesSerialization().unmarshal(object, GenericKubernetesResource.class);
+                client.resource(tree).inNamespace("plain").create();
+            }
+        });
+        until(
+                "all are available",
+                () -> client.apps().deployments().inNamespace("plain").list().getItems().stream()
+                                .filter(d ->
+                                        d.getStatus() != null && d.getStatus().getAvailableReplicas() != null)
+                                .count()
+                        == count);
+        double seconds = seconds(start);
+        client.namespaces().withName("plain").delete();
+        until(
+                "the namespace is gone",
+                () -> client.namespaces().withName("plain").get() == null);
+        return seconds;
+    }
+
+    private static List<String> plainObjects(String name) {
+        return List.of(
+                "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"" + name
+                        + "\"},\"spec\":{\"selector\":{\"app\":\"" + name + "\"},\"ports\":[{\"port\":80}]}}",
+                "{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"" + name
+                        + "\"},\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"" + name
+                        + "\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":\"" + name
+                        + "\"}},\"spec\":{\"initContainers\":[{\"name\":\"fetch\",\"image\":\"nereid\"}],"
+                        + "\"containers\":[{\"name\":\"server\",\"image\":\"nereid\",\"ports\":"
+                        + "[{\"containerPort\":8080}]}]}}}}",
+                "{\"apiVersion\":\"autoscaling/v2\",\"kind\":\"HorizontalPodAutoscaler\",\"metadata\":{\"name\":\""
+                        + name + "\"},\"spec\":{\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":"
+                        + "\"Deployment\",\"name\":\"" + name + "\"},\"minReplicas\":1,\"maxReplicas\":1,"
+                        + "\"metrics\":[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":"
+                        + "{\"type\":\"Utilization\",\"averageUtilization\":80}}}]}}");
+    }
+
+    private void services(TestCluster cluster, Path builtIn, double plain) throws Exception {
+        KubernetesClient client = cluster.client();
+        namespace(client, "many");
+        Process operator = operator(cluster, builtIn);
+        try {
+            until("the operator leads", () -> metric("nereid_operator_leader").getOrDefault("", 0.0) == 1);
+            LockSupport.parkNanos(Duration.ofSeconds(5).toNanos());
+            Map<String, Double> before = metric("nereid_operator_api_requests_total");
+            double cpu = cpuSeconds(operator);
+            long start = System.nanoTime();
+            parallel(i -> client.genericKubernetesResources(SERVICES)
+                    .inNamespace("many")
+                    .resource(client.getKubernetesSerialization()
+                            .unmarshal(service("svc-" + i), GenericKubernetesResource.class))
+                    .create());
+            until(
+                    "all are ready",
+                    () -> client.genericKubernetesResources(SERVICES).inNamespace("many").list().getItems().stream()
+                                    .filter(OperatorBenchmark::isReady)
+                                    .count()
+                            == count);
+            double seconds = seconds(start);
+            out.printf(
+                    "%d services: %.1f s until all are Ready, %.2f of the plain ones; operator %.1f CPU-s, peak %d MB%n",
+                    count, seconds, seconds / plain, cpuSeconds(operator) - cpu, peakMegabytes(operator));
+            LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
+            Map<String, Double> settled = metric("nereid_operator_api_requests_total");
+            settled.forEach((request, number) -> out.printf(
+                    "  %-70s %.2f per service%n", request, (number - before.getOrDefault(request, 0.0)) / count));
+            LockSupport.parkNanos(Duration.ofMinutes(2).toNanos());
+            out.println("requests in two quiet minutes: "
+                    + difference(settled, metric("nereid_operator_api_requests_total")));
+        } finally {
+            stop(operator);
+        }
+        long start = System.nanoTime();
+        Process again = operator(cluster, builtIn);
+        try {
+            until(
+                    "the operator leads",
+                    () -> metric("nereid_operator_reconciliations_total").getOrDefault("result=success", 0.0) >= count);
+            out.printf("restart: every service was looked at after %.1f s%n", seconds(start));
+            LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
+            out.println("restart: requests: " + metric("nereid_operator_api_requests_total"));
+        } finally {
+            stop(again);
+        }
+    }
+
+    private static boolean isReady(GenericKubernetesResource service) {
+        Object status = service.getAdditionalProperties().get("status");
+        return status instanceof Map<?, ?> map
+                && map.get("conditions") instanceof List<?> conditions
+                && conditions.stream()
+                        .anyMatch(c -> c instanceof Map<?, ?> condition
+                                && "Ready".equals(condition.get("type"))
+                                && "True".equals(condition.get("status")));
+    }
+
+    private static String service(String name) {
+        return "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\",\"metadata\":{\"name\":\""
+                + name
+                + "\",\"annotations\":{\"serving.kserve.io/deploymentMode\":\"Standard\"}},\"spec\":{\"predictor\":"
+                + "{\"model\":{\"modelFormat\":{\"name\":\"sklearn\"},\"storageUri\":\"gs://models/iris\"}}}}";
+    }
+
+    private static void namespace(KubernetesClient client, String name) {
+        client.resource(new NamespaceBuilder()
+                        .withNewMetadata()
+                        .withName(name)
+                        .endMetadata()
+                        .build())
+                .create();
+    }
+
+    private interface Step {
+        void run(int i) throws Exception;
+    }
+
+    private void parallel(Step step) throws Exception {
+        ThreadPoolExecutor threads = Threads.pool("benchmark", 8);
+        try {
+            List<Future<?>> all = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                int number = i;
+                all.add(threads.submit(() -> {
+                    step.run(number);
+                    return null;
+                }));
+            }
+            for (Future<?> one : all) {
+                one.get();
+            }
+        } finally {
+            threads.shutdown();
+        }
+    }
+
+    private String output(String... arguments) throws IOException, InterruptedException {
+        Path file = directory.resolve("output");
+        List<String> command =
+                new ArrayList<>(List.of(distribution.resolve("bin/nereid").toString()));
+        command.addAll(List.of(arguments));
+        int code = new ProcessBuilder(command)
+                .redirectOutput(file.toFile())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start()
+                .waitFor();
+        if (code != 0) {
+            throw new IOException(String.join(" ", command) + " ended with " + code);
+        }
+        return Files.readString(file);
+    }
+
+    /** The files that a pod of the operator has mounted. */
+    private Path builtIn(TestCluster cluster) throws IOException {
+        Path folder = Files.createDirectories(directory.resolve("built-in"));
+        Map<String, String> data = cluster.client()
+                .configMaps()
+                .inNamespace("nereid")
+                .withName("nereid-built-in-resources")
+                .get()
+                .getData();
+        for (Map.Entry<String, String> file : data.entrySet()) {
+            Files.writeString(folder.resolve(file.getKey()), file.getValue());
+        }
+        return folder;
+    }
+
+    private Process operator(TestCluster cluster, Path builtIn) throws IOException {
+        ProcessBuilder builder = new ProcessBuilder(
+                distribution.resolve("bin/nereid").toString(),
+                "operator",
+                "--namespace=nereid",
+                "--kubeconfig=" + cluster.kubeconfig(),
+                "--built-in-resources=" + builtIn,
+                "--health-port=" + HEALTH_PORT);
+        return builder.redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(new File(directory.toFile(), "operator.log")))
+                .start();
+    }
+
+    private static void stop(Process process) throws InterruptedException {
+        process.destroy();
+        if (!process.waitFor(30, TimeUnit.SECONDS)) {
+            process.destroyForcibly();
+        }
+    }
+
+    /** The samples of a family by their labels. */
+    private static Map<String, Double> metric(String name) {
+        Map<String, Double> samples = new TreeMap<>();
+        try {
+            String page = HttpClient.newHttpClient()
+                    .send(
+                            HttpRequest.newBuilder(URI.create("http://localhost:" + HEALTH_PORT + "/metrics"))
+                                    .build(),
+                            HttpResponse.BodyHandlers.ofString())
+                    .body();
+            page.lines().filter(line -> line.startsWith(name)).forEach(line -> {
+                int space = line.lastIndexOf(' ');
+                samples.put(
+                        line.substring(name.length(), space).replaceAll("[{}\"]", ""),
+                        Double.parseDouble(line.substring(space + 1)));
+            });
+        } catch (IOException e) {
+            return samples;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return samples;
+    }
+
+    private static Map<String, Double> difference(Map<String, Double> before, Map<String, Double> now) {
+        Map<String, Double> more = new TreeMap<>();
+        now.forEach((request, number) -> {
+            double added = number - before.getOrDefault(request, 0.0);
+            if (added > 0) {
+                more.put(request, added);
+            }
+        });
+        return more;
+    }
+
+    private static double cpuSeconds(Process process) {
+        return process.info().totalCpuDuration().orElse(Duration.ZERO).toMillis() / 1e3;
+    }
+
+    private static long peakMegabytes(Process process) throws IOException {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/" + process.pid() + "/status"))) {
+            return lines.filter(line -> line.startsWith("VmHWM:"))
+                    .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")) / 1024)
+                    .findFirst()
+                    .orElse(0);
+        }
+    }
+
+    private static double seconds(long start) {
+        return (System.nanoTime() - start) / 1e9;
+    }
+
+    private static void until(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + LIMIT.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() > end) {
+                throw new IllegalStateException("not within " + LIMIT.toMinutes() + " minutes: " + what);
+            }
+            LockSupport.parkNanos(1_000_000_000);
+        }
+    }
+}
