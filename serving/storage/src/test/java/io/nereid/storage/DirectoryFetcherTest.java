@@ -98,9 +98,13 @@ class DirectoryFetcherTest {
         assertThat(fetch("hf://me/iris")).isEqualTo(new Fetched(Outcome.FETCHED, 2, 9));
         assertThat(files()).containsExactly(Map.entry("config.json", "{}"), Map.entry("onnx/model.onnx", "weights"));
         assertThat(target.resolve(".nereid-fetch.partial")).doesNotExist();
-        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(target.resolve("config.json"))))
-                .startsWith("rw-r")
-                .contains("r", "r");
+        for (String name : List.of("config.json", "onnx/model.onnx", ".nereid-fetch")) {
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(target.resolve(name))))
+                    .as(name)
+                    .matches("rw-r..r..");
+        }
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(target.resolve("onnx"))))
+                .matches("rwxr.xr.x");
         assertThat(fetch("hf://me/iris")).isEqualTo(new Fetched(Outcome.UNCHANGED, 2, 9));
         assertThat(downloads()).isEqualTo(2);
     }

@@ -67,7 +67,8 @@ public final class FetchCommand implements Callable<Integer> {
             paramLabel = "SRC DEST",
             arity = "0..*",
             description = "Sources, each with the directory that it is fetched into, in this order. A source is s3://,"
-                    + " gs://, hf://, oci://, hdfs://, webhdfs://, http://, https:// (of Azure Blob Storage too),"
+                    + " gs://, hf://, oci://, hdfs://, webhdfs://, http://, https:// (of Azure's"
+                    + " storage too),"
                     + " file:// or an absolute path.")
     List<String> arguments = new ArrayList<>();
 

@@ -76,7 +76,7 @@ public final class Operator implements AutoCloseable {
         this.client = new ClusterClient(client);
         this.lost = lost;
         this.election = new LeaderElection(leases, options.namespace(), LEASE, options.identity(), this::lead, lost);
-        this.metrics = new OperatorMetrics(this.client, election::isLeader);
+        this.metrics = new OperatorMetrics(this.client, election::isLeader, clock);
         this.health = new HealthServer(options.healthPort(), () -> true, () -> true, metrics::page);
     }
 

@@ -3,6 +3,7 @@
 package io.nereid.control.operator;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -28,8 +29,10 @@ final class OperatorMetrics {
     private final LongAdder nanos = new LongAdder();
     private final ClusterClient client;
     private final BooleanSupplier leader;
+    private final Clock clock;
 
-    OperatorMetrics(ClusterClient client, BooleanSupplier leader) {
+    OperatorMetrics(ClusterClient client, BooleanSupplier leader, Clock clock) {
+        this.clock = clock;
         this.client = client;
         this.leader = leader;
     }
@@ -114,14 +117,14 @@ final class OperatorMetrics {
     }
 
     private ServiceReconciler.Outcome counted(java.util.function.Supplier<ServiceReconciler.Outcome> work) {
-        long start = System.nanoTime();
+        long start = clock.nanos();
         boolean done = false;
         try {
             ServiceReconciler.Outcome outcome = work.get();
             done = true;
             return outcome;
         } finally {
-            nanos.add(System.nanoTime() - start);
+            nanos.add(clock.nanos() - start);
             (done ? succeeded : failed).increment();
         }
     }

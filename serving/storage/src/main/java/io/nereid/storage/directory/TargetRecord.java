@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -133,7 +134,14 @@ record TargetRecord(List<Source> sources) {
                 }
             }
         }
-        CacheFileSystem.replace(directory.resolve(NAME), tree.toString().getBytes(StandardCharsets.UTF_8));
+        Path file = directory.resolve(NAME);
+        CacheFileSystem.replace(file, tree.toString().getBytes(StandardCharsets.UTF_8));
+        try {
+            // Another container may have another user.
+            Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+        } catch (UnsupportedOperationException e) {
+            LOG.debug("{} keeps its mode: the file system has none", file);
+        }
     }
 
     @Nullable Source source(String id) {

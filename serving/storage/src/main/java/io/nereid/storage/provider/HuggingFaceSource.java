@@ -15,10 +15,14 @@ import io.nereid.storage.spi.ObjectEntry;
 import io.nereid.storage.spi.ObjectSource;
 import io.nereid.storage.spi.StorageSettings;
 import io.nereid.storage.spi.StorageUri;
+import java.io.IOException;
 import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** {@code hf://owner/model[:revision]}: the files of one commit of a model on the Hugging Face Hub. Thread-safe. */
 final class HuggingFaceSource implements ObjectSource {
@@ -38,8 +42,24 @@ final class HuggingFaceSource implements ObjectSource {
         this.revision = colon < 0 ? "main" : rest.substring(colon + 1);
         String url = settings.get("HF_ENDPOINT", "https://huggingface.co");
         this.endpoint = url.endsWith("/") ? url.substring(0, url.length() - 1) : url;
-        String token = settings.first("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
+        String token = token(settings);
         this.headers = token == null ? Map.of() : Map.of("Authorization", "Bearer " + token.trim());
+    }
+
+    private static @Nullable String token(StorageSettings settings) {
+        String token = settings.first("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
+        String file = settings.get("HF_TOKEN_PATH");
+        if (token != null || file == null) {
+            return token;
+        }
+        try {
+            return Files.readString(Path.of(file));
+        } catch (IOException | RuntimeException e) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "HF_TOKEN_PATH cannot be read: " + file,
+                    "name a readable file with a token, or give HF_TOKEN");
+        }
     }
 
     @Override

@@ -355,6 +355,24 @@ class StoresTest {
                     .hasSize(2)
                     .allMatch(s -> s.header("Authorization").isEmpty());
         }
+        Path token = java.nio.file.Files.writeString(directory.resolve("token"), "hf_file\n");
+        server.seen.clear();
+        server.handlers.put(
+                "/api/models/me/one/revision/refs/pr/1",
+                exchange -> TestServer.json(
+                        exchange, 200, "{\"sha\":\"c1\",\"siblings\":[{\"rfilename\":\"a\",\"size\":1}]}"));
+        server.put("/me/one/resolve/c1/a", "a");
+        Given.fetch(
+                        storage,
+                        "hf://me/one:refs/pr/1",
+                        Map.of("HF_ENDPOINT", server.url(), "HF_TOKEN_PATH", token.toString()))
+                .close();
+        assertThat(server.seen)
+                .isNotEmpty()
+                .allMatch(s -> s.header("Authorization").equals("Bearer hf_file"));
+        assertThatThrownBy(() -> Given.fetch(
+                        storage, "hf://me/one", Map.of("HF_ENDPOINT", server.url(), "HF_TOKEN_PATH", "/no/token")))
+                .hasMessageContaining("HF_TOKEN_PATH cannot be read: /no/token");
         server.handlers.put("/api/models/me/gone/revision/main", exchange -> TestServer.status(exchange, 401));
         assertThatThrownBy(() -> Given.fetch(storage, "hf://me/gone", Map.of("HF_ENDPOINT", server.url())))
                 .isInstanceOfSatisfying(

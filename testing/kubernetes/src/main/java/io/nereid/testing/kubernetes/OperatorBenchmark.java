@@ -6,19 +6,24 @@ import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
+import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import java.io.File;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Future;
@@ -38,6 +43,7 @@ import java.util.stream.Stream;
 public final class OperatorBenchmark {
     private static final ResourceDefinitionContext SERVICES =
             context("serving.kserve.io", "v1beta1", "InferenceService");
+    private static final Clock CLOCK = Clock.system();
     private static final Duration LIMIT = Duration.ofMinutes(15);
     private static final int HEALTH_PORT = 18_081;
 
@@ -58,7 +64,7 @@ public final class OperatorBenchmark {
                 .withGroup(group)
                 .withVersion(version)
                 .withKind(kind)
-                .withPlural(kind.toLowerCase(java.util.Locale.ROOT) + "s")
+                .withPlural(kind.toLowerCase(Locale.ROOT) + "s")
                 .withNamespaced(true)
                 .build();
     }
@@ -66,7 +72,8 @@ public final class OperatorBenchmark {
     /** Runs the benchmark and prints its figures. */
     public static void main(String[] args) throws Exception {
         Path directory = Files.createTempDirectory("operator-benchmark");
-        new OperatorBenchmark(Path.of(args[0]), Integer.parseInt(args[1]), directory, System.out).run();
+        PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
+        new OperatorBenchmark(Path.of(args[0]), Integer.parseInt(args[1]), directory, out).run();
     }
 
     private void run() throws Exception {
@@ -84,7 +91,7 @@ public final class OperatorBenchmark {
             }
             try {
                 double plain = plain(cluster.client());
-                out.printf("%d plain Deployments, Services and HPAs: %.1f s until all are available%n", count, plain);
+                print("%d plain Deployments, Services and HPAs: %.1f s until all are available%n", count, plain);
                 services(cluster, builtIn, plain);
             } finally {
                 nodes.forEach(FakeNode::close);
@@ -94,7 +101,7 @@ public final class OperatorBenchmark {
 
     private double plain(KubernetesClient client) throws Exception {
         namespace(client, "plain");
-        long start = System.nanoTime();
+        long start = CLOCK.nanos();
         parallel(i -> {
             for (String object : plainObjects("plain-" + i)) {
                 GenericKubernetesResource tree =
@@ -143,7 +150,7 @@ public final class OperatorBenchmark {
             LockSupport.parkNanos(Duration.ofSeconds(5).toNanos());
             Map<String, Double> before = metric("nereid_operator_api_requests_total");
             double cpu = cpuSeconds(operator);
-            long start = System.nanoTime();
+            long start = CLOCK.nanos();
             parallel(i -> client.genericKubernetesResources(SERVICES)
                     .inNamespace("many")
                     .resource(client.getKubernetesSerialization()
@@ -156,28 +163,27 @@ public final class OperatorBenchmark {
                                     .count()
                             == count);
             double seconds = seconds(start);
-            out.printf(
+            print(
                     "%d services: %.1f s until all are Ready, %.2f of the plain ones; operator %.1f CPU-s, peak %d MB%n",
                     count, seconds, seconds / plain, cpuSeconds(operator) - cpu, peakMegabytes(operator));
             LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
             Map<String, Double> settled = metric("nereid_operator_api_requests_total");
-            settled.forEach((request, number) -> out.printf(
-                    "  %-70s %.2f per service%n", request, (number - before.getOrDefault(request, 0.0)) / count));
+            settled.forEach((request, number) ->
+                    print("  %-70s %.2f per service%n", request, (number - before.getOrDefault(request, 0.0)) / count));
             LockSupport.parkNanos(Duration.ofMinutes(2).toNanos());
-            out.println("requests in two quiet minutes: "
-                    + difference(settled, metric("nereid_operator_api_requests_total")));
+            line("requests in two quiet minutes: " + difference(settled, metric("nereid_operator_api_requests_total")));
         } finally {
             stop(operator);
         }
-        long start = System.nanoTime();
+        long start = CLOCK.nanos();
         Process again = operator(cluster, builtIn);
         try {
             until(
                     "the operator leads",
                     () -> metric("nereid_operator_reconciliations_total").getOrDefault("result=success", 0.0) >= count);
-            out.printf("restart: every service was looked at after %.1f s%n", seconds(start));
+            print("restart: every service was looked at after %.1f s%n", seconds(start));
             LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
-            out.println("restart: requests: " + metric("nereid_operator_api_requests_total"));
+            line("restart: requests: " + metric("nereid_operator_api_requests_total"));
         } finally {
             stop(again);
         }
@@ -207,6 +213,14 @@ public final class OperatorBenchmark {
                         .endMetadata()
                         .build())
                 .create();
+    }
+
+    private void print(String format, Object... values) {
+        out.append(String.format(Locale.ROOT, format, values));
+    }
+
+    private void line(String text) {
+        out.append(text).append(System.lineSeparator());
     }
 
     private interface Step {
@@ -332,13 +346,13 @@ public final class OperatorBenchmark {
     }
 
     private static double seconds(long start) {
-        return (System.nanoTime() - start) / 1e9;
+        return (CLOCK.nanos() - start) / 1e9;
     }
 
     private static void until(String what, BooleanSupplier condition) {
-        long end = System.nanoTime() + LIMIT.toNanos();
+        long end = CLOCK.nanos() + LIMIT.toNanos();
         while (!condition.getAsBoolean()) {
-            if (System.nanoTime() > end) {
+            if (CLOCK.nanos() > end) {
                 throw new IllegalStateException("not within " + LIMIT.toMinutes() + " minutes: " + what);
             }
             LockSupport.parkNanos(1_000_000_000);
