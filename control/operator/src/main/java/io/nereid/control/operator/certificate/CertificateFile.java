@@ -39,7 +39,7 @@ public final class CertificateFile implements AutoCloseable {
      * Creates the directory of the file; does not read the Secret before {@link #start}.
      *
      * @param namespace the namespace of the Secret
-     * @param first called once when the file is there, on a thread of this object
+     * @param first called when the file is there, on a thread of this object; again ten seconds later if it fails
      * @throws ServingException FAILED_PRECONDITION when there can be no such directory
      */
     public CertificateFile(ClusterClient client, String namespace, Runnable first) {
@@ -91,11 +91,10 @@ public final class CertificateFile implements AutoCloseable {
         Path made = Files.createTempFile(directory, "certificate", ".new");
         Files.writeString(made, text);
         Files.move(made, file, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
-        boolean initial = written == null;
-        written = text;
-        if (initial) {
+        if (written == null) {
             first.run();
         }
+        written = text;
     }
 
     /** Removes the file. */

@@ -67,19 +67,24 @@ record WebhookCertificates(
             String next = entry(secret, "next-ca.crt");
             String nextKey = entry(secret, "next-ca.key");
             String previous = entry(secret, "previous-ca.crt");
-            for (String certificate : new String[] {active, serving, next, previous}) {
-                if (certificate != null) {
-                    X509Certificate readable = CertificateAuthority.parse(certificate);
-                }
-            }
-            return new WebhookCertificates(
+            WebhookCertificates read = new WebhookCertificates(
                     new CertificateAuthority(active, activeKey),
                     next == null || nextKey == null ? null : new CertificateAuthority(next, nextKey),
                     previous,
                     new Issued(serving, servingKey));
+            return read.isReadable() ? read : null;
         } catch (ServingException | IllegalArgumentException e) {
             return null;
         }
+    }
+
+    /** Whether all certificates can be read, and end some time. */
+    private boolean isReadable() {
+        Instant never = Instant.MAX;
+        return until(active.certificate()).isBefore(never)
+                && until(serving.certificate()).isBefore(never)
+                && (next == null || until(next.certificate()).isBefore(never))
+                && (previous == null || until(previous).isBefore(never));
     }
 
     private static @Nullable String entry(ObjectNode secret, String name) {

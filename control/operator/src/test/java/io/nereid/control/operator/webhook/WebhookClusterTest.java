@@ -3,7 +3,6 @@
 package io.nereid.control.operator.webhook;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -13,23 +12,19 @@ import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.nereid.base.Clock;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.admission.Admission;
-import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
-import io.nereid.control.operator.certificate.CertificateFile;
 import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.testing.kubernetes.TestCluster;
 import java.io.IOException;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
@@ -78,10 +73,8 @@ class WebhookClusterTest {
 
     private static TestCluster cluster;
     private static ClusterClient client;
-    private static CertificateFile file;
-    private static ClusterAdmissionContext context;
     private static CertificateKeeper keeper;
-    private static WebhookServer server;
+    private static Webhook webhook;
 
     @BeforeAll
     static void start() throws Exception {
@@ -94,18 +87,11 @@ class WebhookClusterTest {
         client = new ClusterClient(cluster.client());
         namespace(OPERATOR);
         mode("Standard");
-        context = new ClusterAdmissionContext(client, OPERATOR, condition -> {});
-        context.start(Duration.ofSeconds(60));
-        CountDownLatch there = new CountDownLatch(1);
-        file = new CertificateFile(client, OPERATOR, there::countDown);
-        file.start();
-        List<String> hosts = new ArrayList<>(CertificateKeeper.hosts("nereid-webhook", OPERATOR));
+        int port = free();
+        webhook = new Webhook(client, OPERATOR, new WebhookOptions(port, OPERATOR, condition -> {}));
+        webhook.start();
+        List<String> hosts = new ArrayList<>(CertificateKeeper.hosts(WebhookOptions.SERVICE, OPERATOR));
         hosts.add("127.0.0.1");
-        keeper = new CertificateKeeper(client, Clock.system(), OPERATOR, OPERATOR, hosts);
-        keeper.start();
-        assertThat(there.await(60, TimeUnit.SECONDS)).isTrue();
-        server = new WebhookServer(0, file.path(), new Admission(context, Site.KUBERNETES));
-        int port = server.start();
         Path configuration = directory.resolve("webhook.json");
         Files.writeString(configuration, """
                 {"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"nereid"},
@@ -114,10 +100,15 @@ class WebhookClusterTest {
                 "rules":[{"apiGroups":["serving.kserve.io"],"apiVersions":["*"],"operations":["CREATE","UPDATE"],"resources":["*"]}]}]}
                 """.replace("PORT", Integer.toString(port)));
         cluster.kubectl("apply", "-f", configuration.toString());
-        keeper.close();
         keeper = new CertificateKeeper(client, Clock.system(), OPERATOR, OPERATOR, hosts);
         keeper.start();
         refusing();
+    }
+
+    private static int free() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        }
     }
 
     /** Waits until the API server asks the webhook, which it ignores while it does not trust it. */
@@ -127,23 +118,33 @@ class WebhookClusterTest {
                 {"apiVersion":"serving.kserve.io/v1beta1","kind":"InferenceService","metadata":{"name":"1ris"},
                 "spec":{"predictor":{"sklearn":{"storageUri":"gs://b"}}}}
                 """);
+        refusing(() -> create(ResourceKinds.INFERENCE_SERVICE, "waiting", bad, "&dryRun=All"));
+    }
+
+    private interface Request {
+        JsonNode send() throws IOException;
+    }
+
+    private static void refusing(Request request) throws Exception {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (System.nanoTime() < end) {
             try {
-                create(ResourceKinds.INFERENCE_SERVICE, "waiting", bad, "&dryRun=All");
+                JsonNode taken = request.send();
+                assertThat(taken.path("kind").asText()).isEqualTo("InferenceService");
             } catch (KubernetesClientException e) {
                 assertThat(e.getCode()).isEqualTo(403);
+                assertThat(e.getMessage()).contains("validation.nereid.io");
                 return;
             }
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
         }
-        throw new AssertionError("the API server did not ask the webhook for a minute: "
+        throw new AssertionError("the webhook refused nothing for a minute: "
                 + cluster.kubectl("get", "validatingwebhookconfiguration", "nereid", "-o", "yaml"));
     }
 
     @AfterAll
     static void stop() {
-        for (AutoCloseable one : new AutoCloseable[] {server, keeper, file, context, cluster}) {
+        for (AutoCloseable one : new AutoCloseable[] {webhook, keeper, cluster}) {
             try {
                 if (one != null) {
                     one.close();
@@ -248,17 +249,7 @@ class WebhookClusterTest {
         create(ResourceKinds.INFERENCE_SERVICE, "modes", service, "&dryRun=All");
         mode("Knative");
         try {
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-            while (context.config("modes")
-                            .deploy()
-                            .defaultDeploymentMode()
-                            .text()
-                            .equals("Standard")
-                    && System.nanoTime() < end) {
-                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(50));
-            }
-            assertThatThrownBy(() -> create(ResourceKinds.INFERENCE_SERVICE, "modes", service, "&dryRun=All"))
-                    .hasMessageContaining("validation.nereid.io");
+            refusing(() -> create(ResourceKinds.INFERENCE_SERVICE, "modes", service, "&dryRun=All"));
         } finally {
             mode("Standard");
         }
