@@ -5,7 +5,6 @@ package io.nereid.control.operator;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -21,6 +20,7 @@ import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.testing.kubernetes.FakeNode;
 import io.nereid.testing.kubernetes.PodRunner;
 import io.nereid.testing.kubernetes.TestCluster;
+import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -137,7 +137,7 @@ class OperatorTest {
     private static ObjectNode tree(String json) {
         try {
             return (ObjectNode) JSON.readTree(json.replace('\'', '"'));
-        } catch (JsonProcessingException e) {
+        } catch (IOException e) {
             throw new AssertionError(json, e);
         }
     }

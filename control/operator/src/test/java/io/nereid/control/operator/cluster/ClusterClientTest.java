@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.KubernetesClient;
@@ -19,6 +18,7 @@ import io.nereid.control.core.Plan;
 import io.nereid.control.kubernetes.apply.ApplyDifference;
 import io.nereid.control.operator.leader.LeaderElection;
 import io.nereid.testing.kubernetes.TestCluster;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -61,7 +61,7 @@ class ClusterClientTest {
     private static ObjectNode tree(String json) {
         try {
             return (ObjectNode) JSON.readTree(json.replace('\'', '"'));
-        } catch (JsonProcessingException e) {
+        } catch (IOException e) {
             throw new AssertionError(json, e);
         }
     }
