@@ -112,7 +112,8 @@ class ArchitectureTest {
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
         control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest standard | base control/api control/core
-        control/operator | io.nereid.control.operator | . | base observe control/api control/core control/plane control/kubernetes
+        control/operator | io.nereid.control.operator | . | base tensor observe transport-api transport control/api control/core control/plane \
+            control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api

@@ -9,6 +9,7 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterEventRecorder;
 import io.nereid.control.operator.cluster.ClusterStore;
@@ -17,6 +18,8 @@ import io.nereid.control.operator.install.BuiltInResources;
 import io.nereid.control.operator.leader.LeaderElection;
 import io.nereid.control.operator.objects.ObjectTrimmer;
 import io.nereid.control.operator.objects.ServiceObjects;
+import io.nereid.control.operator.webhook.Webhook;
+import io.nereid.control.operator.webhook.WebhookOptions;
 import io.nereid.control.plane.ServiceController;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
@@ -89,6 +92,10 @@ public final class Operator implements AutoCloseable {
                         ? "all namespaces"
                         : "the namespaces " + String.join(", ", options.watchNamespaces()),
                 health.port());
+        WebhookOptions webhook = options.webhook();
+        if (webhook != null) {
+            opened(new Webhook(client, options.namespace(), webhook)).start();
+        }
         election.start();
     }
 
@@ -118,6 +125,16 @@ public final class Operator implements AutoCloseable {
                     EventLoop.threads(clock)));
             if (options.builtInResources() != null) {
                 new BuiltInResources(client, options.builtInResources(), options.watchNamespaces()).apply();
+            }
+            WebhookOptions webhook = options.webhook();
+            if (webhook != null) {
+                opened(new CertificateKeeper(
+                                client,
+                                clock,
+                                options.namespace(),
+                                webhook.configuration(),
+                                CertificateKeeper.hosts(WebhookOptions.SERVICE, options.namespace())))
+                        .start();
             }
             store.start(SYNC);
             objects.start(SYNC);
