@@ -47,7 +47,10 @@ public final class RouteCodec {
             ObjectNode one = rules.addObject();
             put(one, "host", rule.host());
             put(one, "pathPrefix", rule.pathPrefix());
-            put(one, "component", rule.component() == null ? null : rule.component().text());
+            put(
+                    one,
+                    "component",
+                    rule.component() == null ? null : rule.component().text());
             put(one, "tag", rule.tag());
         }
         ObjectNode components = tree.putObject("components");
@@ -109,7 +112,8 @@ public final class RouteCodec {
             JsonNode backend = entry.getValue();
             List<Target> targets = targets(backend.path("targets"));
             if (targets.isEmpty()) {
-                throw invalid("components." + entry.getKey() + ".targets", backend.path("targets"), "a list of targets");
+                throw invalid(
+                        "components." + entry.getKey() + ".targets", backend.path("targets"), "a list of targets");
             }
             components.put(
                     component(entry.getKey()),
@@ -142,8 +146,8 @@ public final class RouteCodec {
                 return component;
             }
         }
-        throw ServingException.invalidArgument("a route has the component '" + text
-                + "' (expected: predictor, transformer or explainer)");
+        throw ServingException.invalidArgument(
+                "a route has the component '" + text + "' (expected: predictor, transformer or explainer)");
     }
 
     private static @Nullable String text(JsonNode tree, String field) {

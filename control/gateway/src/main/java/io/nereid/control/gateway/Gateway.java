@@ -347,7 +347,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         if (activator == null || !(activator.destination() instanceof RevisionTarget.Models models)) {
             return false;
         }
-        RevisionEngineView view = new RevisionEngineView(activator, models, context.models().engine(), context.models().control());
+        RevisionEngineView view = new RevisionEngineView(
+                activator, models, context.models().engine(), context.models().control());
         activator.enter(new NestedRevisionRequest(activator, x, exchange -> handler.accept(exchange, view)));
         return true;
     }

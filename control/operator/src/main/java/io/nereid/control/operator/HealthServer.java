@@ -24,7 +24,8 @@ public final class HealthServer implements AutoCloseable {
     private final ThreadPoolExecutor threads = Threads.pool("nereid-health", 2);
 
     /** @param port the port on all addresses; 0 for any free one */
-    public HealthServer(int port, BooleanSupplier alive, BooleanSupplier ready, Function<MetricsFormat, String> metrics) {
+    public HealthServer(
+            int port, BooleanSupplier alive, BooleanSupplier ready, Function<MetricsFormat, String> metrics) {
         try {
             this.server = HttpServer.create(new InetSocketAddress(port), 16);
         } catch (IOException e) {

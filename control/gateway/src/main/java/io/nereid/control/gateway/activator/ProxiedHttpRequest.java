@@ -79,9 +79,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
             activator.context().transcoder.overGrpc(this, (path, metadata, message) -> {
                 ActivatorContext context = activator.context();
                 return new AggregatingCall(path, metadata, context.clock.nanos())
-                        .start(
-                                call -> context.upstream.forward(call, to.grpc, activator.forwardOptions()),
-                                message);
+                        .start(call -> context.upstream.forward(call, to.grpc, activator.forwardOptions()), message);
             });
             return;
         }

@@ -137,8 +137,7 @@ public final class RevisionRoutes {
             List<ProtocolCodec> codecs;
             if (destination instanceof Models models) {
                 ActivatorContext.LocalModels local = context.models();
-                RevisionEngineView view =
-                        new RevisionEngineView(activator, models, local.engine(), local.control());
+                RevisionEngineView view = new RevisionEngineView(activator, models, local.engine(), local.control());
                 codecs = local.codecs().build(view, view);
             } else {
                 codecs = ((Handler) destination).codecs();

@@ -70,9 +70,7 @@ public record RevisionSettings(
             tree = JSON.readTree(text);
         } catch (JsonProcessingException e) {
             throw ServingException.wrap(
-                    ErrorCode.INVALID_ARGUMENT,
-                    GatewayObjects.REVISION + " is not JSON: " + e.getOriginalMessage(),
-                    e);
+                    ErrorCode.INVALID_ARGUMENT, GatewayObjects.REVISION + " is not JSON: " + e.getOriginalMessage(), e);
         }
         String service = tree.path("service").asText("");
         if (service.isEmpty()) {

@@ -30,8 +30,7 @@ class RevisionSettingsTest {
         assertThatThrownBy(() -> RevisionSettings.read("{\"service\":\"iris\",\"httpPort\":70000}"))
                 .hasMessageContaining("httpPort 70000 (expected: a whole number from 0 to 65535)");
         assertThatThrownBy(
-                        () -> RevisionSettings.read(
-                                "{\"service\":\"iris\",\"httpPort\":1,\"targetBurstCapacity\":-2}"))
+                        () -> RevisionSettings.read("{\"service\":\"iris\",\"httpPort\":1,\"targetBurstCapacity\":-2}"))
                 .hasMessageContaining("targetBurstCapacity -2");
         assertThatThrownBy(() -> RevisionSettings.read("{\"service\":\"iris\",\"httpPort\":1,\"holds\":1}"))
                 .hasMessageContaining("holds 1 (expected: true or false)");

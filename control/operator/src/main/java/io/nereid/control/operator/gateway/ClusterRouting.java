@@ -186,8 +186,7 @@ final class ClusterRouting {
                     new RevisionTarget.Handler(graphs.apply(route)));
             graph.capacity(1);
         }
-        Route.Backend backend =
-                new Route.Backend(List.of(new Route.Target(route.name(), 100, null)), List.of(), null);
+        Route.Backend backend = new Route.Backend(List.of(new Route.Target(route.name(), 100, null)), List.of(), null);
         gateway.route(
                 route.namespace(),
                 route.name(),

@@ -31,7 +31,8 @@ final class EndpointReplicas {
      */
     static List<Replica> of(Collection<ObjectNode> slices, int http, int grpc) {
         List<ObjectNode> sorted = new ArrayList<>(slices);
-        sorted.sort(Comparator.comparing((ObjectNode slice) -> slice.path("addressType").asText())
+        sorted.sort(Comparator.comparing(
+                        (ObjectNode slice) -> slice.path("addressType").asText())
                 .thenComparing(slice -> slice.path("metadata").path("name").asText()));
         Map<String, Replica> replicas = new LinkedHashMap<>();
         for (ObjectNode slice : sorted) {

@@ -69,7 +69,9 @@ public final class GatewayStatistics implements AutoCloseable {
     /** A gateway. Guarded by the statistics. */
     private static final class Source {
         final Address address;
+
         @Nullable CompletableFuture<?> request;
+
         long heard;
         boolean reported;
         boolean failing;
@@ -84,8 +86,7 @@ public final class GatewayStatistics implements AutoCloseable {
     public GatewayStatistics(Clock clock, WakeListener listener) {
         this.clock = clock;
         this.listener = listener;
-        Object unused = timer.scheduleWithFixedDelay(
-                this::connect, CHECK_MILLIS, CHECK_MILLIS, TimeUnit.MILLISECONDS);
+        Object unused = timer.scheduleWithFixedDelay(this::connect, CHECK_MILLIS, CHECK_MILLIS, TimeUnit.MILLISECONDS);
     }
 
     /** Sets the gateways that there are. Connections to others end. */

@@ -37,8 +37,7 @@ final class LoadSampler implements WakeListener, AutoCloseable {
     }
 
     void start() {
-        Object unused =
-                timer.scheduleAtFixedRate(this::sample, SECOND_MILLIS, SECOND_MILLIS, TimeUnit.MILLISECONDS);
+        Object unused = timer.scheduleAtFixedRate(this::sample, SECOND_MILLIS, SECOND_MILLIS, TimeUnit.MILLISECONDS);
     }
 
     /** The load of the last whole second. */
@@ -93,8 +92,7 @@ final class LoadSampler implements WakeListener, AutoCloseable {
         try {
             timer.execute(() -> {
                 int replicas = routing.replicas(namespace, revision);
-                tell(new LoadReport(
-                        true, List.of(new RevisionLoad(namespace, revision, replicas, 0, 0, 1, 1))));
+                tell(new LoadReport(true, List.of(new RevisionLoad(namespace, revision, replicas, 0, 0, 1, 1))));
             });
         } catch (RejectedExecutionException e) {
             LOG.debug("revision {} is not reported: the gateway ends", revision);
