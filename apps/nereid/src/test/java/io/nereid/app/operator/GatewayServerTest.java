@@ -11,6 +11,7 @@ import com.sun.net.httpserver.HttpServer;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
+import io.nereid.app.Main;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
@@ -35,6 +36,8 @@ import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.server.Server;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -519,10 +522,18 @@ class GatewayServerTest {
         endpoint("guarded-1", pod.port(), true, false);
         revision("guarded-1", 8080, 0);
         route("guarded", to("guarded-1", 100));
-        GatewayServer guarded = gateway(AccessOptions.none(Clock.system()).withToken("secret"));
+        Path keys = directory.resolve("keys.json");
+        StringWriter out = new StringWriter();
+        int exit = Main.commandLine()
+                .setOut(new PrintWriter(out))
+                .execute("keys", "create", "caller", "-f", keys.toString());
+        assertThat(exit).isEqualTo(0);
+        String key = out.toString().strip();
+        GatewayServer guarded = gateway(new AccessOptions(
+                keys, null, false, Set.of(), List.of(), List.of(), null, null, Clock.system()));
         int at = guarded.start();
         try {
-            assertThat(post(at, "/serving/default/guarded/v1/models/m:predict", "authorization", "Bearer secret")
+            assertThat(post(at, "/serving/default/guarded/v1/models/m:predict", "authorization", "Bearer " + key)
                             .get(60, TimeUnit.SECONDS)
                             .statusCode())
                     .isEqualTo(200);
