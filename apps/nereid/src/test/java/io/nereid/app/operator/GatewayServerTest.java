@@ -529,8 +529,8 @@ class GatewayServerTest {
                 .execute("keys", "create", "caller", "-f", keys.toString());
         assertThat(exit).isEqualTo(0);
         String key = out.toString().strip();
-        GatewayServer guarded = gateway(new AccessOptions(
-                keys, null, false, Set.of(), List.of(), List.of(), null, null, Clock.system()));
+        GatewayServer guarded = gateway(
+                new AccessOptions(keys, null, false, Set.of(), List.of(), List.of(), null, null, Clock.system()));
         int at = guarded.start();
         try {
             assertThat(post(at, "/serving/default/guarded/v1/models/m:predict", "authorization", "Bearer " + key)
