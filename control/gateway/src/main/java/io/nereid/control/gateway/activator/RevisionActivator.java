@@ -320,6 +320,11 @@ public final class RevisionActivator {
         return open || (readyReplicas() > 0 && rejection == null && !closed);
     }
 
+    /** Whether its requests go to replicas, of which there is none. */
+    boolean lacksReplicas() {
+        return destination instanceof Processes && replicas.size() == 0;
+    }
+
     public boolean accepts() {
         return rejection == null && !closed;
     }

@@ -165,10 +165,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
      * stops.
      */
     private void begin() {
-        if (handler == null
-                && tried.isEmpty()
-                && activator.destination() instanceof RevisionTarget.Processes
-                && activator.replicas().size() == 0) {
+        if (handler == null && tried.isEmpty() && activator.lacksReplicas()) {
             if (metadata == null) {
                 readMetadata();
             }
