@@ -36,6 +36,7 @@ import picocli.CommandLine.Option;
                     + "gateway is not ready, serves for the grace period, and ends when its requests are done."
         },
         footer = {"", "Try it:", "  nereid gateway --namespace nereid"})
+@SuppressWarnings("NullAway.Init") // options are set by picocli
 public final class GatewayCommand implements Callable<Integer> {
     @Option(
             names = "--namespace",

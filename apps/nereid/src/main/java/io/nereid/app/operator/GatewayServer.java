@@ -50,8 +50,8 @@ final class GatewayServer {
         this.access = access;
         this.loops = new EventLoops(listen.build().eventLoops(), true);
         this.upstream = new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT.withLoops(loops));
+        this.gateway = new Gateway(upstream, new V2ProtocolTranscoder(pool), clock, this::wake);
         this.cluster = new ClusterGateway(options, client, clock, this::writeMetrics);
-        this.gateway = new Gateway(upstream, new V2ProtocolTranscoder(pool), clock, cluster);
         this.transport = new Server(
                 listen.clock(clock)
                         .virtualHosts(gateway)
@@ -61,6 +61,10 @@ final class GatewayServer {
                         .build(),
                 List.of());
         gateway.hostFactory(transport);
+    }
+
+    private void wake(String namespace, String revision) {
+        cluster.wake(namespace, revision);
     }
 
     private void writeMetrics(MetricsWriter page) {

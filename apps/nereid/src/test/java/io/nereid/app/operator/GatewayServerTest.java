@@ -52,6 +52,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -60,7 +61,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -70,6 +70,7 @@ import org.junit.jupiter.api.io.TempDir;
  * The gateway with a real API server. The test writes the Services that the operator writes, and EndpointSlices with an
  * address of this machine, at which servers of the test answer as pods.
  */
+@SuppressWarnings("NullAway.Init") // set before the tests
 class GatewayServerTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String NAMESPACE = "default";
@@ -77,7 +78,7 @@ class GatewayServerTest {
     @TempDir
     static Path directory;
 
-    private static @Nullable TestCluster cluster;
+    private static TestCluster cluster;
     private static ClusterClient objects;
     private static KubernetesClient client;
     private static GatewayServer gateway;
@@ -91,14 +92,13 @@ class GatewayServerTest {
         String why = TestCluster.unavailable().orElse("");
         assumeTrue(why.isEmpty(), why);
         // The API server refuses loopback addresses in EndpointSlices.
-        String found = NetworkInterface.networkInterfaces()
+        Optional<String> found = NetworkInterface.networkInterfaces()
                 .flatMap(NetworkInterface::inetAddresses)
                 .filter(one -> one instanceof Inet4Address && !one.isLoopbackAddress() && !one.isLinkLocalAddress())
                 .map(InetAddress::getHostAddress)
-                .findFirst()
-                .orElse(null);
-        assumeTrue(found != null, "this machine has no IPv4 address but loopback ones");
-        address = found;
+                .findFirst();
+        assumeTrue(found.isPresent(), "this machine has no IPv4 address but loopback ones");
+        address = found.get();
         cluster = TestCluster.start(directory.resolve("cluster"));
         objects = new ClusterClient(cluster.client());
         client = cluster.connect();
@@ -327,7 +327,6 @@ class GatewayServerTest {
             }
             assertThat(canary.requests.get() - before).isBetween(45, 155);
 
-            CompletableFuture<HttpResponse<String>> slow = null;
             route("iris", to("iris-1", 100));
             until("the canary gets nothing", () -> {
                 int seen = canary.requests.get();
@@ -337,7 +336,7 @@ class GatewayServerTest {
                 return canary.requests.get() == seen;
             });
             int had = old.requests.get();
-            slow = post(port, "/serving/default/iris/slow");
+            CompletableFuture<HttpResponse<String>> slow = post(port, "/serving/default/iris/slow");
             until("the pod has it", () -> old.requests.get() == had + 1);
             Pod next = new Pod("next");
             endpoint("iris-1", next.port(), true, false);

@@ -89,7 +89,7 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
         this.routes = new ObjectCache(
                 cluster, ClusterKinds.SERVICE, all, GatewayObjects.ROUTE + "=true", ObjectTrimmer::resource);
         this.health = new HealthServer(
-                options.healthPort(), () -> true, () -> ready, format -> MetricsWriter.page(format, metrics::accept));
+                options.healthPort(), () -> true, () -> ready, format -> MetricsWriter.page(format, metrics));
     }
 
     /**
