@@ -283,7 +283,7 @@ class GatewayServerTest {
                 throw new AssertionError("not within 90 s: " + what);
             }
             try {
-                Thread.sleep(20);
+                boolean unused = new CountDownLatch(1).await(20, TimeUnit.MILLISECONDS);
             } catch (InterruptedException e) {
                 throw new AssertionError(e);
             }
