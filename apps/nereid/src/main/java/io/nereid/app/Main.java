@@ -17,6 +17,7 @@ import io.nereid.app.control.LogsCommand;
 import io.nereid.app.control.WaitCommand;
 import io.nereid.app.doctor.DoctorCommand;
 import io.nereid.app.fetch.FetchCommand;
+import io.nereid.app.operator.GatewayCommand;
 import io.nereid.app.operator.OperatorCommand;
 import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
@@ -63,6 +64,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             KubeconfigCommand.class,
             FetchCommand.class,
             OperatorCommand.class,
+            GatewayCommand.class,
             DoctorCommand.class,
             VersionCommand.class,
             CdsTrainingCommand.class,

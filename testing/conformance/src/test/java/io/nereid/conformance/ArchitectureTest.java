@@ -111,9 +111,9 @@ class ArchitectureTest {
         control/plane | io.nereid.control.plane | . loop reconcile | base control/api control/core
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
-        control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest standard | base control/api control/core
-        control/operator | io.nereid.control.operator | . | base tensor observe transport-api transport control/api control/core control/plane \
-            control/kubernetes
+        control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest revision standard | base control/api control/core
+        control/operator | io.nereid.control.operator | . gateway webhook | base tensor observe transport-api transport control/api \
+            control/core control/plane control/gateway control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api

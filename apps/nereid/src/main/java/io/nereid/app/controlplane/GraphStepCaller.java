@@ -31,12 +31,18 @@ final class GraphStepCaller implements StepCaller {
     private final String namespace;
     private final Gateway gateway;
     private final UpstreamClient upstream;
+    private final boolean elsewhere;
 
-    /** @param namespace the graph's namespace, which is also that of the services in its steps */
-    GraphStepCaller(String namespace, Gateway gateway, UpstreamClient upstream) {
+    /**
+     * @param namespace the graph's namespace, which is also that of the services in its steps
+     * @param elsewhere whether services that this gateway has no route for may be served elsewhere, so that they are
+     *     called at their URL
+     */
+    GraphStepCaller(String namespace, Gateway gateway, UpstreamClient upstream, boolean elsewhere) {
         this.namespace = namespace;
         this.gateway = gateway;
         this.upstream = upstream;
+        this.elsewhere = elsewhere;
     }
 
     @Override
@@ -46,14 +52,15 @@ final class GraphStepCaller implements StepCaller {
             return CompletableFuture.failedStage(ServingException.of(
                     ErrorCode.UNAVAILABLE, "the service '" + step.serviceName() + "' has no address yet"));
         }
-        if (step.serviceName() == null || step.serviceName().isEmpty()) {
+        String service = step.serviceName();
+        if (service == null || service.isEmpty() || elsewhere && !gateway.serves(namespace, service)) {
             return upstream.send("POST", url, headers, body, new ForwardOptions(timeout, MOST_BYTES, List.of()));
         }
         URI address = URI.create(url);
         String target = address.getRawQuery() == null
                 ? address.getRawPath()
                 : address.getRawPath() + "?" + address.getRawQuery();
-        return local(step.serviceName(), target, headers, body, timeout);
+        return local(service, target, headers, body, timeout);
     }
 
     /** Calls a service of this server. A result that is cancelled or times out cancels the call. */

@@ -2,12 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.controlplane;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.ErrorCode;
-import io.nereid.base.ServingException;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
@@ -21,12 +16,9 @@ import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.UpstreamClient;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Executor;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Function;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,8 +26,6 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 final class ServiceComponents implements InProcessComponents {
-    private static final ObjectMapper JSON = new ObjectMapper();
-
     private final Gateway gateway;
     private final UpstreamClient upstream;
     private final Function<String, InferenceServiceConfig> configs;
@@ -79,26 +69,7 @@ final class ServiceComponents implements InProcessComponents {
 
     @Override
     public RunningComponent graph(Route route) {
-        ObjectNode spec;
-        try {
-            spec = (ObjectNode) JSON.readTree(route.graph());
-        } catch (JsonProcessingException e) {
-            throw ServingException.wrap(ErrorCode.INTERNAL, "the graph of " + route.name() + " is not JSON", e);
-        }
-        List<Pattern> propagate = configs.apply(route.namespace()).router().headersToPropagate().stream()
-                .map(Pattern::compile)
-                .toList();
-        long seconds = spec.path("routerTimeouts").path("serviceClient").asLong(0);
-        GraphCodec codec = new GraphCodec(
-                route.name(),
-                spec,
-                new GraphCodec.Settings(
-                        propagate,
-                        Duration.ofSeconds(seconds),
-                        Duration.ofSeconds(spec.path("timeout").asLong(0)),
-                        () -> ThreadLocalRandom.current().nextInt(100)),
-                new GraphStepCaller(route.namespace(), gateway, upstream),
-                clock);
+        GraphCodec codec = GraphEndpoints.of(route, configs.apply(route.namespace()), gateway, upstream, clock, false);
         return new Codecs(List.of(codec));
     }
 

@@ -13,12 +13,12 @@ import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.concurrent.Executor;
 
 /** Transcodes between the REST and gRPC forms of the V2 protocol, for the gateway. Immutable and thread-safe. */
-final class V2ProtocolTranscoder implements ProtocolTranscoder {
+public final class V2ProtocolTranscoder implements ProtocolTranscoder {
     private final GrpcToRestTranscoder grpcOverRest;
     private final RestToGrpcTranscoder restOverGrpc;
 
     /** @param pool converts large messages to JSON and back */
-    V2ProtocolTranscoder(Executor pool) {
+    public V2ProtocolTranscoder(Executor pool) {
         this.grpcOverRest = new GrpcToRestTranscoder(pool);
         this.restOverGrpc = new RestToGrpcTranscoder(pool);
     }

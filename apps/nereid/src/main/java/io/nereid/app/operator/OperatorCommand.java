@@ -124,7 +124,8 @@ public final class OperatorCommand implements Callable<Integer> {
                 webhookConfiguration);
     }
 
-    private static String namespace(String option, String name) {
+    /** Checks the name of a namespace. */
+    static String namespace(String option, String name) {
         if (!NAMESPACE.matcher(name).matches()) {
             throw ServingException.invalidArgument(option + ": \"" + name
                     + "\" is not the name of a namespace (expected: up to 63 lower-case letters, digits and '-')");

@@ -91,12 +91,14 @@ final class OperatorProcess {
         });
     }
 
-    private static String own(KubernetesClient client) {
+    /** The namespace of the pod or of the kubeconfig. */
+    static String own(KubernetesClient client) {
         String namespace = client.getNamespace();
         return namespace == null ? "default" : namespace;
     }
 
-    private static KubernetesClient client(@Nullable String kubeconfig, int timeoutMillis) {
+    /** A client for a kubeconfig file; null for the one of the surroundings. */
+    static KubernetesClient client(@Nullable String kubeconfig, int timeoutMillis) {
         Config config;
         if (kubeconfig == null) {
             config = Config.autoConfigure(null);

@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
  * Writes finished requests to the access log, a line each with the logger {@code access}, and those that change something
  * to the audit log. Thread-safe.
  */
-final class RequestLogs implements AccessLog {
+public final class RequestLogs implements AccessLog {
     private final org.slf4j.Logger log = LoggerFactory.getLogger("access");
     private final boolean access;
     private final Logging logging;
@@ -30,7 +30,7 @@ final class RequestLogs implements AccessLog {
      * @param access whether there is an access log
      * @param audit the audit log; null for none
      */
-    RequestLogs(boolean access, Logging logging, @Nullable AuditLog audit, Clock clock) {
+    public RequestLogs(boolean access, Logging logging, @Nullable AuditLog audit, Clock clock) {
         this.access = access;
         this.logging = logging;
         this.audit = audit;

@@ -5,6 +5,7 @@ package io.nereid.app.serve;
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
 import io.nereid.access.audit.AuditLog;
+import io.nereid.app.access.AccessFlags;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.HangupSignal;
@@ -233,6 +234,9 @@ public final class ServeCommand implements Callable<Integer> {
     private AccessFlags accessFlags;
 
     @Mixin
+    private ClientFlags clientFlags;
+
+    @Mixin
     private ControlFlags control;
 
     @Spec
@@ -265,7 +269,7 @@ public final class ServeCommand implements Callable<Integer> {
                 logging,
                 access,
                 new NereidServer.ClientRules(
-                        modelControlMode == null || modelControlMode == Mode.explicit, accessFlags.requestLogRoot),
+                        modelControlMode == null || modelControlMode == Mode.explicit, clientFlags.requestLogRoot),
                 control.control ? control : null);
         HangupSignal.handle(() -> {
             logging.reopen();
@@ -451,7 +455,7 @@ public final class ServeCommand implements Callable<Integer> {
                 .floatStyle(jsonFloats)
                 .furtherServices(NereidServer.V1_SERVICES);
         triton.apply(v2);
-        return v2.modelUpload(accessFlags.modelUpload).build();
+        return v2.modelUpload(clientFlags.modelUpload).build();
     }
 
     private void v1(V1Options.Builder v1) {

@@ -10,6 +10,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.activator.ActivatorContext;
+import io.nereid.control.gateway.activator.ActivatorContext.LocalModels;
 import io.nereid.control.gateway.activator.ActivatorSlot;
 import io.nereid.control.gateway.activator.NestedRevisionRequest;
 import io.nereid.control.gateway.activator.RevisionActivator;
@@ -88,12 +89,24 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ProtocolTranscoder transcoder,
             Clock clock,
             WakeListener listener) {
+        this(new LocalModels(engine, control, codecs), upstream, transcoder, clock, listener);
+    }
+
+    /** Creates a gateway without services in a process without an engine: all replicas are other processes. */
+    public Gateway(UpstreamClient upstream, ProtocolTranscoder transcoder, Clock clock, WakeListener listener) {
+        this(null, upstream, transcoder, clock, listener);
+    }
+
+    private Gateway(
+            @Nullable LocalModels models,
+            UpstreamClient upstream,
+            ProtocolTranscoder transcoder,
+            Clock clock,
+            WakeListener listener) {
         ThreadPoolExecutor resumed =
                 Threads.pool("gateway", Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
         this.context = new ActivatorContext(
-                engine,
-                control,
-                codecs,
+                models,
                 upstream,
                 transcoder,
                 clock,
@@ -121,7 +134,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ByteBudget budget,
             IntUnaryOperator chance) {
         this.context = new ActivatorContext(
-                engine, control, codecs, upstream, transcoder, clock, listener, executor, budget, chance);
+                new LocalModels(engine, control, codecs),
+                upstream,
+                transcoder,
+                clock,
+                listener,
+                executor,
+                budget,
+                chance);
         this.pool = null;
         this.timer = null;
     }
@@ -217,6 +237,11 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             slot.leave(activator);
         });
         return activator;
+    }
+
+    /** Whether it has a route for a service or graph. */
+    public boolean serves(String namespace, String name) {
+        return services.containsKey(key(namespace, name));
     }
 
     /** The activator of a revision, or null. */
@@ -322,7 +347,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         if (activator == null || !(activator.destination() instanceof RevisionTarget.Models models)) {
             return false;
         }
-        RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);
+        RevisionEngineView view = new RevisionEngineView(
+                activator, models, context.models().engine(), context.models().control());
         activator.enter(new NestedRevisionRequest(activator, x, exchange -> handler.accept(exchange, view)));
         return true;
     }

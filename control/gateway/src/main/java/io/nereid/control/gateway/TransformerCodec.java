@@ -69,7 +69,8 @@ final class TransformerCodec implements ProtocolCodec {
     static List<ProtocolCodec> all(
             ActivatorContext context, Function<Head, RevisionActivator> activators, RevisionCodecs codecs) {
         // The routes do not depend on the models, which are used only when a request arrives.
-        List<ProtocolCodec> templates = codecs.build(context.engine, context.control);
+        List<ProtocolCodec> templates =
+                codecs.build(context.models().engine(), context.models().control());
         List<ProtocolCodec> all = new ArrayList<>();
         for (int i = 0; i < templates.size(); i++) {
             all.add(new TransformerCodec(context, activators, codecs, i, templates.get(i)));
@@ -150,7 +151,8 @@ final class TransformerCodec implements ProtocolCodec {
                             + " is a child process, but a transformer in Java needs models in the engine",
                     "give the predictor as a model, or the transformer as a Python file");
         }
-        RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);
+        RevisionEngineView view = new RevisionEngineView(
+                activator, models, context.models().engine(), context.models().control());
         ProtocolCodec codec = codecs.build(view, view).get(index);
         Map<String, HttpHandler> http = new HashMap<>();
         codec.httpRoutes().forEach(r -> http.put(key(r), r.handler()));

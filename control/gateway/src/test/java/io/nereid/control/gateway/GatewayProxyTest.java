@@ -186,6 +186,59 @@ class GatewayProxyTest {
     }
 
     @Test
+    void aRequestThatWasAdmittedIsHeldAgainWhenTheLastReplicaGoesBeforeItIsSent() {
+        for (int limit : new int[] {0, 1}) {
+            fixture.upstream.sent.clear();
+            fixture.upstream.calls.clear();
+            fixture.woken.clear();
+            RevisionActivator activator = open(limit);
+            TestExchange x = fixture.predict();
+            admitAndLose(activator);
+            assertThat(fixture.upstream.sent).isEmpty();
+            assertThat(x.status()).isZero();
+            assertThat(fixture.woken).hasSize(2);
+            admit(activator);
+            assertThat(sent(0).address().port()).isEqualTo(9002);
+            sent(0).exchange().reply(HttpReply.json(200, "{}"));
+            assertThat(x.status()).isEqualTo(200);
+            assertThat(activator.activeNow()).isZero();
+            assertThat(fixture.budget.used()).isZero();
+
+            TestCall call = new TestCall("/s/Infer");
+            activator.destination(processes());
+            GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
+            listener.onMessage(Fakes.region("one"));
+            admitAndLose(activator);
+            listener.onHalfClose();
+            assertThat(fixture.upstream.calls).isEmpty();
+            admit(activator);
+            assertThat(fixture.upstream.calls)
+                    .singleElement()
+                    .satisfies(c -> assertThat(c.events()).containsExactly("message one", "half-close"));
+            fixture.upstream.calls.get(0).call().sendAndClose(Fakes.content("answer"));
+            assertThat(call.sent).containsExactly("answer");
+            assertThat(activator.activeNow()).isZero();
+            assertThat(fixture.budget.used()).isZero();
+        }
+    }
+
+    private void admit(RevisionActivator activator) {
+        activator.destination(processes(9002));
+        activator.capacity(1);
+        fixture.executor.runAll();
+    }
+
+    /** Admits what is held, and takes the replica away before it runs. */
+    private void admitAndLose(RevisionActivator activator) {
+        activator.destination(processes(9001));
+        activator.capacity(1);
+        activator.destination(processes());
+        activator.capacity(0);
+        fixture.executor.runAll();
+        assertThat(activator.waitingNow()).isEqualTo(1);
+    }
+
+    @Test
     void aCallWithoutAConnectionIsRetriedAtAnotherProcessWithItsMessage() {
         RevisionActivator activator = open(0, 9001, 9002);
         TestCall call = new TestCall("/s/Infer");

@@ -19,12 +19,13 @@ import java.util.function.Function;
  * Answers the kubelet's probes and Prometheus: {@code /healthz}, {@code /readyz} and {@code /metrics}. It tells nothing
  * that has to be kept from other pods, changes nothing, and reads no bodies. Thread-safe.
  */
-final class HealthServer implements AutoCloseable {
+public final class HealthServer implements AutoCloseable {
     private final HttpServer server;
     private final ThreadPoolExecutor threads = Threads.pool("nereid-health", 2);
 
     /** @param port the port on all addresses; 0 for any free one */
-    HealthServer(int port, BooleanSupplier alive, BooleanSupplier ready, Function<MetricsFormat, String> metrics) {
+    public HealthServer(
+            int port, BooleanSupplier alive, BooleanSupplier ready, Function<MetricsFormat, String> metrics) {
         try {
             this.server = HttpServer.create(new InetSocketAddress(port), 16);
         } catch (IOException e) {
@@ -46,7 +47,8 @@ final class HealthServer implements AutoCloseable {
         server.start();
     }
 
-    int port() {
+    /** The port that it listens on. */
+    public int port() {
         return server.getAddress().getPort();
     }
 

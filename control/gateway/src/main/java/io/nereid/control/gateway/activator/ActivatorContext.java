@@ -23,9 +23,7 @@ import org.jspecify.annotations.Nullable;
 /** What all activators share. Thread-safe: immutable but for the factory of virtual
  * hosts and the admission, which are set once. */
 public final class ActivatorContext {
-    public final InferenceEngine engine;
-    public final ModelControl control;
-    final RevisionCodecs codecs;
+    private final @Nullable LocalModels models;
     final UpstreamClient upstream;
     final ProtocolTranscoder transcoder;
     final Clock clock;
@@ -43,14 +41,22 @@ public final class ActivatorContext {
     /** Returns a random number below its argument. */
     public final IntUnaryOperator chance;
 
+    /**
+     * The engine of this process.
+     *
+     * @param engine inference with its models
+     * @param control the control of its models
+     * @param codecs builds the protocols of a revision whose models are in it
+     */
+    public record LocalModels(InferenceEngine engine, ModelControl control, RevisionCodecs codecs) {}
+
     private volatile @Nullable VirtualHostFactory factory;
 
     private volatile @Nullable AdmissionControl admission;
 
+    /** @param models null when all replicas are other processes */
     public ActivatorContext(
-            InferenceEngine engine,
-            ModelControl control,
-            RevisionCodecs codecs,
+            @Nullable LocalModels models,
             UpstreamClient upstream,
             ProtocolTranscoder transcoder,
             Clock clock,
@@ -58,9 +64,7 @@ public final class ActivatorContext {
             Executor executor,
             ByteBudget budget,
             IntUnaryOperator chance) {
-        this.engine = engine;
-        this.control = control;
-        this.codecs = codecs;
+        this.models = models;
         this.upstream = upstream;
         this.transcoder = transcoder;
         this.clock = clock;
@@ -68,6 +72,22 @@ public final class ActivatorContext {
         this.executor = executor;
         this.budget = budget;
         this.chance = chance;
+    }
+
+    /**
+     * The engine of this process.
+     *
+     * @throws ServingException FAILED_PRECONDITION when it has none
+     */
+    public LocalModels models() {
+        LocalModels local = models;
+        if (local == null) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "this gateway has no engine for models",
+                    "give the revision replicas of its own");
+        }
+        return local;
     }
 
     public void factory(VirtualHostFactory newFactory) {

@@ -25,8 +25,25 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
     private volatile ReplicaBalancer.@Nullable Endpoint member;
     private List<ReplicaBalancer.Endpoint> tried = List.of();
 
+    /** Whether it was held again after it had been admitted. */
+    private volatile boolean again;
+
     ProxiedHttpRequest(RevisionActivator activator, HttpExchange exchange) {
         super(activator, exchange, NONE);
+    }
+
+    @Override
+    void resume() {
+        if (!again) {
+            super.resume();
+            return;
+        }
+        // Listeners and mirrors have seen it when it was admitted for the first time.
+        try {
+            run(NONE);
+        } catch (RuntimeException e) {
+            super.fail(ServingException.from(e));
+        }
     }
 
     @Override
@@ -37,28 +54,37 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
         if (chosen == null && activator.routes().inside(this)) {
             return;
         }
+        if (chosen == null && tried.isEmpty()) {
+            again = true;
+            if (activator.hold(this)) {
+                return;
+            }
+            again = false;
+            chosen = activator
+                    .replicas()
+                    .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+        }
         if (chosen == null) {
             super.fail(ServingException.of(
-                    ErrorCode.UNAVAILABLE, "no process of revision " + activator.revision() + " answers", "try again"));
+                    ErrorCode.UNAVAILABLE, "no replica of revision " + activator.revision() + " answers", "try again"));
             return;
         }
-        member = chosen;
+        ReplicaBalancer.Endpoint to = chosen;
+        member = to;
         if (isEnded()) {
             released();
             return;
         }
-        if (chosen.replica.httpPort() == 0) {
+        if (to.replica.httpPort() == 0) {
             activator.context().transcoder.overGrpc(this, (path, metadata, message) -> {
                 ActivatorContext context = activator.context();
                 return new AggregatingCall(path, metadata, context.clock.nanos())
-                        .start(
-                                call -> context.upstream.forward(call, chosen.grpc, activator.forwardOptions()),
-                                message);
+                        .start(call -> context.upstream.forward(call, to.grpc, activator.forwardOptions()), message);
             });
             return;
         }
         ForwardOptions options = activator.forwardOptions();
-        activator.context().upstream.forward(this, chosen.http, target(), options);
+        activator.context().upstream.forward(this, to.http, target(), options);
     }
 
     @Override

@@ -320,6 +320,11 @@ public final class RevisionActivator {
         return open || (readyReplicas() > 0 && rejection == null && !closed);
     }
 
+    /** Whether its requests go to replicas, of which there is none. */
+    boolean lacksReplicas() {
+        return destination instanceof Processes && replicas.size() == 0;
+    }
+
     public boolean accepts() {
         return rejection == null && !closed;
     }
@@ -431,6 +436,42 @@ public final class RevisionActivator {
             rejectAll(unavailable(why));
         }
         drain();
+    }
+
+    /**
+     * Holds a request again that was admitted but has not been sent, because the last replica went away at that moment.
+     * Returns false, without an effect, when there are replicas or it cannot be held.
+     */
+    boolean hold(RevisionRequest request) {
+        synchronized (queue) {
+            if (rejection() != null
+                    || readyReplicas() > 0
+                    || waiting.get() >= settings.held
+                    || !context.budget.tryReserve(request.bytes())) {
+                return false;
+            }
+            if (!request.requeue()) {
+                context.budget.release(request.bytes());
+                return true;
+            }
+            releasePermit(request);
+            long mine = settings.timeout.isZero() ? Long.MAX_VALUE : request.arrived + settings.timeout.toNanos();
+            request.waitUntil = earlier(mine, request.deadline());
+            queue.addFirst(request);
+            if (!mayHaveQueue) {
+                mayHaveQueue = true;
+                context.withQueue.add(this);
+            }
+            waiting.incrementAndGet();
+        }
+        held.increment();
+        wake();
+        String why = rejection();
+        if (why != null && (!closed || readyReplicas() == 0)) {
+            rejectAll(unavailable(why));
+        }
+        drain();
+        return true;
     }
 
     private String name() {

@@ -144,7 +144,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
             }
             keepsFirst = !mirrors.isEmpty()
                     || (handler == null && activator.replicas().size() > 1);
-            if (keepsFirst && messages == 1 && buffered.peek() instanceof MemoryRegion region) {
+            if (keepsFirst && first == null && messages == 1 && buffered.peek() instanceof MemoryRegion region) {
                 first = region.retain();
             }
         }
@@ -165,6 +165,14 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
      * stops.
      */
     private void begin() {
+        if (handler == null && tried.isEmpty() && activator.lacksReplicas()) {
+            if (metadata == null) {
+                readMetadata();
+            }
+            if (activator.hold(this)) {
+                return;
+            }
+        }
         int mine;
         synchronized (this) {
             mine = ++attempt;
@@ -232,7 +240,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
                 .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
         if (chosen == null) {
             throw ServingException.of(
-                    ErrorCode.UNAVAILABLE, "no process of revision " + activator.revision() + " answers", "try again");
+                    ErrorCode.UNAVAILABLE, "no replica of revision " + activator.revision() + " answers", "try again");
         }
         synchronized (this) {
             member = chosen;

@@ -72,6 +72,11 @@ abstract class RevisionRequest {
         return STATE.compareAndSet(this, WAITING, RUNNING);
     }
 
+    /** Puts a running request back into the queue; false when it has ended. */
+    final boolean requeue() {
+        return STATE.compareAndSet(this, RUNNING, WAITING);
+    }
+
     final boolean isEnded() {
         return state == ENDED;
     }

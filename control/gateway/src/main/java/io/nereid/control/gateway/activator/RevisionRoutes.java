@@ -136,8 +136,9 @@ public final class RevisionRoutes {
         } else {
             List<ProtocolCodec> codecs;
             if (destination instanceof Models models) {
-                RevisionEngineView view = new RevisionEngineView(activator, models, context.engine, context.control);
-                codecs = context.codecs.build(view, view);
+                ActivatorContext.LocalModels local = context.models();
+                RevisionEngineView view = new RevisionEngineView(activator, models, local.engine(), local.control());
+                codecs = local.codecs().build(view, view);
             } else {
                 codecs = ((Handler) destination).codecs();
             }

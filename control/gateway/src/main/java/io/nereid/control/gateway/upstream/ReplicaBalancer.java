@@ -11,13 +11,13 @@ import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Balances the requests of a revision over its child processes. The list is immutable; the counts of requests are
+ * Balances the requests of a revision over its replicas: child processes or pods. The list is immutable; the counts of requests are
  * atomic and continue in a new list for processes that stay.
  */
 public final class ReplicaBalancer {
     public static final ReplicaBalancer NONE = new ReplicaBalancer(List.of());
 
-    /** One child process with its requests in flight. Thread-safe. */
+    /** One replica with its requests in flight. Thread-safe. */
     public static final class Endpoint {
         public final Replica replica;
         public final Address http;

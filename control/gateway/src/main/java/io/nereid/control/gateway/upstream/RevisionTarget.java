@@ -17,7 +17,7 @@ public sealed interface RevisionTarget {
      */
     record Models(String prefix, boolean repository, String modelName) implements RevisionTarget {}
 
-    /** Child processes with the same behaviour; empty while none is ready. */
+    /** Child processes or pods with the same behaviour; empty while none is ready. */
     record Processes(List<Replica> replicas) implements RevisionTarget {
         /** Keeps a copy. */
         public Processes {
@@ -34,7 +34,7 @@ public sealed interface RevisionTarget {
     }
 
     /**
-     * One child process, or the first of several that form one replica.
+     * One child process or pod, or the first of several that form one replica.
      *
      * @param httpPort 0 when it does not speak HTTP
      * @param grpcPort 0 when it does not speak gRPC; may equal {@code httpPort}

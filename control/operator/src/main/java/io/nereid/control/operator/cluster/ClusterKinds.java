@@ -13,6 +13,7 @@ public final class ClusterKinds {
     public static final ResourceKind PERSISTENT_VOLUME_CLAIM =
             kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims");
     public static final ResourceKind DEPLOYMENT = kind("apps", "v1", "Deployment", "deployments");
+    public static final ResourceKind ENDPOINT_SLICE = kind("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices");
     public static final ResourceKind HORIZONTAL_POD_AUTOSCALER =
             kind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers");
     public static final ResourceKind INGRESS = kind("networking.k8s.io", "v1", "Ingress", "ingresses");

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.app.serve;
+package io.nereid.app.access;
 
 import io.nereid.access.AccessOptions;
 import io.nereid.base.Clock;
@@ -13,38 +13,26 @@ import picocli.CommandLine.Option;
 
 /** The options that say who may do what. Set by picocli, then only read. */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
-final class AccessFlags {
+public final class AccessFlags {
     @Option(
             names = "--api-keys",
             paramLabel = "FILE",
             description = "API keys that clients must send; made with nereid keys. Read again when it changes.")
-    Path apiKeys;
+    public Path apiKeys;
 
     @Option(
             names = "--access-config",
             paramLabel = "FILE",
             description =
                     "Roles, tokens (JWT), client certificates and quotas: access.yaml. Read again when it changes.")
-    Path accessConfig;
+    public Path accessConfig;
 
     @Option(
             names = "--open-management",
             description =
                     "Let everyone who reaches the port load models and change settings. Without it, that is open to"
                             + " local clients only, and only where every address is a loopback address.")
-    boolean openManagement;
-
-    @Option(
-            names = "--allow-model-upload",
-            description = "Let clients that may load models bring files and code of their own in a load request.")
-    boolean modelUpload;
-
-    @Option(
-            names = "--request-log-root",
-            paramLabel = "DIR",
-            description = "Directory below which a model list of a client may write request logs (logging_config); by"
-                    + " default such a list may only use the prefixes of the list at the start.")
-    @Nullable Path requestLogRoot;
+    public boolean openManagement;
 
     @Option(
             names = "--audit-log",
@@ -59,10 +47,10 @@ final class AccessFlags {
             paramLabel = "ORIGIN",
             description = "Origin of web pages that may call the HTTP APIs, such as https://app.example, or *; may be"
                     + " repeated. Off by default. Pages need the same permissions as other clients.")
-    List<String> corsOrigins = new ArrayList<>();
+    public List<String> corsOrigins = new ArrayList<>();
 
     /** The options of access. */
-    AccessOptions options(
+    public AccessOptions options(
             Set<String> localHosts, List<String> httpRestrictions, List<String> grpcRestrictions, Clock clock) {
         return new AccessOptions(
                 apiKeys,

@@ -1,0 +1,162 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.operator;
+
+import io.nereid.access.AccessControl;
+import io.nereid.access.AccessOptions;
+import io.nereid.app.access.AccessFlags;
+import io.nereid.app.process.Logging;
+import io.nereid.app.serve.RequestLogs;
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.base.Units;
+import io.nereid.transport.ServerOptions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import java.util.logging.Level;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** {@code nereid gateway}: sends the requests for InferenceServices of a cluster to their pods. */
+@Command(
+        name = "gateway",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Runs a gateway of a Kubernetes cluster: it sends requests to the pods of InferenceServices whose "
+                    + "deployment mode is Knative.",
+            "",
+            "It routes by host and path, splits traffic among revisions, holds requests while a revision has no pod, "
+                    + "and runs InferenceGraphs. Any number of gateways may run; they have no state. After SIGTERM a "
+                    + "gateway is not ready, serves for the grace period, and ends when its requests are done."
+        },
+        footer = {"", "Try it:", "  nereid gateway --namespace nereid"})
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+public final class GatewayCommand implements Callable<Integer> {
+    @Option(
+            names = "--namespace",
+            paramLabel = "NAME",
+            description = "The gateway's own namespace, which has the ConfigMap inferenceservice-config (default: the "
+                    + "namespace of the pod or of the kubeconfig's context).")
+    @Nullable String namespace;
+
+    @Option(
+            names = "--watch-namespaces",
+            paramLabel = "NAME",
+            split = ",",
+            description = "The namespaces whose services are served (default: all).")
+    List<String> watchNamespaces = new ArrayList<>();
+
+    @Option(
+            names = "--http-port",
+            paramLabel = "PORT",
+            defaultValue = "8080",
+            description = "Port of requests: HTTP/1.1, HTTP/2 and gRPC (default: ${DEFAULT-VALUE}).")
+    int httpPort;
+
+    @Option(
+            names = "--health-port",
+            paramLabel = "PORT",
+            defaultValue = "8081",
+            description = "Port of /healthz, /readyz and /metrics (default: ${DEFAULT-VALUE}).")
+    int healthPort;
+
+    @Option(
+            names = "--stats-port",
+            paramLabel = "PORT",
+            defaultValue = "8082",
+            description = "Port of /stats, where the operator reads the load (default: ${DEFAULT-VALUE}).")
+    int statsPort;
+
+    @Option(
+            names = "--kubeconfig",
+            paramLabel = "FILE",
+            description = "The file with the cluster's address and credentials (default: KUBECONFIG, then the service "
+                    + "account of the pod, then ~/.kube/config).")
+    @Nullable String kubeconfig;
+
+    @Option(
+            names = "--grace-period",
+            paramLabel = "TIME",
+            defaultValue = "15s",
+            description = "How long it serves as before after SIGTERM, while load balancers take it out of service "
+                    + "(default: ${DEFAULT-VALUE}).")
+    String gracePeriod;
+
+    @Option(
+            names = "--drain-timeout",
+            paramLabel = "TIME",
+            defaultValue = "5m",
+            description = "The longest time from SIGTERM to the end; the pod's terminationGracePeriodSeconds should be "
+                    + "longer (default: ${DEFAULT-VALUE}).")
+    String drainTimeout;
+
+    @Option(
+            names = "--max-request-bytes",
+            paramLabel = "SIZE",
+            defaultValue = "64MiB",
+            description = "Largest body of a request or gRPC message (default: ${DEFAULT-VALUE}).")
+    String maxRequestBytes;
+
+    @Option(names = "--access-log", description = "Log every finished request.")
+    boolean accessLog;
+
+    @Option(
+            names = "--log-format",
+            paramLabel = "FORMAT",
+            defaultValue = "TEXT",
+            description = "Format of the log: text or json (default: ${DEFAULT-VALUE}).")
+    Logging.Format logFormat = Logging.Format.TEXT;
+
+    @Mixin
+    AccessFlags accessFlags;
+
+    @Override
+    public Integer call() throws Exception {
+        Set<String> watched = new TreeSet<>();
+        for (String name : watchNamespaces) {
+            watched.add(OperatorCommand.namespace("--watch-namespaces", name.strip()));
+        }
+        Duration grace = Units.duration(gracePeriod);
+        Duration limit = Units.duration(drainTimeout);
+        if (grace.compareTo(limit) >= 0) {
+            throw ServingException.invalidArgument(
+                    "--grace-period " + gracePeriod + " leaves no time for requests in progress (expected: less than "
+                            + "--drain-timeout, " + drainTimeout + ")");
+        }
+        int most = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
+        Logging logging = Logging.configure(logFormat, Level.INFO);
+        AccessOptions options = accessFlags.options(Set.of(), List.of(), List.of(), Clock.system());
+        AccessControl access = new AccessControl(options);
+        ServerOptions.Builder listen = ServerOptions.builder()
+                .listen("0.0.0.0", port("--http-port", httpPort))
+                .corsOrigins(accessFlags.corsOrigins)
+                .maxBodyBytes(most)
+                .maxMessageBytes(most);
+        if (accessLog || access.audit() != null) {
+            listen.accessLog(new RequestLogs(accessLog, logging, access.audit(), Clock.system()));
+        }
+        return GatewayProcess.run(
+                kubeconfig,
+                namespace == null ? null : OperatorCommand.namespace("--namespace", namespace),
+                watched,
+                port("--health-port", healthPort),
+                port("--stats-port", statsPort),
+                listen,
+                access,
+                logging,
+                new GatewayProcess.Ending(grace, limit));
+    }
+
+    private static int port(String option, int port) {
+        if (port < 0 || port > 65_535) {
+            throw ServingException.invalidArgument(option + " must be a port from 0 to 65535, not " + port);
+        }
+        return port;
+    }
+}

@@ -1,0 +1,79 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.operator;
+
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.nereid.access.AccessControl;
+import io.nereid.access.audit.AuditLog;
+import io.nereid.app.process.HangupSignal;
+import io.nereid.app.process.Logging;
+import io.nereid.base.Threads;
+import io.nereid.control.operator.gateway.GatewayOptions;
+import io.nereid.transport.ServerOptions;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The gateway as a process. Apart from the command, whose class is loaded whenever the program shows its help: the
+ * Kubernetes client is on the class path of operator and gateway alone.
+ */
+final class GatewayProcess {
+    private static final Logger LOG = LoggerFactory.getLogger(GatewayProcess.class);
+    private static final int REQUEST_TIMEOUT_MILLIS = 30_000;
+
+    private GatewayProcess() {}
+
+    /**
+     * How it ends after SIGTERM. Immutable.
+     *
+     * @param grace how long it serves as before
+     * @param limit the longest time until it ends
+     */
+    record Ending(Duration grace, Duration limit) {}
+
+    /** Runs until the process is told to end; returns the exit code. */
+    static int run(
+            @Nullable String kubeconfig,
+            @Nullable String namespace,
+            Set<String> watched,
+            int healthPort,
+            int statisticsPort,
+            ServerOptions.Builder listen,
+            AccessControl access,
+            Logging logging,
+            Ending ending)
+            throws InterruptedException {
+        try (KubernetesClient client = OperatorProcess.client(kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
+            GatewayOptions options = new GatewayOptions(
+                    namespace == null ? OperatorProcess.own(client) : namespace, watched, healthPort, statisticsPort);
+            GatewayServer server = new GatewayServer(options, listen, client, access);
+            HangupSignal.handle(() -> {
+                logging.reopen();
+                AuditLog audit = access.audit();
+                if (audit != null) {
+                    audit.reopen();
+                }
+                access.reload();
+            });
+            CountDownLatch stopped = new CountDownLatch(1);
+            LOG.info("requests are served on port {}", server.start());
+            Runtime.getRuntime().addShutdownHook(Threads.named("shutdown").newThread(() -> {
+                // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
+                System.err.println("nereid: draining (not ready; serving for "
+                        + ending.grace().toSeconds() + " s, then up to "
+                        + ending.limit().toSeconds() + " s in all for requests in progress)");
+                boolean drained = server.stop(ending.grace(), ending.limit());
+                System.err.println(
+                        drained ? "nereid: stopped" : "nereid: stopped; some requests were aborted at the time limit");
+                System.err.flush();
+                stopped.countDown();
+            }));
+            stopped.await();
+        }
+        return 0;
+    }
+}
