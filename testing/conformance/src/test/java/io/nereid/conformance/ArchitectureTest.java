@@ -98,7 +98,7 @@ class ArchitectureTest {
         protocols/v1 | io.nereid.protocols.v1 | . common | base tensor json observe protobuf-lite spi \
             transport-api tfdata
         protocols/mlflow | io.nereid.protocols.mlflow | . | base tensor json observe spi transport-api
-        control/api | io.nereid.control.api | . admission config store yaml | base
+        control/api | io.nereid.control.api | . admission config schema store yaml | base
         control/core | io.nereid.control.core | . component plan runtime | base control/api
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
         control/store | io.nereid.control.store | . | base control/api control/core
@@ -111,14 +111,14 @@ class ArchitectureTest {
         control/plane | io.nereid.control.plane | . loop reconcile | base control/api control/core
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
+        transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest standard | base control/api control/core
-        control/operator | io.nereid.control.operator | . | base tensor observe transport-api transport control/api control/core control/plane \
+        control/operator | io.nereid.control.operator | . webhook | base tensor observe transport-api transport control/api control/core control/plane \
             control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
         serving/access | io.nereid.access | . audit config credential | base tensor observe spi transport-api
-        transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
