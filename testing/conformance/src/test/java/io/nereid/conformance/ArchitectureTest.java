@@ -111,6 +111,7 @@ class ArchitectureTest {
         control/plane | io.nereid.control.plane | . loop reconcile | base control/api control/core
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
+        transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest revision standard | base control/api control/core
         control/operator | io.nereid.control.operator | . gateway webhook | base tensor observe transport-api transport control/api \
             control/core control/plane control/gateway control/kubernetes
