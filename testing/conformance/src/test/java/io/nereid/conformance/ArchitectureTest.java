@@ -111,14 +111,14 @@ class ArchitectureTest {
         control/plane | io.nereid.control.plane | . loop reconcile | base control/api control/core
         control/local | io.nereid.control.local | . spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
+        transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest revision standard | base control/api control/core
-        control/operator | io.nereid.control.operator | . gateway | base observe transport-api control/api control/core \
-            control/plane control/autoscaling control/gateway control/kubernetes
+        control/operator | io.nereid.control.operator | . gateway webhook | base tensor observe transport-api transport control/api \
+            control/core control/plane control/autoscaling control/gateway control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
         serving/access | io.nereid.access | . audit config credential | base tensor observe spi transport-api
-        transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \

@@ -71,6 +71,22 @@ public final class OperatorCommand implements Callable<Integer> {
     @Nullable Path builtInResources;
 
     @Option(
+            names = "--webhook-port",
+            paramLabel = "PORT",
+            defaultValue = "0",
+            description = "Port of the validating webhook, over TLS with a certificate of the operator's own (default:"
+                    + " no webhook).")
+    int webhookPort;
+
+    @Option(
+            names = "--webhook-configuration",
+            paramLabel = "NAME",
+            defaultValue = "nereid",
+            description = "The ValidatingWebhookConfiguration into which the leader writes the authorities of the"
+                    + " certificate (default: ${DEFAULT-VALUE}).")
+    String webhookConfiguration = "nereid";
+
+    @Option(
             names = "--kubeconfig",
             paramLabel = "FILE",
             description = "The file with the cluster's address and credentials (default: KUBECONFIG, then the service "
@@ -89,6 +105,9 @@ public final class OperatorCommand implements Callable<Integer> {
         if (healthPort < 0 || healthPort > 65_535) {
             throw ServingException.invalidArgument("--health-port must be a port from 0 to 65535, not " + healthPort);
         }
+        if (webhookPort < 0 || webhookPort > 65_535) {
+            throw ServingException.invalidArgument("--webhook-port must be a port from 0 to 65535, not " + webhookPort);
+        }
         Set<String> watched = new TreeSet<>();
         for (String name : watchNamespaces) {
             watched.add(namespace("--watch-namespaces", name.strip()));
@@ -100,7 +119,9 @@ public final class OperatorCommand implements Callable<Integer> {
                 watched,
                 identity == null ? hostname() : identity,
                 healthPort,
-                builtInResources);
+                builtInResources,
+                webhookPort,
+                webhookConfiguration);
     }
 
     /** Checks the name of a namespace. */

@@ -8,8 +8,10 @@ import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.control.graph.GjsonPath;
 import io.nereid.control.operator.Operator;
 import io.nereid.control.operator.OperatorOptions;
+import io.nereid.control.operator.webhook.WebhookOptions;
 import java.io.File;
 import java.nio.file.Path;
 import java.util.Set;
@@ -42,7 +44,9 @@ final class OperatorProcess {
             Set<String> watched,
             String identity,
             int healthPort,
-            @Nullable Path builtInResources)
+            @Nullable Path builtInResources,
+            int webhookPort,
+            String webhookConfiguration)
             throws InterruptedException {
         VERSIONS.setLevel(Level.SEVERE);
         CountDownLatch end = new CountDownLatch(1);
@@ -65,7 +69,8 @@ final class OperatorProcess {
                                 watched,
                                 identity,
                                 healthPort,
-                                builtInResources),
+                                builtInResources,
+                                webhookPort == 0 ? null : webhook(webhookPort, webhookConfiguration)),
                         client,
                         leases,
                         () -> {
@@ -78,6 +83,12 @@ final class OperatorProcess {
             closed.countDown();
         }
         return lost.get() ? 1 : 0;
+    }
+
+    private static WebhookOptions webhook(int port, String configuration) {
+        return new WebhookOptions(port, configuration, condition -> {
+            GjsonPath unused = GjsonPath.parse(condition);
+        });
     }
 
     /** The namespace of the pod or of the kubeconfig. */

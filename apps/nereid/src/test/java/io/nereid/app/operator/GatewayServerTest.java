@@ -283,7 +283,7 @@ class GatewayServerTest {
                 throw new AssertionError("not within 90 s: " + what);
             }
             try {
-                Thread.sleep(20);
+                boolean unused = new CountDownLatch(1).await(20, TimeUnit.MILLISECONDS);
             } catch (InterruptedException e) {
                 throw new AssertionError(e);
             }
@@ -373,8 +373,8 @@ class GatewayServerTest {
                   {"serviceName": "step-a", "serviceUrl": "http://step-a.example.com/v2/models/a/infer"},
                   {"serviceName": "step-b", "serviceUrl": "http://step-b.example.com/v2/models/b/infer",
                    "data": "$response"},
-                  {"serviceName": "plain", "serviceUrl": "http://%s:%d/v2/models/c/infer", "data": "$response"}]}}}
-                """.formatted(address, elsewhere.port());
+                  {"serviceName": "plain", "serviceUrl": "http://POD/v2/models/c/infer", "data": "$response"}]}}}
+                """.replace("POD", address + ":" + elsewhere.port());
         route(new Route(
                 NAMESPACE,
                 "flow",

@@ -9,6 +9,7 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterEventRecorder;
 import io.nereid.control.operator.cluster.ClusterStore;
@@ -24,12 +25,15 @@ import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.operator.revision.GatewayLoads;
 import io.nereid.control.operator.revision.LoadSource;
 import io.nereid.control.operator.revision.RevisionAutoscalers;
+import io.nereid.control.operator.webhook.Webhook;
+import io.nereid.control.operator.webhook.WebhookOptions;
 import io.nereid.control.plane.ServiceController;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Set;
@@ -118,6 +122,10 @@ public final class Operator implements AutoCloseable {
                         ? "all namespaces"
                         : "the namespaces " + String.join(", ", options.watchNamespaces()),
                 health.port());
+        WebhookOptions webhook = options.webhook();
+        if (webhook != null) {
+            opened(new Webhook(client, options.namespace(), webhook)).start();
+        }
         election.start();
     }
 
@@ -164,6 +172,16 @@ public final class Operator implements AutoCloseable {
             if (options.builtInResources() != null) {
                 new BuiltInResources(client, options.builtInResources(), options.watchNamespaces()).apply();
             }
+            WebhookOptions webhook = options.webhook();
+            if (webhook != null) {
+                opened(new CertificateKeeper(
+                                client,
+                                clock,
+                                options.namespace(),
+                                webhook.configuration(),
+                                CertificateKeeper.hosts(WebhookOptions.SERVICE, options.namespace())))
+                        .start();
+            }
             store.start(SYNC);
             objects.start(SYNC);
             revisions.start(SYNC);
@@ -180,26 +198,30 @@ public final class Operator implements AutoCloseable {
 
     private ClusterStore store() {
         Set<String> all = options.watchNamespaces();
-        return new ClusterStore(
+        List<ObjectCache> caches = new ArrayList<>();
+        caches.add(cache(ResourceKinds.INFERENCE_SERVICE, all));
+        caches.add(cache(ResourceKinds.INFERENCE_GRAPH, all));
+        caches.add(cache(ResourceKinds.SERVING_RUNTIME, all));
+        caches.add(cache(ResourceKinds.SERVICE_ACCOUNT, all));
+        caches.add(new ObjectCache(
                 client,
-                List.of(
-                        new ObjectCache(client, ResourceKinds.INFERENCE_SERVICE, all, "", ObjectTrimmer::resource),
-                        new ObjectCache(client, ResourceKinds.INFERENCE_GRAPH, all, "", ObjectTrimmer::resource),
-                        new ObjectCache(client, ResourceKinds.SERVING_RUNTIME, all, "", ObjectTrimmer::resource),
-                        clusterScoped(ResourceKinds.CLUSTER_SERVING_RUNTIME),
-                        clusterScoped(ResourceKinds.CLUSTER_STORAGE_CONTAINER),
-                        new ObjectCache(client, ResourceKinds.SERVICE_ACCOUNT, all, "", ObjectTrimmer::resource),
-                        new ObjectCache(
-                                client,
-                                ResourceKinds.CONFIG_MAP,
-                                all.isEmpty() ? Set.of() : withOwn(all),
-                                "",
-                                InferenceServiceConfig.CONFIG_MAP,
-                                ObjectTrimmer::resource)));
+                ResourceKinds.CONFIG_MAP,
+                all.isEmpty() ? Set.of() : withOwn(all),
+                "",
+                InferenceServiceConfig.CONFIG_MAP,
+                ObjectTrimmer::resource));
+        Set<ResourceKind> ofCluster =
+                Set.of(ResourceKinds.CLUSTER_SERVING_RUNTIME, ResourceKinds.CLUSTER_STORAGE_CONTAINER);
+        if (!all.isEmpty()) {
+            // An operator of some namespaces has no rights on the cluster.
+            return new ClusterStore(client, caches, ofCluster);
+        }
+        ofCluster.forEach(kind -> caches.add(cache(kind, Set.of())));
+        return new ClusterStore(client, caches, Set.of());
     }
 
-    private ObjectCache clusterScoped(ResourceKind kind) {
-        return new ObjectCache(client, kind, Set.of(), "", ObjectTrimmer::resource);
+    private ObjectCache cache(ResourceKind kind, Set<String> namespaces) {
+        return new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::resource);
     }
 
     private Set<String> withOwn(Set<String> namespaces) {

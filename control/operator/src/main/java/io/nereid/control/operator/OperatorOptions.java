@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
+import io.nereid.control.operator.webhook.WebhookOptions;
 import java.nio.file.Path;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -15,13 +16,15 @@ import org.jspecify.annotations.Nullable;
  * @param identity the name of this replica, different from those of the others; the pod's name
  * @param healthPort the port of probes and metrics; 0 for any free one
  * @param builtInResources the directory with the runtimes that the leader creates; null for none
+ * @param webhook the validating webhook; null for none
  */
 public record OperatorOptions(
         String namespace,
         Set<String> watchNamespaces,
         String identity,
         int healthPort,
-        @Nullable Path builtInResources) {
+        @Nullable Path builtInResources,
+        @Nullable WebhookOptions webhook) {
     public OperatorOptions {
         watchNamespaces = Set.copyOf(watchNamespaces);
     }

@@ -118,7 +118,7 @@ class KnativeModeTest {
 
         Running(String identity) {
             operator = new Operator(
-                    new OperatorOptions(HOME, Set.of(), identity, 0, null), own, leases, () -> {}, () -> loads);
+                    new OperatorOptions(HOME, Set.of(), identity, 0, null, null), own, leases, () -> {}, () -> loads);
             operator.start();
             until("the operator leads", operator::isLeader);
         }

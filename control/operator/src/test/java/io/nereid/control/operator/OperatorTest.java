@@ -95,8 +95,8 @@ class OperatorTest {
         final Operator operator;
 
         Running(String identity) {
-            operator =
-                    new Operator(new OperatorOptions(HOME, Set.of(), identity, 0, null), own, leases, lost::countDown);
+            operator = new Operator(
+                    new OperatorOptions(HOME, Set.of(), identity, 0, null, null), own, leases, lost::countDown);
             operator.start();
             until("the operator leads", operator::isLeader);
         }

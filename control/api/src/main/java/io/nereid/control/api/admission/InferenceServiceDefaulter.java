@@ -101,11 +101,14 @@ public final class InferenceServiceDefaulter {
         component(predictor);
     }
 
-    /** Rewrites a framework block to {@code model}, if there is exactly one; validation rejects other combinations. */
+    /**
+     * Rewrites a framework block to {@code model}, if there is exactly one; validation rejects several. The block wins over
+     * a {@code model} beside it, as in KServe: a file of old can be applied to a service whose block was rewritten.
+     */
     private static void framework(ObjectNode predictor) {
         List<String> blocks =
                 ResourceSchemas.FRAMEWORKS.stream().filter(predictor::has).toList();
-        if (blocks.size() != 1 || predictor.has("model")) {
+        if (blocks.size() != 1) {
             return;
         }
         String name = blocks.get(0);

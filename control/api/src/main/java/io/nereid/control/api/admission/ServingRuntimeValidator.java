@@ -116,10 +116,9 @@ final class ServingRuntimeValidator {
         }
     }
 
+    /** Whether both list one protocol. As in KServe, a runtime without a list has none in common with others. */
     private static boolean sharesProtocol(ServingRuntime one, ServingRuntime other) {
-        return one.protocolVersions().isEmpty()
-                || other.protocolVersions().isEmpty()
-                || one.protocolVersions().stream().anyMatch(other.protocolVersions()::contains);
+        return one.protocolVersions().stream().anyMatch(other.protocolVersions()::contains);
     }
 
     /** Validates a ClusterStorageContainer. */

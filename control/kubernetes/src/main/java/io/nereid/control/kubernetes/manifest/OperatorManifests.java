@@ -89,6 +89,7 @@ public final class OperatorManifests {
         watched(options, arguments);
         if (webhook(options)) {
             arguments.add("--webhook-port=9443");
+            arguments.add("--webhook-configuration=" + options.clusterName());
             container
                     .withArrayProperty("ports")
                     .addObject()

@@ -65,6 +65,9 @@ public final class StandardPlanner {
         String namespace = resource.path("metadata").path("namespace").asText("default");
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
+        if (cluster.status().path("observedGeneration").asLong(-1) == generation(whole)) {
+            RunningDefaults.keep(whole, cluster);
+        }
         new InferenceServiceDefaulter(config).apply(whole, null);
         // Pods and routes carry the mode: it must not follow a change of the default for services that run.
         Trees.object(Trees.object(whole, "metadata"), "annotations")
@@ -75,6 +78,10 @@ public final class StandardPlanner {
         ChosenRuntime.keep(whole, catalog, cluster.status(), cluster.object("Deployment", name) != null);
         PlanningContext context = new PlanningContext(InferenceService.read(whole), catalog, cluster.status());
         return new StandardPlanner(context, ClusterSettings.of(config), cluster, now).plan();
+    }
+
+    private static long generation(ObjectNode service) {
+        return service.path("metadata").path("generation").asLong();
     }
 
     private StandardPlan plan() {

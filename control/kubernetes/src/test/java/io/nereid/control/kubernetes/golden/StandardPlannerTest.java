@@ -144,6 +144,29 @@ class StandardPlannerTest {
     }
 
     @Test
+    void anotherDefaultOfTheSettingsDoesNotRestartWhatRuns() {
+        String own = """
+                apiVersion: serving.kserve.io/v1beta1
+                kind: InferenceService
+                metadata: {name: iris}
+                spec: {predictor: {containers: [{name: kserve-container, image: acme/own}]}}
+                """;
+        ObjectNode played = play(own, """
+                name: other defaults
+                config: {inferenceService: {resource: {cpuLimit: "4", memoryLimit: 8Gi, cpuRequest: "3", memoryRequest: 7Gi}}}
+                ---
+                name: the service changes
+                merge:
+                - {kind: InferenceService, name: iris, patch: {spec: {predictor: {terminationGracePeriodSeconds: 9}}}}
+                """);
+        assertThat(played.at("/stages/2/changed")).isEmpty();
+        assertThat(object(played, 3, "Deployment/iris-predictor")
+                        .at("/spec/template/spec/containers/0/resources/limits/cpu")
+                        .asText())
+                .isEqualTo("4");
+    }
+
+    @Test
     void aStoppedServiceHasNothing() {
         ObjectNode played = play(IRIS, """
                 name: stop

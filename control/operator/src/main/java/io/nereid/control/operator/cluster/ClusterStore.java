@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.store.ResourceStore;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -14,6 +15,7 @@ import java.util.Comparator;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -31,6 +33,7 @@ public final class ClusterStore implements ResourceStore {
 
     private final ClusterClient client;
     private final Map<Type, ObjectCache> caches;
+    private final Set<Type> hidden;
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock") private long version = 1;
@@ -54,14 +57,20 @@ public final class ClusterStore implements ResourceStore {
      * Creates a store without starting its caches.
      *
      * @param caches a cache for each type; owned by the store, which closes them
+     * @param hidden types of which nothing is to be seen, such as those of the cluster for an operator of namespaces
      */
-    public ClusterStore(ClusterClient client, List<ObjectCache> caches) {
+    public ClusterStore(ClusterClient client, List<ObjectCache> caches, Set<ResourceKind> hidden) {
         this.client = client;
+        this.hidden = hidden.stream().map(ClusterStore::type).collect(Collectors.toUnmodifiableSet());
         this.caches = caches.stream().collect(Collectors.toUnmodifiableMap(ClusterStore::type, cache -> cache));
     }
 
     private static Type type(ObjectCache cache) {
-        return new Type(cache.kind().group(), cache.kind().plural());
+        return type(cache.kind());
+    }
+
+    private static Type type(ResourceKind kind) {
+        return new Type(kind.group(), kind.plural());
     }
 
     /**
@@ -104,12 +113,18 @@ public final class ClusterStore implements ResourceStore {
 
     @Override
     public @Nullable ObjectNode get(Key key) {
+        if (hidden.contains(key.type())) {
+            return null;
+        }
         ObjectNode found = cache(key.type()).get(key.namespace(), key.name());
         return found == null ? null : found.deepCopy();
     }
 
     @Override
     public Listing list(Type type, @Nullable String namespace) {
+        if (hidden.contains(type)) {
+            return new Listing(0, List.of());
+        }
         ObjectCache cache = cache(type);
         long at;
         lock.lock();
@@ -181,6 +196,9 @@ public final class ClusterStore implements ResourceStore {
 
     @Override
     public Watch watch(Type type, @Nullable String namespace, long fromVersion, Consumer<Change> listener) {
+        if (hidden.contains(type)) {
+            return () -> {};
+        }
         ObjectCache unused = cache(type);
         Subscription subscription = new Subscription(type, namespace, listener);
         lock.lock();

@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
@@ -55,6 +56,9 @@ public final class ObjectCache implements AutoCloseable {
     @GuardedBy("lock") private final List<Listener> listeners = new ArrayList<>();
 
     private final List<SharedIndexInformer<GenericKubernetesResource>> informers = new ArrayList<>();
+
+    /** Opened when the objects of an informer's first list have been taken up. */
+    private final List<CountDownLatch> listed = new ArrayList<>();
 
     /** Is told of changes in their order, with the cache locked; must not block. */
     @FunctionalInterface
@@ -136,6 +140,8 @@ public final class ObjectCache implements AutoCloseable {
                             GenericKubernetesResourceList,
                             Resource<GenericKubernetesResource>>
                     selected) {
+        CountDownLatch first = new CountDownLatch(1);
+        listed.add(first);
         informers.add(selected.runnableInformer(0)
                 .itemStore(new Versions())
                 .exceptionHandler((started, error) -> {
@@ -143,6 +149,11 @@ public final class ObjectCache implements AutoCloseable {
                     return true;
                 })
                 .addEventHandler(new ResourceEventHandler<>() {
+                    @Override
+                    public void onList(String version, boolean isEmpty) {
+                        first.countDown();
+                    }
+
                     @Override
                     public void onAdd(GenericKubernetesResource object) {
                         seen(object);
@@ -175,6 +186,10 @@ public final class ObjectCache implements AutoCloseable {
         for (SharedIndexInformer<GenericKubernetesResource> informer : informers) {
             try {
                 informer.start().toCompletableFuture().get(limit.toMillis(), TimeUnit.MILLISECONDS);
+                // The informer hands its objects on by another thread; this is told last.
+                if (!listed.get(informers.indexOf(informer)).await(limit.toMillis(), TimeUnit.MILLISECONDS)) {
+                    throw new TimeoutException();
+                }
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 throw ServingException.of(ErrorCode.CANCELLED, "interrupted while " + kind.plural() + " were listed");

@@ -178,7 +178,7 @@ final class ClusterRouting {
             return;
         }
         RevisionActivator graph = old == null ? null : old.graph;
-        if (graph == null || again || !old.route.graph().equals(route.graph())) {
+        if (old == null || graph == null || again || !old.route.graph().equals(route.graph())) {
             graph = gateway.openActivator(
                     route.namespace(),
                     route.name(),
@@ -205,10 +205,14 @@ final class ClusterRouting {
 
     /** Whether all revisions that get traffic are known. */
     @GuardedBy("this") private boolean isKnown(Route route) {
-        return route.components().values().stream()
-                .flatMap(backend -> backend.targets().stream())
-                .filter(target -> target.percent() > 0)
-                .allMatch(target -> revisions.containsKey(key(route.namespace(), target.revision())));
+        for (Route.Backend backend : route.components().values()) {
+            for (Route.Target target : backend.targets()) {
+                if (target.percent() > 0 && !revisions.containsKey(key(route.namespace(), target.revision()))) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     @GuardedBy("this") private void followWaiting() {
@@ -355,16 +359,15 @@ final class ClusterRouting {
 
     /** Closes the revisions whose Services were deleted and to which no route leads. */
     @GuardedBy("this") private void closeDeleted() {
-        revisions.values().removeIf(revision -> {
-            if (!revision.deleted || isTarget(revision)) {
-                return false;
+        for (Revision revision : List.copyOf(revisions.values())) {
+            if (revision.deleted && !isTarget(revision)) {
+                revisions.remove(key(revision.namespace, revision.name));
+                Object unused = revision.activator.close();
+                for (RevisionActivator former : revision.former) {
+                    Object unusedToo = former.close();
+                }
             }
-            Object unused = revision.activator.close();
-            for (RevisionActivator former : revision.former) {
-                Object unusedToo = former.close();
-            }
-            return true;
-        });
+        }
     }
 
     @GuardedBy("this") private boolean isTarget(Revision revision) {

@@ -41,6 +41,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 
@@ -200,7 +201,7 @@ final class GatewayFixture implements AutoCloseable {
 
     String answer(String path) {
         HttpResponse<String> response =
-                post(path).orTimeout(60, java.util.concurrent.TimeUnit.SECONDS).join();
+                post(path).orTimeout(60, TimeUnit.SECONDS).join();
         return response.statusCode() + " " + response.body();
     }
 
@@ -221,7 +222,7 @@ final class GatewayFixture implements AutoCloseable {
                 throw new AssertionError("not within 60 s: " + what);
             }
             try {
-                Thread.sleep(10);
+                boolean unused = new CountDownLatch(1).await(10, TimeUnit.MILLISECONDS);
             } catch (InterruptedException e) {
                 throw new AssertionError(e);
             }

@@ -1,0 +1,58 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.standard;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.core.component.ComponentPlanner;
+import io.nereid.control.kubernetes.cluster.ObservedCluster;
+import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.PodNames;
+import java.util.List;
+
+/**
+ * The resources that containers which ask for none got by default when they were made: another default in the settings
+ * must not restart the pods of a service that did not change. Stateless.
+ */
+final class RunningDefaults {
+    private RunningDefaults() {}
+
+    /** Fills the resources of the Deployments that run into the service, where it leaves them out. */
+    static void keep(ObjectNode service, ObservedCluster cluster) {
+        String name = service.path("metadata").path("name").asText();
+        JsonNode spec = service.path("spec");
+        JsonNode predictor = spec.path("predictor");
+        if (!predictor.has("model")) {
+            keep(
+                    predictor,
+                    cluster,
+                    ComponentPlanner.predictorName(name, predictor.path("name").asText("")));
+        }
+        keep(spec.path("transformer"), cluster, name + "-transformer");
+        keep(spec.path("explainer"), cluster, name + "-explainer");
+    }
+
+    private static void keep(JsonNode component, ObservedCluster cluster, String name) {
+        ObjectNode deployment = cluster.object("Deployment", name);
+        if (deployment == null) {
+            return;
+        }
+        ObjectNode running = Trees.named(deployment.at("/spec/template/spec/containers"), PodNames.MAIN);
+        JsonNode written = component.path("art");
+        if (!written.isObject()) {
+            ObjectNode named = Trees.named(component.path("containers"), PodNames.MAIN);
+            written = named == null ? component.path("containers").path(0) : named;
+        }
+        if (running == null || !(written instanceof ObjectNode container)) {
+            return;
+        }
+        for (String part : List.of("limits", "requests")) {
+            for (String resource : List.of("cpu", "memory")) {
+                JsonNode value = running.path("resources").path(part).path(resource);
+                if (value.isTextual() && !container.path("resources").path(part).has(resource)) {
+                    Trees.object(Trees.object(container, "resources"), part).set(resource, value);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.webhook;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.admission.Admission;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Answers AdmissionReviews ({@code admission.k8s.io/v1}) with the admission that the control API of one machine has. It
+ * changes nothing: defaults stay out of the stored resource. Thread-safe.
+ *
+ * <pre>{@code
+ * AdmissionReviewer reviewer = new AdmissionReviewer(new Admission(context, Site.KUBERNETES));
+ * ObjectNode answer = reviewer.review(review);
+ * }</pre>
+ */
+final class AdmissionReviewer {
+    private static final String VERSION = "admission.k8s.io/v1";
+
+    private final Admission admission;
+
+    AdmissionReviewer(Admission admission) {
+        this.admission = admission;
+    }
+
+    /**
+     * The review with its response. A resource is refused as KServe's webhook refuses it: 403, with all problems in the
+     * message.
+     *
+     * @throws ServingException INVALID_ARGUMENT for what is not a review
+     */
+    ObjectNode review(JsonNode review) {
+        JsonNode request = review.path("request");
+        if (!review.path("apiVersion").asText("").equals(VERSION) || !request.hasNonNull("uid")) {
+            throw ServingException.invalidArgument(
+                    "the body is not an AdmissionReview of " + VERSION + " with a request");
+        }
+        ObjectNode answer = JsonNodeFactory.instance.objectNode();
+        answer.put("apiVersion", VERSION).put("kind", "AdmissionReview");
+        ObjectNode response = answer.putObject("response");
+        response.put("uid", request.path("uid").asText());
+        try {
+            List<String> warnings = warnings(request);
+            response.put("allowed", true);
+            if (!warnings.isEmpty()) {
+                warnings.forEach(response.putArray("warnings")::add);
+            }
+        } catch (ServingException e) {
+            if (e.code() != ErrorCode.INVALID_ARGUMENT) {
+                throw e;
+            }
+            response.put("allowed", false);
+            response.putObject("status")
+                    .put("status", "Failure")
+                    .put("code", 403)
+                    .put("reason", "Forbidden")
+                    .put("message", e.describe());
+        }
+        return answer;
+    }
+
+    private List<String> warnings(JsonNode request) {
+        String operation = request.path("operation").asText("");
+        boolean written = operation.equals("CREATE") || operation.equals("UPDATE");
+        if (!written || !(request.get("object") instanceof ObjectNode object)) {
+            return List.of();
+        }
+        ResourceKind kind = ResourceKinds.byKind(
+                object.path("apiVersion").asText(""), object.path("kind").asText(""));
+        ObjectNode old = request.get("oldObject") instanceof ObjectNode before ? before : null;
+        if (kind == null
+                || !kind.group().equals(ResourceKinds.SERVING)
+                || object.path("metadata").hasNonNull("deletionTimestamp")
+                || untouched(object, old)) {
+            return List.of();
+        }
+        return admission.admit(kind, object, old).warnings();
+    }
+
+    /**
+     * Whether nothing changes that admission looks at. Finalizers and owners of a service must remain writable although
+     * rules have become stricter since it was stored.
+     */
+    private static boolean untouched(ObjectNode object, @Nullable ObjectNode old) {
+        if (old == null || Admission.specChanged(old, object)) {
+            return false;
+        }
+        JsonNode metadata = object.path("metadata");
+        JsonNode before = old.path("metadata");
+        return metadata.path("labels").equals(before.path("labels"))
+                && metadata.path("annotations").equals(before.path("annotations"));
+    }
+}

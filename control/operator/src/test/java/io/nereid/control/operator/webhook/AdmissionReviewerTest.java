@@ -1,0 +1,93 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.webhook;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.AdmissionContext;
+import io.nereid.control.api.admission.Site;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import org.junit.jupiter.api.Test;
+
+class AdmissionReviewerTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String GOOD = """
+            {"apiVersion":"serving.kserve.io/v1beta1","kind":"InferenceService","metadata":{"name":"iris","namespace":"team"},
+            "spec":{"predictor":{"sklearn":{"storageUri":"gs://b"}}}}
+            """;
+    private static final String BAD =
+            GOOD.replace("\"storageUri\":\"gs://b\"", "\"name\":\"x\"").replace("iris", "1ris");
+
+    private final AdmissionReviewer reviewer =
+            new AdmissionReviewer(new Admission(AdmissionContext.NONE, Site.KUBERNETES));
+
+    private static JsonNode review(String operation, String object, String old) throws Exception {
+        ObjectNode review = (ObjectNode) JSON.readTree("""
+                {"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1"}}
+                """);
+        ObjectNode request = review.withObjectProperty("request").put("operation", operation);
+        request.set("object", JSON.readTree(object));
+        request.set("oldObject", JSON.readTree(old));
+        return review;
+    }
+
+    private JsonNode response(String operation, String object, String old) throws Exception {
+        ObjectNode answer = reviewer.review(review(operation, object, old));
+        assertThat(answer.path("apiVersion").asText()).isEqualTo("admission.k8s.io/v1");
+        assertThat(answer.path("kind").asText()).isEqualTo("AdmissionReview");
+        assertThat(answer.path("response").path("uid").asText()).isEqualTo("u-1");
+        assertThat(answer.path("response").has("patch")).isFalse();
+        return answer.path("response");
+    }
+
+    @Test
+    void aValidServiceIsAllowedAndAnInvalidOneIsRefusedWithAllProblems() throws Exception {
+        assertThat(response("CREATE", GOOD, "null").path("allowed").asBoolean()).isTrue();
+        JsonNode refused = response("CREATE", BAD, "null");
+        assertThat(refused.path("allowed").asBoolean()).isFalse();
+        assertThat(refused.path("status").path("code").asInt()).isEqualTo(403);
+        assertThat(refused.path("status").path("message").asText()).contains("InferenceService 1ris is invalid");
+    }
+
+    @Test
+    void aServiceThatBecameInvalidCanStillBeDeletedAndLoseItsFinalizer() throws Exception {
+        String finalized = BAD.replace("\"namespace\":\"team\"", "\"namespace\":\"team\",\"finalizers\":[\"a.b/c\"]");
+        assertThat(response("UPDATE", finalized, BAD).path("allowed").asBoolean())
+                .isTrue();
+        assertThat(response("DELETE", "null", BAD).path("allowed").asBoolean()).isTrue();
+        String deleted = BAD.replace(
+                "\"namespace\":\"team\"", "\"namespace\":\"team\",\"deletionTimestamp\":\"2030-01-01T00:00:00Z\"");
+        assertThat(response("UPDATE", deleted, GOOD).path("allowed").asBoolean())
+                .isTrue();
+        assertThat(response("UPDATE", BAD, GOOD).path("allowed").asBoolean()).isFalse();
+    }
+
+    @Test
+    void otherKindsAreNotItsConcern() throws Exception {
+        assertThat(response("CREATE", "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"data\":3}", "null")
+                        .path("allowed")
+                        .asBoolean())
+                .isTrue();
+    }
+
+    @Test
+    void anInternalErrorIsNotARefusal() throws Exception {
+        AdmissionContext broken = new AdmissionContext() {
+            @Override
+            public InferenceServiceConfig config(String namespace) {
+                throw ServingException.of(ErrorCode.UNAVAILABLE, "the API server is away");
+            }
+        };
+        AdmissionReviewer failing = new AdmissionReviewer(new Admission(broken, Site.KUBERNETES));
+        assertThatThrownBy(() -> failing.review(review("CREATE", GOOD, "null"))).isInstanceOf(ServingException.class);
+        assertThatThrownBy(() -> failing.review(JSON.readTree("{\"apiVersion\":\"admission.k8s.io/v1beta1\"}")))
+                .hasMessageContaining("AdmissionReview");
+    }
+}
