@@ -125,9 +125,10 @@ final class ModeReconciler implements ServiceReconciler {
             Function<String, @Nullable InferenceService> services,
             RuntimeCatalog catalog,
             Instant now) {
-        JsonNode status = graph.path("status").isObject() ? graph.path("status") : JsonNodeFactory.instance.objectNode();
-        Plan plan = Planner.planGraph(
-                InferenceGraph.read(graph), services, catalog, ObservedState.nothing(status), now);
+        JsonNode status =
+                graph.path("status").isObject() ? graph.path("status") : JsonNodeFactory.instance.objectNode();
+        Plan plan =
+                Planner.planGraph(InferenceGraph.read(graph), services, catalog, ObservedState.nothing(status), now);
         infrastructure.apply(graph, plan);
         return new Outcome(plan.status(), plan.events(), plan.requeueAfter());
     }

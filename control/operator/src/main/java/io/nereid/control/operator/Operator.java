@@ -104,9 +104,7 @@ public final class Operator implements AutoCloseable {
             @Nullable Supplier<LoadSource> loads) {
         this.options = options;
         this.client = new ClusterClient(client);
-        this.loads = loads != null
-                ? loads
-                : () -> new GatewayLoads(this.client, options.namespace(), GATEWAY, clock);
+        this.loads = loads != null ? loads : () -> new GatewayLoads(this.client, options.namespace(), GATEWAY, clock);
         this.lost = lost;
         this.election = new LeaderElection(leases, options.namespace(), LEASE, options.identity(), this::lead, lost);
         this.metrics = new OperatorMetrics(this.client, election::isLeader, clock);

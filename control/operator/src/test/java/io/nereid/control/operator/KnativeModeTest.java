@@ -174,7 +174,9 @@ class KnativeModeTest {
 
     private static int replicas(String revision) {
         ObjectNode deployment = object(ClusterKinds.DEPLOYMENT, revision + "-deployment");
-        return deployment == null ? -1 : deployment.path("spec").path("replicas").asInt();
+        return deployment == null
+                ? -1
+                : deployment.path("spec").path("replicas").asInt();
     }
 
     /** The shares of a service's route by revision; empty without a route. */
@@ -251,7 +253,9 @@ class KnativeModeTest {
             assertThat(settings.service()).isEqualTo("iris");
             assertThat(settings.httpPort()).isEqualTo(8080);
 
-            change("iris", "{'spec':{'predictor':{'canaryTrafficPercent':20,'model':{'storageUri':'gs://models/v2'}}}}");
+            change(
+                    "iris",
+                    "{'spec':{'predictor':{'canaryTrafficPercent':20,'model':{'storageUri':'gs://models/v2'}}}}");
             until("the canary gets its share", () -> shares("iris").equals(Map.of(FIRST, 80, SECOND, 20)));
             assertThat(replicas(FIRST)).isEqualTo(1);
             change("iris", "{'spec':{'predictor':{'canaryTrafficPercent':null}}}");
@@ -298,8 +302,9 @@ class KnativeModeTest {
 
             change("iris", "{'metadata':{'annotations':{'serving.kserve.io/deploymentMode':'Standard'}}}");
             until("the Standard mode takes over", () -> object(ClusterKinds.DEPLOYMENT, "iris-predictor") != null);
-            until("the revisions go", () -> replicas(SECOND) < 0 && object(ClusterKinds.SERVICE, SECOND + "-private")
-                    == null);
+            until(
+                    "the revisions go",
+                    () -> replicas(SECOND) < 0 && object(ClusterKinds.SERVICE, SECOND + "-private") == null);
             until("the service is ready", () -> isReady("iris"));
             change("iris", "{'metadata':{'annotations':{'serving.kserve.io/deploymentMode':'Knative'}}}");
             until("the Knative mode takes over", () -> shares("iris").equals(Map.of(FIRST, 100)));

@@ -121,9 +121,8 @@ public final class ScalingPlanner {
             policies |= !entry.getKey().equals("stabilizationWindowSeconds");
         }
         if (policies) {
-            context.advice.add(
-                    where + ".autoScaling.behavior: only scaleDown.stabilizationWindowSeconds has an effect "
-                            + site.place() + "; see " + PREFIX + "scale-down-delay and " + PREFIX + "window");
+            context.advice.add(where + ".autoScaling.behavior: only scaleDown.stabilizationWindowSeconds has an effect "
+                    + site.place() + "; see " + PREFIX + "scale-down-delay and " + PREFIX + "window");
         }
     }
 

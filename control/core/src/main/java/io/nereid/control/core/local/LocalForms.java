@@ -88,7 +88,8 @@ public final class LocalForms implements WorkloadForms {
      * of its own, because there is no process beside which it could run.
      */
     @Override
-    public @Nullable WorkloadPlan transformer(@Nullable ComponentPlan plan, ComponentPlan host, WorkloadPlan predictor) {
+    public @Nullable WorkloadPlan transformer(
+            @Nullable ComponentPlan plan, ComponentPlan host, WorkloadPlan predictor) {
         boolean engine = predictor.template() != null && predictor.template().form() instanceof Workload.Model;
         Container collocated = engine ? collocated(host) : null;
         if (plan == null) {

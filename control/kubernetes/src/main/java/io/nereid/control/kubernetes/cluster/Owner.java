@@ -53,10 +53,7 @@ public record Owner(String apiVersion, String kind, String name, String namespac
             Trees.map(meta, "annotations", annotations);
         }
         ObjectNode reference = meta.putArray("ownerReferences").addObject();
-        reference
-                .put("apiVersion", apiVersion)
-                .put("kind", kind)
-                .put("name", name);
+        reference.put("apiVersion", apiVersion).put("kind", kind).put("name", name);
         if (!uid.isEmpty()) {
             reference.put("uid", uid);
         }

@@ -13,8 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param exitCode its exit code; null when it never ran
  * @param time when it ended, as in the API of Kubernetes; empty when that is not known
  */
-public record ContainerFailure(
-        String message, @Nullable Integer exitCode, String time) {
+public record ContainerFailure(String message, @Nullable Integer exitCode, String time) {
     private static final List<String> IMAGES = List.of("ImagePullBackOff", "ErrImagePull", "InvalidImageName");
 
     /**

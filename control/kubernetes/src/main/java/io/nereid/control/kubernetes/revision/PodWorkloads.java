@@ -42,10 +42,7 @@ final class PodWorkloads implements WorkloadForms {
     PodWorkloads(PlanningContext context, ObservedCluster cluster) {
         this.context = context;
         this.injection = new PodInjection(
-                context.service,
-                ClusterSettings.of(context.config),
-                cluster,
-                context.catalog.storageContainers());
+                context.service, ClusterSettings.of(context.config), cluster, context.catalog.storageContainers());
     }
 
     @Override

@@ -55,9 +55,7 @@ public final class RevisionObjects {
         if (replicas != null) {
             spec.put("replicas", replicas);
         }
-        spec.putObject("selector")
-                .putObject("matchLabels")
-                .put(GatewayObjects.REVISION_LABEL, workload.revision());
+        spec.putObject("selector").putObject("matchLabels").put(GatewayObjects.REVISION_LABEL, workload.revision());
         // A pod goes only when another one takes its requests.
         spec.putObject("strategy")
                 .put("type", "RollingUpdate")
@@ -88,8 +86,11 @@ public final class RevisionObjects {
         Map<String, String> labels = new LinkedHashMap<>(workload.labels());
         labels.put("app", workload.revision());
         labels.put(GatewayObjects.REVISION_LABEL, workload.revision());
-        labels.put(KNATIVE + "service", owner.name() + "-" + workload.component().text());
-        labels.put(KNATIVE + "configuration", owner.name() + "-" + workload.component().text());
+        labels.put(
+                KNATIVE + "service", owner.name() + "-" + workload.component().text());
+        labels.put(
+                KNATIVE + "configuration",
+                owner.name() + "-" + workload.component().text());
         labels.put(GatewayObjects.SERVICE_LABEL, owner.name());
         return labels;
     }
@@ -109,7 +110,8 @@ public final class RevisionObjects {
         labels.put("app", workload.revision());
         labels.put("component", workload.component().text());
         labels.put(GatewayObjects.REVISION_LABEL, workload.revision());
-        labels.put(KNATIVE + "service", owner.name() + "-" + workload.component().text());
+        labels.put(
+                KNATIVE + "service", owner.name() + "-" + workload.component().text());
         labels.put(GatewayObjects.SERVICE_LABEL, owner.name());
         labels.put("networking.internal.knative.dev/serviceType", "Private");
         ObjectNode service = owner.object(

@@ -78,7 +78,9 @@ public final class RevisionStates {
                     || type.equals("Progressing") && status.equals("False")) {
                 return new Failure(
                         "RuntimeUnhealthy",
-                        condition.path("message").asText(condition.path("reason").asText()),
+                        condition
+                                .path("message")
+                                .asText(condition.path("reason").asText()),
                         time(condition.path("lastTransitionTime").asText(""), deployment),
                         null);
             }

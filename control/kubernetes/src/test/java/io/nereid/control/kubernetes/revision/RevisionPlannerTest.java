@@ -100,13 +100,13 @@ class RevisionPlannerTest {
         ObjectNode resource = service(1, MODEL);
         ObjectNode deployment = RevisionObjects.deployment(Owner.of(resource), workload, 1);
         assertThat(deployment.at("/metadata/name").asText()).isEqualTo("iris-predictor-00001-deployment");
-        assertThat(deployment.at("/spec/template/metadata/labels/serving.knative.dev~1revision")
+        assertThat(deployment
+                        .at("/spec/template/metadata/labels/serving.knative.dev~1revision")
                         .asText())
                 .isEqualTo("iris-predictor-00001");
-        RevisionSettings settings =
-                RevisionSettings.read(RevisionObjects.privateService(Owner.of(resource), workload)
-                        .at("/metadata/annotations/nereid.io~1revision")
-                        .asText());
+        RevisionSettings settings = RevisionSettings.read(RevisionObjects.privateService(Owner.of(resource), workload)
+                .at("/metadata/annotations/nereid.io~1revision")
+                .asText());
         assertThat(settings.containerConcurrency()).isEqualTo(4);
         assertThat(RevisionObjects.routeServices(Owner.of(resource), ready.route(), "gateway.home"))
                 .extracting(one -> one.at("/metadata/name").asText())
@@ -116,11 +116,10 @@ class RevisionPlannerTest {
     @Test
     void theSpecificationMakesARevisionAndTheSettingsOfTheClusterDoNot() {
         RuntimeCatalog catalog = catalog(InferenceServiceConfig.defaults());
-        Plan first = plan(
-                service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
+        Plan first = plan(service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
         ObservedState ready = state(first, "iris-predictor-00001", Phase.READY, Traffic.NONE);
-        RuntimeCatalog changed = catalog(InferenceServiceConfig.defaults()
-                .with(tree("{'storageInitializer':{'image':'registry/fetch:2'}}")));
+        RuntimeCatalog changed = catalog(
+                InferenceServiceConfig.defaults().with(tree("{'storageInitializer':{'image':'registry/fetch:2'}}")));
         Plan other = plan(service(1, MODEL), changed, ready);
         assertThat(other.revisions()).extracting(Revision::name).containsExactly("iris-predictor-00001");
 
@@ -134,14 +133,12 @@ class RevisionPlannerTest {
     @Test
     void aCanaryThatFailsIsRolledBack() {
         RuntimeCatalog catalog = catalog(InferenceServiceConfig.defaults());
-        Plan first = plan(
-                service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
+        Plan first = plan(service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
         Plan rolledOut =
                 plan(service(1, MODEL), catalog, state(first, "iris-predictor-00001", Phase.READY, Traffic.NONE));
         ObjectNode canary = service(2, MODEL.replace("models/iris", "models/v2") + ",'canaryTrafficPercent':20");
         canary.withObject("/metadata/annotations").put("nereid.io/rollback-error-percent", "5");
-        Plan starting = plan(
-                canary, catalog, state(rolledOut, "iris-predictor-00001", Phase.READY, Traffic.NONE));
+        Plan starting = plan(canary, catalog, state(rolledOut, "iris-predictor-00001", Phase.READY, Traffic.NONE));
         WorkloadState fine = new WorkloadState(Phase.READY, 1, 1, null, Traffic.NONE);
         WorkloadState failing = new WorkloadState(Phase.READY, 1, 1, null, new Traffic(100, 50, 10));
         Plan split = plan(
@@ -161,7 +158,9 @@ class RevisionPlannerTest {
                         split.revisions(),
                         split.status()));
         assertThat(back.status().at("/components/predictor/traffic")).hasSize(1);
-        assertThat(back.status().at("/components/predictor/traffic/0/revisionName").asText())
+        assertThat(back.status()
+                        .at("/components/predictor/traffic/0/revisionName")
+                        .asText())
                 .isEqualTo("iris-predictor-00001");
     }
 

@@ -45,8 +45,8 @@ import org.slf4j.LoggerFactory;
  */
 public final class ClusterInfrastructure implements Infrastructure {
     private static final Logger LOG = LoggerFactory.getLogger(ClusterInfrastructure.class);
-    private static final ResourceStore.Type SERVICES = new ResourceStore.Type(
-            ResourceKinds.INFERENCE_SERVICE.group(), ResourceKinds.INFERENCE_SERVICE.plural());
+    private static final ResourceStore.Type SERVICES =
+            new ResourceStore.Type(ResourceKinds.INFERENCE_SERVICE.group(), ResourceKinds.INFERENCE_SERVICE.plural());
 
     private final ResourceStore store;
     private final ServiceObjects objects;

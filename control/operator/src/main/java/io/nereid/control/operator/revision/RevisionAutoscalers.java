@@ -158,7 +158,8 @@ public final class RevisionAutoscalers implements WakeListener, AutoCloseable {
             }
             known.reachable = routed.contains(workload.revision());
         }
-        revisions.entrySet()
+        revisions
+                .entrySet()
                 .removeIf(entry -> entry.getValue().workload.namespace().equals(namespace)
                         && entry.getValue().workload.service().equals(service)
                         && !wanted.contains(entry.getKey()));
@@ -258,7 +259,8 @@ public final class RevisionAutoscalers implements WakeListener, AutoCloseable {
         }
         if (!complete) {
             int most = autoscaler.settings().max();
-            int least = Math.max(replicas, replicas == 0 ? 0 : autoscaler.settings().min());
+            int least =
+                    Math.max(replicas, replicas == 0 ? 0 : autoscaler.settings().min());
             return most > 0 ? Math.min(least, most) : least;
         }
         long now = clock.nanos();
