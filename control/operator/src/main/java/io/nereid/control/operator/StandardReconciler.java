@@ -9,6 +9,7 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.core.Plan;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
@@ -16,6 +17,7 @@ import io.nereid.control.kubernetes.standard.StandardPlan;
 import io.nereid.control.kubernetes.standard.StandardPlanner;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.objects.ObjectApplier;
+import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.plane.ServiceReconciler;
 import java.time.Duration;
@@ -35,6 +37,7 @@ import org.jspecify.annotations.Nullable;
 final class StandardReconciler implements ServiceReconciler {
     private static final ResourceStore.Type SERVICE_ACCOUNTS = type(ResourceKinds.SERVICE_ACCOUNT);
 
+    private static final Duration REFUSED_AGAIN = Duration.ofMinutes(1);
     private static final String MODE = "serving.kserve.io/deploymentMode";
 
     private final ClusterClient client;
@@ -99,11 +102,28 @@ final class StandardReconciler implements ServiceReconciler {
                         account -> store.get(new ResourceStore.Key(SERVICE_ACCOUNTS, namespace, account)),
                         map -> client.get(ResourceKinds.CONFIG_MAP, home, map)),
                 now);
-        applier.apply(uid, plan.objects());
+        Refusal refusal = applier.apply(uid, plan.objects());
+        if (refusal != null) {
+            return refused(service, plan.status(), refusal, now);
+        }
         Duration wait = statuses.wait(uid, service.path("status"), plan.status(), now);
         return wait.isZero()
                 ? new Outcome(plan.status(), plan.events(), null)
                 : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
+    }
+
+    /** What is refused now may be taken later, for example when a quota is raised: it is tried again. */
+    private static Outcome refused(ObjectNode service, ObjectNode planned, Refusal refusal, Instant now) {
+        JsonNode before = service.path("status");
+        String message = RefusedStatus.message(refusal);
+        boolean told = false;
+        for (JsonNode condition : before.path("conditions")) {
+            told |= condition.path("message").asText().equals(message);
+        }
+        return new Outcome(
+                RefusedStatus.of(planned, before, refusal, now),
+                told ? List.of() : List.of(new Plan.Event("Warning", "InternalError", message)),
+                REFUSED_AGAIN);
     }
 
     private static @Nullable DeploymentMode mode(ObjectNode service, RuntimeCatalog catalog) {
