@@ -15,6 +15,7 @@ import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
 import io.nereid.control.operator.objects.ClusterReader;
+import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.revision.ClusterInfrastructure;
 import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.plane.PlanReconciler;
@@ -102,8 +103,12 @@ final class ModeReconciler implements ServiceReconciler {
             return outcome;
         }
         Outcome outcome = knative.reconcile(current, catalog, now);
-        Duration wait = statuses.wait(
-                service.path("metadata").path("uid").asText(), service.path("status"), outcome.status(), now);
+        String uid = service.path("metadata").path("uid").asText();
+        Refusal refusal = infrastructure.refusal(uid);
+        if (refusal != null) {
+            return StandardReconciler.refused(service, outcome.status(), refusal, now);
+        }
+        Duration wait = statuses.wait(uid, service.path("status"), outcome.status(), now);
         return wait.isZero() ? outcome : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
     }
 

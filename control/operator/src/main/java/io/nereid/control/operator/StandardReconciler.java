@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.core.Plan;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.standard.StandardPlan;
 import io.nereid.control.kubernetes.standard.StandardPlanner;
 import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier;
+import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.plane.ServiceReconciler;
 import java.time.Duration;
@@ -28,6 +31,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class StandardReconciler implements ServiceReconciler {
     private static final ResourceStore.Type SERVICE_ACCOUNTS = type(ResourceKinds.SERVICE_ACCOUNT);
+
+    private static final Duration REFUSED_AGAIN = Duration.ofMinutes(1);
 
     private final ResourceStore store;
     private final ServiceObjects objects;
@@ -58,11 +63,28 @@ final class StandardReconciler implements ServiceReconciler {
     public Outcome reconcile(ObjectNode service, RuntimeCatalog catalog, Instant now) {
         String uid = service.path("metadata").path("uid").asText();
         StandardPlan plan = StandardPlanner.plan(service, catalog, reader.observe(service), now);
-        applier.apply(uid, plan.objects());
+        Refusal refusal = applier.apply(uid, plan.objects());
+        if (refusal != null) {
+            return refused(service, plan.status(), refusal, now);
+        }
         Duration wait = statuses.wait(uid, service.path("status"), plan.status(), now);
         return wait.isZero()
                 ? new Outcome(plan.status(), plan.events(), null)
                 : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
+    }
+
+    /** What is refused now may be taken later, for example when a quota is raised: it is tried again. */
+    static Outcome refused(ObjectNode service, ObjectNode planned, Refusal refusal, Instant now) {
+        JsonNode before = service.path("status");
+        String message = RefusedStatus.message(refusal);
+        boolean told = false;
+        for (JsonNode condition : before.path("conditions")) {
+            told |= condition.path("message").asText().equals(message);
+        }
+        return new Outcome(
+                RefusedStatus.of(planned, before, refusal, now),
+                told ? List.of() : List.of(new Plan.Event("Warning", "InternalError", message)),
+                REFUSED_AGAIN);
     }
 
     @Override

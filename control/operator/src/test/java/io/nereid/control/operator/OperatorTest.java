@@ -250,6 +250,60 @@ class OperatorTest {
     }
 
     @Test
+    void whatTheApiServerRefusesIsInTheStatus() {
+        try (Running running = new Running("refused")) {
+            // More is requested than the limit allows: admission takes it, the Deployment's validation does not.
+            ObjectNode refused = service("refused", "");
+            refused.withObject("/spec/predictor/model/resources")
+                    .setAll(tree("{'requests':{'memory':'4Gi'},'limits':{'memory':'1Gi'}}"));
+            client.create(ResourceKinds.INFERENCE_SERVICE, refused);
+            until(
+                    "the status has the words of the API server",
+                    () -> condition("refused", "Ready")
+                            .path("message")
+                            .asText()
+                            .contains("must be less than or equal to memory limit"));
+            assertThat(condition("refused", "PredictorReady").path("reason").asText())
+                    .isEqualTo("ReconcileFailed");
+            Map<String, Long> requests = settled(running);
+            assertThat(requests.getOrDefault("InferenceService update-status", 0L))
+                    .isEqualTo(1);
+            client.merge(
+                    ResourceKinds.INFERENCE_SERVICE,
+                    "default",
+                    "refused",
+                    tree("{'spec':{'predictor':{'model':{'resources':{'limits':{'memory':'4Gi'}}}}}}"));
+            until("the service is ready", () -> is("refused", "Ready", "True"));
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "refused", null);
+        }
+    }
+
+    @Test
+    void graphsAndOtherModesSayThatTheyAreNotSupported() {
+        try (Running running = new Running("unsupported")) {
+            ObjectNode knative = service("knative", "");
+            knative.withObject("/metadata/annotations").put("serving.kserve.io/deploymentMode", "Knative");
+            client.create(ResourceKinds.INFERENCE_SERVICE, knative);
+            until(
+                    "the service says why",
+                    () -> condition("knative", "Ready").path("reason").asText().equals("DeploymentModeNotSupported"));
+            client.create(
+                    ResourceKinds.INFERENCE_GRAPH,
+                    tree(
+                            "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'InferenceGraph','metadata':{'name':'graph',"
+                                    + "'namespace':'default'},'spec':{'nodes':{'root':{'routerType':'Sequence','steps':"
+                                    + "[{'serviceName':'iris'}]}}}}"));
+            until(
+                    "the graph says why",
+                    () -> String.valueOf(client.get(ResourceKinds.INFERENCE_GRAPH, "default", "graph"))
+                            .contains("GraphsNotSupported"));
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "knative", null);
+            client.delete(ResourceKinds.INFERENCE_GRAPH, "default", "graph", null);
+            assertThat(running.lost.getCount()).isEqualTo(1);
+        }
+    }
+
+    @Test
     void aServiceWithoutARuntimeSaysWhy() {
         try (Running running = new Running("why")) {
             ObjectNode unknown = service("unknown", "");

@@ -5,6 +5,8 @@ package io.nereid.control.operator.objects;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.kubernetes.apply.ApplyDifference;
 import io.nereid.control.operator.cluster.ClusterClient;
@@ -13,6 +15,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,9 +42,11 @@ public final class ObjectApplier {
      *
      * @param uid the uid of the service, which every desired object names as its controller
      * @param desired an object with a {@code resourceVersion} is a stored one that stays as it is
-     * @throws io.nereid.base.ServingException when the API server refuses an object; the others are as they were before
+     * @return the object that the API server refuses; null when everything is as desired. After a refusal the objects that
+     *     follow are as they were before
+     * @throws ServingException for what may pass by itself, such as an API server that is away
      */
-    public void apply(String uid, List<ObjectNode> desired) {
+    public @Nullable Refusal apply(String uid, List<ObjectNode> desired) {
         Map<ObjectKey, ObjectNode> stored = objects.of(uid);
         Set<ObjectKey> wanted = new HashSet<>();
         for (ObjectNode object : desired) {
@@ -56,9 +61,16 @@ public final class ObjectApplier {
                     ? "it does not exist"
                     : ApplyDifference.find(object, before, ClusterClient.FIELD_MANAGER);
             if (difference != null) {
-                ResourceKind kind = objects.kind(object);
                 LOG.debug("{} {} is applied: {}", key.kind(), key.name(), difference);
-                objects.written(kind, client.apply(kind, object));
+                try {
+                    ResourceKind kind = objects.kind(object);
+                    objects.written(kind, client.apply(kind, object));
+                } catch (ServingException e) {
+                    if (!isRefusal(e.code())) {
+                        throw e;
+                    }
+                    return new Refusal(object, e.getMessage());
+                }
             }
         }
         stored.forEach((key, object) -> {
@@ -71,13 +83,14 @@ public final class ObjectApplier {
                         null);
             }
         });
+        return null;
     }
 
     /**
      * Sets the number of replicas of a Deployment, which belongs to the field manager {@value #SCALER} from then on.
      *
      * @param deployment the stored one
-     * @throws io.nereid.base.ServingException when the API server refuses it
+     * @throws ServingException when the API server refuses it
      */
     public void scale(ObjectNode deployment, int replicas) {
         JsonNode metadata = deployment.path("metadata");
@@ -92,4 +105,18 @@ public final class ObjectApplier {
         ResourceKind kind = objects.kind(deployment);
         objects.written(kind, client.forceAs(SCALER, kind, scaled));
     }
+
+    private static boolean isRefusal(ErrorCode code) {
+        return code == ErrorCode.INVALID_ARGUMENT
+                || code == ErrorCode.PERMISSION_DENIED
+                || code == ErrorCode.FAILED_PRECONDITION;
+    }
+
+    /**
+     * An object that the API server does not take.
+     *
+     * @param object the object
+     * @param message the words of the API server
+     */
+    public record Refusal(ObjectNode object, String message) {}
 }

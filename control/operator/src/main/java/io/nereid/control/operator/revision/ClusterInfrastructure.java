@@ -17,6 +17,7 @@ import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionStates;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.objects.ObjectApplier;
+import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
 import java.time.Duration;
@@ -58,6 +59,9 @@ public final class ClusterInfrastructure implements Infrastructure {
 
     /** When revisions that are not planned any more are deleted, by owner and name, in nanoseconds of this process. */
     private final Map<String, Long> retired = new ConcurrentHashMap<>();
+
+    /** What the API server did not take of the last plan of each owner, by uid. */
+    private final Map<String, Refusal> refusals = new ConcurrentHashMap<>();
 
     private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
 
@@ -149,7 +153,12 @@ public final class ClusterInfrastructure implements Infrastructure {
             desired.addAll(RevisionObjects.routeServices(owner, route, gateway));
             desired.addAll(retiring(owner, stored, planned));
         }
-        applier.apply(owner.uid(), desired);
+        Refusal refusal = applier.apply(owner.uid(), desired);
+        if (refusal == null) {
+            refusals.remove(owner.uid());
+        } else {
+            refusals.put(owner.uid(), refusal);
+        }
         Set<String> routed = new HashSet<>();
         if (route != null) {
             route.components().values().forEach(backend -> {
@@ -210,6 +219,11 @@ public final class ClusterInfrastructure implements Infrastructure {
             LOG.debug("revisions of {} stay: the operator ends", owner.name());
         }
         return now + retirement.toNanos();
+    }
+
+    /** Returns what the API server did not take of the last plan of an owner; null for nothing. */
+    public @Nullable Refusal refusal(String uid) {
+        return refusals.get(uid);
     }
 
     /** Forgets a service that another mode carries out now, or that is gone. */
