@@ -279,25 +279,25 @@ class OperatorTest {
     }
 
     @Test
-    void graphsAndOtherModesSayThatTheyAreNotSupported() {
+    void anotherModeAndAGraphThatWaitsSayWhy() {
         try (Running running = new Running("unsupported")) {
-            ObjectNode knative = service("knative", "");
-            knative.withObject("/metadata/annotations").put("serving.kserve.io/deploymentMode", "Knative");
-            client.create(ResourceKinds.INFERENCE_SERVICE, knative);
+            ObjectNode mesh = service("mesh", "");
+            mesh.withObject("/metadata/annotations").put("serving.kserve.io/deploymentMode", "ModelMesh");
+            client.create(ResourceKinds.INFERENCE_SERVICE, mesh);
             until(
                     "the service says why",
-                    () -> condition("knative", "Ready").path("reason").asText().equals("DeploymentModeNotSupported"));
+                    () -> condition("mesh", "Ready").path("reason").asText().equals("DeploymentModeNotSupported"));
             client.create(
                     ResourceKinds.INFERENCE_GRAPH,
                     tree(
                             "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'InferenceGraph','metadata':{'name':'graph',"
                                     + "'namespace':'default'},'spec':{'nodes':{'root':{'routerType':'Sequence','steps':"
-                                    + "[{'serviceName':'iris'}]}}}}"));
+                                    + "[{'serviceName':'absent'}]}}}}"));
             until(
                     "the graph says why",
                     () -> String.valueOf(client.get(ResourceKinds.INFERENCE_GRAPH, "default", "graph"))
-                            .contains("GraphsNotSupported"));
-            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "knative", null);
+                            .contains("absent, which does not exist"));
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "mesh", null);
             client.delete(ResourceKinds.INFERENCE_GRAPH, "default", "graph", null);
             assertThat(running.lost.getCount()).isEqualTo(1);
         }
