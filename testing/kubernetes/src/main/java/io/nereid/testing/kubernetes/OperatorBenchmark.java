@@ -91,7 +91,11 @@ public final class OperatorBenchmark {
             }
             try {
                 double plain = plain(cluster.client());
-                print("%d plain Deployments, Services and HPAs: %.1f s until all are available%n", count, plain);
+                line(String.format(
+                        Locale.ROOT,
+                        "%d plain Deployments, Services and HPAs: %.1f s until all are available",
+                        count,
+                        plain));
                 services(cluster, builtIn, plain);
             } finally {
                 nodes.forEach(FakeNode::close);
@@ -163,13 +167,21 @@ public final class OperatorBenchmark {
                                     .count()
                             == count);
             double seconds = seconds(start);
-            print(
-                    "%d services: %.1f s until all are Ready, %.2f of the plain ones; operator %.1f CPU-s, peak %d MB%n",
-                    count, seconds, seconds / plain, cpuSeconds(operator) - cpu, peakMegabytes(operator));
+            line(String.format(
+                    Locale.ROOT,
+                    "%d services: %.1f s until all are Ready, %.2f of the plain ones; operator %.1f CPU-s, peak %d MB",
+                    count,
+                    seconds,
+                    seconds / plain,
+                    cpuSeconds(operator) - cpu,
+                    peakMegabytes(operator)));
             LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
             Map<String, Double> settled = metric("nereid_operator_api_requests_total");
-            settled.forEach((request, number) ->
-                    print("  %-70s %.2f per service%n", request, (number - before.getOrDefault(request, 0.0)) / count));
+            settled.forEach((request, number) -> line(String.format(
+                    Locale.ROOT,
+                    "  %-70s %.2f per service",
+                    request,
+                    (number - before.getOrDefault(request, 0.0)) / count)));
             LockSupport.parkNanos(Duration.ofMinutes(2).toNanos());
             line("requests in two quiet minutes: " + difference(settled, metric("nereid_operator_api_requests_total")));
         } finally {
@@ -181,7 +193,7 @@ public final class OperatorBenchmark {
             until(
                     "the operator leads",
                     () -> metric("nereid_operator_reconciliations_total").getOrDefault("result=success", 0.0) >= count);
-            print("restart: every service was looked at after %.1f s%n", seconds(start));
+            line(String.format(Locale.ROOT, "restart: every service was looked at after %.1f s", seconds(start)));
             LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
             line("restart: requests: " + metric("nereid_operator_api_requests_total"));
         } finally {
@@ -213,10 +225,6 @@ public final class OperatorBenchmark {
                         .endMetadata()
                         .build())
                 .create();
-    }
-
-    private void print(String format, Object... values) {
-        out.append(String.format(Locale.ROOT, format, values));
     }
 
     private void line(String text) {

@@ -48,8 +48,6 @@ public final class RevisionActivatorStress {
                     null,
                     null,
                     null,
-                    null,
-                    null,
                     Clock.system(),
                     (namespace, revision) -> woken.incrementAndGet(),
                     Runnable::run,
