@@ -31,7 +31,7 @@ class DistributionTest {
             Set.of("Apache-2.0", "MIT", "MIT-0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "Unlicense");
 
     private static final Pattern ENTRY = Pattern.compile("  (\\S+) +(\\S+) +https?://\\S+");
-    private static final Pattern SECTION = Pattern.compile("In (lib|the plugin (\\S+)):");
+    private static final Pattern SECTION = Pattern.compile("In (lib/kubernetes|lib|the plugin (\\S+)):");
     /** {@code (Apache-2.0) (LGPL-2.1-or-later) Name (group:artifact:version - address)}. */
     private static final Pattern THIRD_PARTY =
             Pattern.compile("\\s+((?:\\([^()]+\\) )+).* \\([^:() ]+:([^: ]+):[^: ]+ - [^ ]*\\)");
@@ -46,7 +46,7 @@ class DistributionTest {
     }
 
     /**
-     * Returns the licences in the distribution's NOTICE: by section ({@code lib} or a plugin's name), then by library.
+     * Returns the licences in the distribution's NOTICE: by section ({@code lib}, {@code lib/kubernetes} or a plugin's name), then by library.
      */
     private Map<String, Map<String, String>> notice() throws IOException {
         Map<String, Map<String, String>> sections = new TreeMap<>();
@@ -56,7 +56,7 @@ class DistributionTest {
             Matcher entry = ENTRY.matcher(line);
             if (heading.matches()) {
                 section = new TreeMap<>();
-                sections.put(heading.group(2) == null ? "lib" : heading.group(2), section);
+                sections.put(heading.group(2) == null ? heading.group(1) : heading.group(2), section);
             } else if (entry.matches()) {
                 assertThat(section.put(entry.group(1), entry.group(2)))
                         .as("NOTICE lists %s twice", entry.group(1))
@@ -73,17 +73,21 @@ class DistributionTest {
 
     @Test
     void noticeListsEveryLibraryAndNoOther() throws IOException {
-        Set<String> there = new TreeSet<>();
-        try (Stream<Path> lib = Files.list(distribution.resolve("lib"))) {
-            for (Path jar : lib.filter(Files::isRegularFile).toList()) {
-                String name = jar.getFileName().toString();
-                if (!name.startsWith("nereid-")) {
-                    there.add(name.replaceFirst("-\\d[^/]*\\.jar$", ""));
+        for (String folder : List.of("lib", "lib/kubernetes")) {
+            Set<String> there = new TreeSet<>();
+            try (Stream<Path> lib = Files.list(distribution.resolve(folder))) {
+                for (Path jar : lib.filter(Files::isRegularFile).toList()) {
+                    String name = jar.getFileName().toString();
+                    if (!name.startsWith("nereid-")) {
+                        there.add(name.replaceFirst("-\\d[^/]*\\.jar$", ""));
+                    }
                 }
             }
+            assertThat(there).hasSizeGreaterThan(20);
+            assertThat(notice().get(folder).keySet())
+                    .as("libraries of %s in NOTICE", folder)
+                    .isEqualTo(there);
         }
-        assertThat(there).hasSizeGreaterThan(20);
-        assertThat(notice().get("lib").keySet()).as("libraries in NOTICE").isEqualTo(there);
     }
 
     @Test
@@ -118,7 +122,8 @@ class DistributionTest {
     void noticeMatchesTheLibrariesPoms() throws IOException {
         Path file = distribution.resolve("THIRD-PARTY.txt");
         assumeTrue(Files.exists(file), "NOT TESTED: NOTICE against the libraries' poms; this was a quick build");
-        Map<String, String> libraries = notice().get("lib");
+        Map<String, String> libraries = new TreeMap<>(notice().get("lib"));
+        libraries.putAll(notice().get("lib/kubernetes"));
         int compared = 0;
         for (String line : Files.readAllLines(file)) {
             Matcher m = THIRD_PARTY.matcher(line);
