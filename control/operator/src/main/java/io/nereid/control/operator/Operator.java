@@ -154,7 +154,8 @@ public final class Operator implements AutoCloseable {
                     applier,
                     autoscalers,
                     GATEWAY + "." + options.namespace() + ".svc.cluster.local",
-                    RETIREMENT));
+                    RETIREMENT,
+                    clock));
             ClusterReader reader = new ClusterReader(client, store, objects, options.namespace());
             ServiceController controller = opened(new ServiceController(
                     store,
