@@ -14,6 +14,7 @@ import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterEventRecorder;
 import io.nereid.control.operator.cluster.ClusterStore;
 import io.nereid.control.operator.cluster.ObjectCache;
+import io.nereid.control.operator.health.HealthServer;
 import io.nereid.control.operator.install.BuiltInResources;
 import io.nereid.control.operator.leader.LeaderElection;
 import io.nereid.control.operator.objects.ClusterReader;
@@ -154,7 +155,8 @@ public final class Operator implements AutoCloseable {
                     applier,
                     autoscalers,
                     GATEWAY + "." + options.namespace() + ".svc.cluster.local",
-                    RETIREMENT));
+                    RETIREMENT,
+                    clock));
             ClusterReader reader = new ClusterReader(client, store, objects, options.namespace());
             ServiceController controller = opened(new ServiceController(
                     store,

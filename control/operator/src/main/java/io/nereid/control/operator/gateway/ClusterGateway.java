@@ -13,7 +13,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
-import io.nereid.control.operator.HealthServer;
+import io.nereid.control.operator.health.HealthServer;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.cluster.ObjectCache;

@@ -4,6 +4,7 @@ package io.nereid.control.operator.revision;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore;
@@ -55,6 +56,7 @@ public final class ClusterInfrastructure implements Infrastructure {
     private final RevisionAutoscalers autoscalers;
     private final String gateway;
     private final Duration retirement;
+    private final Clock clock;
     private final ScheduledThreadPoolExecutor timer = Threads.timer("revision-retirement");
 
     /** When revisions that are not planned any more are deleted, by owner and name, in nanoseconds of this process. */
@@ -76,13 +78,15 @@ public final class ClusterInfrastructure implements Infrastructure {
             ObjectApplier applier,
             RevisionAutoscalers autoscalers,
             String gateway,
-            Duration retirement) {
+            Duration retirement,
+            Clock clock) {
         this.store = store;
         this.objects = objects;
         this.applier = applier;
         this.autoscalers = autoscalers;
         this.gateway = gateway;
         this.retirement = retirement;
+        this.clock = clock;
     }
 
     @Override
@@ -191,7 +195,7 @@ public final class ClusterInfrastructure implements Infrastructure {
     /** The objects of revisions that the route has left, which stay for some time. */
     private List<ObjectNode> retiring(Owner owner, Map<ObjectKey, ObjectNode> stored, Set<String> planned) {
         List<ObjectNode> all = new ArrayList<>();
-        long now = System.nanoTime();
+        long now = clock.nanos();
         Set<String> seen = new HashSet<>();
         stored.values().forEach(object -> {
             String revision = RevisionObjects.revision(object);
