@@ -26,7 +26,9 @@ import org.junit.jupiter.api.Test;
 
 /** The built distribution: its contents, their licences, and its size. */
 class DistributionTest {
-    private static final long MOST_BYTES = 120_000_000;
+    /** Of these, 17 MB are the Kubernetes client of the operator and the gateway. */
+    private static final long MOST_BYTES = 137_000_000;
+
     private static final Set<String> PERMISSIVE =
             Set.of("Apache-2.0", "MIT", "MIT-0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "Unlicense");
 
