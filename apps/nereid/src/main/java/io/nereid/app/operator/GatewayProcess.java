@@ -35,7 +35,7 @@ final class GatewayProcess {
      */
     record Ending(Duration grace, Duration limit) {}
 
-    /** Runs until the process is told to end; returns the exit code. */
+    /** Runs until the process receives a signal to end; returns the exit code. */
     static int run(
             @Nullable String kubeconfig,
             @Nullable String namespace,

@@ -86,7 +86,7 @@ final class GatewayServer {
         return cluster.healthPort();
     }
 
-    /** The port at which it tells its load. */
+    /** The port at which it reports its load. */
     int statisticsPort() {
         return cluster.statisticsPort();
     }

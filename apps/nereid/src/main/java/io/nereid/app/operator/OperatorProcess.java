@@ -37,7 +37,7 @@ final class OperatorProcess {
 
     private OperatorProcess() {}
 
-    /** Runs until the process is told to end, or until it lost its lease; returns the exit code. */
+    /** Runs until the process receives a signal to end or loses its lease; returns the exit code. */
     static int run(
             @Nullable String kubeconfig,
             @Nullable String namespace,

@@ -308,7 +308,7 @@ class GatewayServerTest {
                             .thenApply(r -> r != null && r.statusCode() == 404)
                             .join());
             CompletableFuture<HttpResponse<String>> held = post(port, "/serving/default/iris/v2/models/iris/infer");
-            until("the autoscaler is told", () -> woken.contains("iris-1"));
+            until("the autoscaler is notified", () -> woken.contains("iris-1"));
             Pod old = new Pod("old");
             endpoint("iris-1", old.port(), true, false);
             assertThat(held.get(60, TimeUnit.SECONDS).body()).isEqualTo("{\"by\":\"old\",\"in\":{\"x\":1}}");

@@ -164,7 +164,7 @@ public abstract class StructuralSchema {
     }
 
     /**
-     * A list whose elements are told apart by the values of some fields. Server-side apply merges such a list element by
+     * A list whose elements are identified by the values of some fields. Server-side apply merges such a list element by
      * element, and the API server refuses duplicates; admission does not look for them.
      *
      * @param keys the required fields that identify an element; none for a list that is replaced as a whole

@@ -15,7 +15,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells whether a server-side apply of an object would change what is stored, without asking the API server. An object
+ * Determines whether a server-side apply of an object would change what is stored, without asking the API server. An object
  * is up to date if every field of the desired object is stored with that value, and when the manager owns no other
  * fields, according to {@code metadata.managedFields}. So defaults that the API server has set and fields of other
  * managers, such as the replicas that an autoscaler sets, do not count. Stateless.

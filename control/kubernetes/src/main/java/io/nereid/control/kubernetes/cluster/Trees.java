@@ -86,7 +86,7 @@ public final class Trees {
         return all;
     }
 
-    /** How an object of a namespace is told from others: {@code Deployment/iris-predictor}. */
+    /** The key of an object in its namespace: {@code Deployment/iris-predictor}. */
     public static String key(JsonNode object) {
         return key(
                 object.path("kind").asText(),

@@ -3,7 +3,7 @@
 package io.nereid.control.kubernetes.revision;
 
 /**
- * Names in the objects by which the operator tells the gateways what to serve. The operator writes two kinds of Services,
+ * Names in the objects by which the operator configures the gateways. The operator writes two kinds of Services,
  * and Kubernetes makes EndpointSlices of the second kind; the gateways watch all three. Stateless.
  *
  * <ul>
@@ -36,7 +36,7 @@ public final class GatewayObjects {
     /** The name of the port for gRPC. */
     public static final String GRPC_PORT = "grpc";
 
-    /** The name of the port of a gateway's Service at which it tells its load. */
+    /** The name of the port of a gateway's Service at which it reports its load. */
     public static final String STATISTICS_PORT = "stats";
 
     private GatewayObjects() {}

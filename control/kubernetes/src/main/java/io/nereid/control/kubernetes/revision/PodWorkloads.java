@@ -144,10 +144,10 @@ final class PodWorkloads implements WorkloadForms {
     private static JsonNode identity(ComponentPlan plan, ObjectNode bare, Map<String, String> annotations) {
         ObjectNode identity = Trees.object();
         identity.set("spec", bare);
-        ObjectNode told = identity.putObject("annotations");
+        ObjectNode internal = identity.putObject("annotations");
         annotations.forEach((key, value) -> {
             if (key.startsWith(INTERNAL)) {
-                told.put(key, value);
+                internal.put(key, value);
             }
         });
         JsonNode uris = plan.tree().path("storageUris");

@@ -10,7 +10,7 @@ import java.util.Set;
  * @param namespace the gateway's own namespace, which has the ConfigMap {@code inferenceservice-config}
  * @param watchNamespaces the namespaces whose services it serves; empty for all
  * @param healthPort the port of probes and metrics; 0 for any free one
- * @param statisticsPort the port at which it tells its load; 0 for any free one
+ * @param statisticsPort the port at which it reports its load; 0 for any free one
  */
 public record GatewayOptions(String namespace, Set<String> watchNamespaces, int healthPort, int statisticsPort) {
     public GatewayOptions {
