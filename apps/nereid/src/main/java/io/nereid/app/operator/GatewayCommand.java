@@ -12,13 +12,10 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.transport.ServerOptions;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.Callable;
 import java.util.logging.Level;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -39,20 +36,6 @@ import picocli.CommandLine.Option;
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 public final class GatewayCommand implements Callable<Integer> {
     @Option(
-            names = "--namespace",
-            paramLabel = "NAME",
-            description = "The gateway's own namespace, which has the ConfigMap inferenceservice-config (default: the "
-                    + "namespace of the pod or of the kubeconfig's context).")
-    @Nullable String namespace;
-
-    @Option(
-            names = "--watch-namespaces",
-            paramLabel = "NAME",
-            split = ",",
-            description = "The namespaces whose services are served (default: all).")
-    List<String> watchNamespaces = new ArrayList<>();
-
-    @Option(
             names = "--http-port",
             paramLabel = "PORT",
             defaultValue = "8080",
@@ -60,25 +43,11 @@ public final class GatewayCommand implements Callable<Integer> {
     int httpPort;
 
     @Option(
-            names = "--health-port",
-            paramLabel = "PORT",
-            defaultValue = "8081",
-            description = "Port of /healthz, /readyz and /metrics (default: ${DEFAULT-VALUE}).")
-    int healthPort;
-
-    @Option(
             names = "--stats-port",
             paramLabel = "PORT",
             defaultValue = "8082",
             description = "Port of /stats, where the operator reads the load (default: ${DEFAULT-VALUE}).")
     int statsPort;
-
-    @Option(
-            names = "--kubeconfig",
-            paramLabel = "FILE",
-            description = "The file with the cluster's address and credentials (default: KUBECONFIG, then the service "
-                    + "account of the pod, then ~/.kube/config).")
-    @Nullable String kubeconfig;
 
     @Option(
             names = "--grace-period",
@@ -106,22 +75,14 @@ public final class GatewayCommand implements Callable<Integer> {
     @Option(names = "--access-log", description = "Log every finished request.")
     boolean accessLog;
 
-    @Option(
-            names = "--log-format",
-            paramLabel = "FORMAT",
-            defaultValue = "TEXT",
-            description = "Format of the log: text or json (default: ${DEFAULT-VALUE}).")
-    Logging.Format logFormat = Logging.Format.TEXT;
-
     @Mixin
     AccessFlags accessFlags;
 
+    @Mixin
+    ClusterOptions cluster;
+
     @Override
     public Integer call() throws Exception {
-        Set<String> watched = new TreeSet<>();
-        for (String name : watchNamespaces) {
-            watched.add(OperatorCommand.namespace("--watch-namespaces", name.strip()));
-        }
         Duration grace = Units.duration(gracePeriod);
         Duration limit = Units.duration(drainTimeout);
         if (grace.compareTo(limit) >= 0) {
@@ -130,11 +91,11 @@ public final class GatewayCommand implements Callable<Integer> {
                             + "--drain-timeout, " + drainTimeout + ")");
         }
         int most = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
-        Logging logging = Logging.configure(logFormat, Level.INFO);
+        Logging logging = Logging.configure(cluster.logFormat, Level.INFO);
         AccessOptions options = accessFlags.options(Set.of(), List.of(), List.of(), Clock.system());
         AccessControl access = new AccessControl(options);
         ServerOptions.Builder listen = ServerOptions.builder()
-                .listen("0.0.0.0", port("--http-port", httpPort))
+                .listen("0.0.0.0", ClusterOptions.port("--http-port", httpPort))
                 .corsOrigins(accessFlags.corsOrigins)
                 .maxBodyBytes(most)
                 .maxMessageBytes(most);
@@ -142,21 +103,11 @@ public final class GatewayCommand implements Callable<Integer> {
             listen.accessLog(new RequestLogs(accessLog, logging, access.audit(), Clock.system()));
         }
         return GatewayProcess.run(
-                kubeconfig,
-                namespace == null ? null : OperatorCommand.namespace("--namespace", namespace),
-                watched,
-                port("--health-port", healthPort),
-                port("--stats-port", statsPort),
+                cluster,
+                ClusterOptions.port("--stats-port", statsPort),
                 listen,
                 access,
                 logging,
                 new GatewayProcess.Ending(grace, limit));
-    }
-
-    private static int port(String option, int port) {
-        if (port < 0 || port > 65_535) {
-            throw ServingException.invalidArgument(option + " must be a port from 0 to 65535, not " + port);
-        }
-        return port;
     }
 }

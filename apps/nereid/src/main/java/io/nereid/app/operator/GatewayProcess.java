@@ -11,9 +11,7 @@ import io.nereid.base.Threads;
 import io.nereid.control.operator.gateway.GatewayOptions;
 import io.nereid.transport.ServerOptions;
 import java.time.Duration;
-import java.util.Set;
 import java.util.concurrent.CountDownLatch;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,19 +35,20 @@ final class GatewayProcess {
 
     /** Runs until the process receives a signal to end; returns the exit code. */
     static int run(
-            @Nullable String kubeconfig,
-            @Nullable String namespace,
-            Set<String> watched,
-            int healthPort,
+            ClusterOptions cluster,
             int statisticsPort,
             ServerOptions.Builder listen,
             AccessControl access,
             Logging logging,
             Ending ending)
             throws InterruptedException {
-        try (KubernetesClient client = OperatorProcess.client(kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
+        String namespace = cluster.namespace();
+        try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
             GatewayOptions options = new GatewayOptions(
-                    namespace == null ? OperatorProcess.own(client) : namespace, watched, healthPort, statisticsPort);
+                    namespace == null ? KubernetesClients.namespace(client) : namespace,
+                    cluster.watched(),
+                    cluster.healthPort(),
+                    statisticsPort);
             GatewayServer server = new GatewayServer(options, listen, client, access);
             HangupSignal.handle(() -> {
                 logging.reopen();

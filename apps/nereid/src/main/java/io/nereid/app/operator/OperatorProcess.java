@@ -2,23 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.operator;
 
-import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.KubernetesClientBuilder;
-import io.nereid.base.ErrorCode;
-import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.graph.GjsonPath;
 import io.nereid.control.operator.Operator;
 import io.nereid.control.operator.OperatorOptions;
 import io.nereid.control.operator.webhook.WebhookOptions;
-import java.io.File;
 import java.nio.file.Path;
-import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,24 +23,17 @@ final class OperatorProcess {
     /** A request about the lease must end, and be tried again, before the lease does. */
     private static final int LEASE_TIMEOUT_MILLIS = 4_000;
 
-    /** The client warns of each kind whose version is not stable, as KServe's are. Kept, for loggers are weakly held. */
-    private static final Logger VERSIONS =
-            Logger.getLogger("io.fabric8.kubernetes.client.dsl.internal.VersionUsageUtils");
-
     private OperatorProcess() {}
 
     /** Runs until the process receives a signal to end or loses its lease; returns the exit code. */
     static int run(
-            @Nullable String kubeconfig,
-            @Nullable String namespace,
-            Set<String> watched,
+            ClusterOptions cluster,
             String identity,
-            int healthPort,
             @Nullable Path builtInResources,
             int webhookPort,
             String webhookConfiguration)
             throws InterruptedException {
-        VERSIONS.setLevel(Level.SEVERE);
+        String namespace = cluster.namespace();
         CountDownLatch end = new CountDownLatch(1);
         CountDownLatch closed = new CountDownLatch(1);
         AtomicBoolean lost = new AtomicBoolean();
@@ -61,14 +46,14 @@ final class OperatorProcess {
                 Thread.currentThread().interrupt();
             }
         }));
-        try (KubernetesClient client = client(kubeconfig, REQUEST_TIMEOUT_MILLIS);
-                KubernetesClient leases = client(kubeconfig, LEASE_TIMEOUT_MILLIS);
+        try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS);
+                KubernetesClient leases = KubernetesClients.create(cluster.kubeconfig, LEASE_TIMEOUT_MILLIS);
                 Operator operator = new Operator(
                         new OperatorOptions(
-                                namespace == null ? own(client) : namespace,
-                                watched,
+                                namespace == null ? KubernetesClients.namespace(client) : namespace,
+                                cluster.watched(),
                                 identity,
-                                healthPort,
+                                cluster.healthPort(),
                                 builtInResources,
                                 webhookPort == 0 ? null : webhook(webhookPort, webhookConfiguration)),
                         client,
@@ -89,29 +74,5 @@ final class OperatorProcess {
         return new WebhookOptions(port, configuration, condition -> {
             GjsonPath unused = GjsonPath.parse(condition);
         });
-    }
-
-    /** The namespace of the pod or of the kubeconfig. */
-    static String own(KubernetesClient client) {
-        String namespace = client.getNamespace();
-        return namespace == null ? "default" : namespace;
-    }
-
-    /** A client for a kubeconfig file; null for the one of the surroundings. */
-    static KubernetesClient client(@Nullable String kubeconfig, int timeoutMillis) {
-        Config config;
-        if (kubeconfig == null) {
-            config = Config.autoConfigure(null);
-        } else {
-            File file = new File(kubeconfig);
-            if (!file.isFile()) {
-                throw ServingException.of(
-                        ErrorCode.NOT_FOUND, "--kubeconfig: the file " + kubeconfig + " does not exist");
-            }
-            config = Config.fromKubeconfig(file);
-        }
-        config.setRequestTimeout(timeoutMillis);
-        config.setConnectionTimeout(timeoutMillis);
-        return new KubernetesClientBuilder().withConfig(config).build();
     }
 }
