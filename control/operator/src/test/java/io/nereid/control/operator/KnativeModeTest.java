@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
+import static io.nereid.control.operator.OperatorCluster.HOME;
+import static io.nereid.control.operator.OperatorCluster.service;
+import static io.nereid.control.operator.OperatorCluster.tree;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.control.api.ResourceKind;
@@ -16,19 +16,13 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.activator.WakeListener;
-import io.nereid.control.kubernetes.cluster.KserveCatalog;
-import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionSettings;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.gateway.RevisionLoad;
 import io.nereid.control.operator.revision.LoadSource;
-import io.nereid.testing.kubernetes.FakeNode;
-import io.nereid.testing.kubernetes.PodRunner;
 import io.nereid.testing.kubernetes.TestCluster;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -44,44 +38,27 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Services of the Knative mode with a real API server, real controllers and a real scheduler. */
 class KnativeModeTest {
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final String HOME = "nereid";
     private static final String FIRST = "iris-predictor-00001";
     private static final String SECOND = "iris-predictor-00002";
 
     @TempDir
     static Path directory;
 
+    private static OperatorCluster fixture;
     private static TestCluster cluster;
-    private static FakeNode node;
     private static ClusterClient client;
 
     @BeforeAll
     static void start() throws Exception {
-        String why = TestCluster.unavailable().orElse("");
-        assumeTrue(why.isEmpty(), why);
-        cluster = TestCluster.start(directory.resolve("cluster"));
-        client = new ClusterClient(cluster.client());
-        cluster.define(CustomResourceDefinitions.all().stream()
-                .map(ObjectNode::toString)
-                .toList());
-        cluster.kubectl("create", "namespace", HOME);
-        ObjectNode list = JSON.createObjectNode().put("apiVersion", "v1").put("kind", "List");
-        ArrayNode items = list.putArray("items");
-        items.addAll(KserveCatalog.manifests());
-        Path file = directory.resolve("catalog.json");
-        Files.writeString(file, list.toString());
-        cluster.kubectl("apply", "--server-side", "-f", file.toString());
-        node = new FakeNode(cluster.client(), "node-1", "10.244.0", PodRunner.READY);
+        fixture = OperatorCluster.start(directory);
+        cluster = fixture.cluster();
+        client = fixture.client();
     }
 
     @AfterAll
     static void stop() {
-        if (node != null) {
-            node.close();
-        }
-        if (cluster != null) {
-            cluster.close();
+        if (fixture != null) {
+            fixture.close();
         }
     }
 
@@ -129,21 +106,6 @@ class KnativeModeTest {
             own.close();
             leases.close();
         }
-    }
-
-    private static ObjectNode tree(String json) {
-        try {
-            return (ObjectNode) JSON.readTree(json.replace('\'', '"'));
-        } catch (IOException e) {
-            throw new AssertionError(json, e);
-        }
-    }
-
-    private static ObjectNode service(String name, String mode, String predictor) {
-        return tree("{'apiVersion':'serving.kserve.io/v1beta1','kind':'InferenceService','metadata':{'name':'" + name
-                + "','namespace':'default','annotations':{'serving.kserve.io/deploymentMode':'" + mode + "'}},"
-                + "'spec':{'predictor':{'model':{'modelFormat':{'name':'sklearn'},"
-                + "'storageUri':'gs://models/iris'}" + predictor + "}}}");
     }
 
     private static void change(String name, String patch) {

@@ -2,30 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
+import static io.nereid.control.operator.OperatorCluster.HOME;
+import static io.nereid.control.operator.OperatorCluster.tree;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.kubernetes.cluster.KserveCatalog;
-import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
-import io.nereid.testing.kubernetes.FakeNode;
-import io.nereid.testing.kubernetes.PodRunner;
 import io.nereid.testing.kubernetes.TestCluster;
-import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -43,47 +36,25 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** The operator with a real API server, real controllers and a real scheduler; nodes make pods ready at once. */
 class OperatorTest {
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static final String HOME = "nereid";
 
     @TempDir
     static Path directory;
 
+    private static OperatorCluster fixture;
     private static TestCluster cluster;
-    private static FakeNode node;
     private static ClusterClient client;
 
     @BeforeAll
     static void start() throws Exception {
-        String why = TestCluster.unavailable().orElse("");
-        assumeTrue(why.isEmpty(), why);
-        cluster = TestCluster.start(directory.resolve("cluster"));
-        client = new ClusterClient(cluster.client());
-        cluster.define(CustomResourceDefinitions.all().stream()
-                .map(ObjectNode::toString)
-                .toList());
-        cluster.kubectl("create", "namespace", HOME);
-        ArrayNode catalog = JSON.createArrayNode();
-        catalog.addAll(KserveCatalog.manifests());
-        applied("catalog", catalog);
-        node = new FakeNode(cluster.client(), "node-1", "10.244.0", PodRunner.READY);
-    }
-
-    private static void applied(String name, ArrayNode items) throws Exception {
-        ObjectNode list = JSON.createObjectNode().put("apiVersion", "v1").put("kind", "List");
-        list.set("items", items);
-        Path file = directory.resolve(name + ".json");
-        Files.writeString(file, list.toString());
-        cluster.kubectl("apply", "--server-side", "-f", file.toString());
+        fixture = OperatorCluster.start(directory);
+        cluster = fixture.cluster();
+        client = fixture.client();
     }
 
     @AfterAll
     static void stop() {
-        if (node != null) {
-            node.close();
-        }
-        if (cluster != null) {
-            cluster.close();
+        if (fixture != null) {
+            fixture.close();
         }
     }
 
@@ -134,19 +105,8 @@ class OperatorTest {
         }
     }
 
-    private static ObjectNode tree(String json) {
-        try {
-            return (ObjectNode) JSON.readTree(json.replace('\'', '"'));
-        } catch (IOException e) {
-            throw new AssertionError(json, e);
-        }
-    }
-
     private static ObjectNode service(String name, String more) {
-        return tree("{'apiVersion':'serving.kserve.io/v1beta1','kind':'InferenceService','metadata':{'name':'" + name
-                + "','namespace':'default','annotations':{'serving.kserve.io/deploymentMode':'Standard'}},"
-                + "'spec':{'predictor':{'model':{'modelFormat':{'name':'sklearn'},"
-                + "'storageUri':'gs://models/iris'}" + more + "}}}");
+        return OperatorCluster.service(name, "Standard", more);
     }
 
     private static JsonNode condition(String name, String type) {

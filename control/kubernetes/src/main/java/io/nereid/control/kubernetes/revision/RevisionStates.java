@@ -31,6 +31,19 @@ public final class RevisionStates {
         return deployment.path("status").path("readyReplicas").asInt(0);
     }
 
+    /** Whether a pod is ready and does not end. */
+    public static boolean isReady(ObjectNode pod) {
+        if (pod.path("metadata").hasNonNull("deletionTimestamp")) {
+            return false;
+        }
+        for (JsonNode condition : pod.path("status").path("conditions")) {
+            if (condition.path("type").asText().equals("Ready")) {
+                return condition.path("status").asText().equals("True");
+            }
+        }
+        return false;
+    }
+
     /**
      * The state of a revision.
      *

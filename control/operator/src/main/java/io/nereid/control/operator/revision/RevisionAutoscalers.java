@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.revision;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
@@ -238,7 +239,7 @@ public final class RevisionAutoscalers implements WakeListener, AutoCloseable {
         int ready = RevisionStates.ready(deployment);
         synchronized (this) {
             revision.everReady |= ready > 0 || replicas == 0;
-            revision.wasZero = ready == 0 && (revision.wasZero || replicas == 0);
+            revision.wasZero = replicas == 0 || (revision.wasZero && !serves(revision, deployment));
             int desired = desired(revision, replicas, ready, complete, waiting);
             if (desired == replicas || revision.writing) {
                 return;
@@ -250,6 +251,20 @@ public final class RevisionAutoscalers implements WakeListener, AutoCloseable {
                 LOG.debug("{} is not scaled: the operator ends", revision.workload.revision());
             }
         }
+    }
+
+    /**
+     * Whether a pod takes requests. The number in the Deployment's status alone still counts, for a moment, the pods that
+     * were there before it was at zero.
+     */
+    private boolean serves(Scaled revision, ObjectNode deployment) {
+        JsonNode status = deployment.path("status");
+        long generation = deployment.path("metadata").path("generation").asLong();
+        return RevisionStates.ready(deployment) > 0
+                && status.path("observedGeneration").asLong() >= generation
+                && objects.pods(revision.workload.namespace(), revision.workload.service()).stream()
+                        .anyMatch(pod -> RevisionObjects.revision(pod).equals(revision.workload.revision())
+                                && RevisionStates.isReady(pod));
     }
 
     @GuardedBy("this") private int desired(Scaled revision, int replicas, int ready, boolean complete, boolean waiting) {
