@@ -96,4 +96,14 @@ public final class Trees {
     public static String key(String kind, String name) {
         return kind + "/" + name;
     }
+
+    /** Whether the status of an object has a condition with the status True. */
+    public static boolean isTrue(JsonNode object, String condition) {
+        for (JsonNode one : object.path("status").path("conditions")) {
+            if (one.path("type").asText().equals(condition)) {
+                return one.path("status").asText().equals("True");
+            }
+        }
+        return false;
+    }
 }

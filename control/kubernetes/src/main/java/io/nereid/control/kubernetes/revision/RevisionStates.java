@@ -8,6 +8,7 @@ import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.WorkloadState;
+import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.kubernetes.pod.ContainerFailure;
 import java.time.DateTimeException;
 import java.time.Instant;
@@ -33,15 +34,7 @@ public final class RevisionStates {
 
     /** Whether a pod is ready and does not end. */
     public static boolean isReady(ObjectNode pod) {
-        if (pod.path("metadata").hasNonNull("deletionTimestamp")) {
-            return false;
-        }
-        for (JsonNode condition : pod.path("status").path("conditions")) {
-            if (condition.path("type").asText().equals("Ready")) {
-                return condition.path("status").asText().equals("True");
-            }
-        }
-        return false;
+        return !pod.path("metadata").hasNonNull("deletionTimestamp") && Trees.isTrue(pod, "Ready");
     }
 
     /**

@@ -36,7 +36,8 @@ final class ModelStatus {
     void pods(List<ObjectNode> pods, boolean ready) {
         ObjectNode copies = Trees.object(tree, "copies");
         copies.put("failedCopies", 0);
-        int serving = (int) pods.stream().filter(ModelStatus::isReady).count();
+        int serving =
+                (int) pods.stream().filter(pod -> Trees.isTrue(pod, "Ready")).count();
         copies.remove("totalCopies");
         if (serving > 0) {
             copies.put("totalCopies", serving);
@@ -108,14 +109,5 @@ final class ModelStatus {
         if (!message.isEmpty()) {
             failure.put("message", message);
         }
-    }
-
-    private static boolean isReady(ObjectNode pod) {
-        for (JsonNode condition : pod.path("status").path("conditions")) {
-            if (condition.path("type").asText().equals("Ready")) {
-                return condition.path("status").asText().equals("True");
-            }
-        }
-        return false;
     }
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.cluster;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
@@ -11,11 +10,10 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.core.Plan;
+import io.nereid.control.plane.reconcile.EventRecorder;
 import io.nereid.control.plane.reconcile.EventSink;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.LinkedHashMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -29,7 +27,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class ClusterEventRecorder implements EventSink, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ClusterEventRecorder.class);
-    private static final int MAX_MESSAGE = 1_024;
     private static final int MAX_WAITING = 2_000;
     private static final int MAX_KNOWN = 4_000;
 
@@ -52,57 +49,19 @@ public final class ClusterEventRecorder implements EventSink, AutoCloseable {
 
     @Override
     public void record(ObjectNode about, Plan.Event event) {
-        String now = Instant.ofEpochMilli(clock.millis())
-                .truncatedTo(ChronoUnit.SECONDS)
-                .toString();
-        ObjectNode tree = tree(about, event, now);
+        ObjectNode tree = EventRecorder.event(about, event, Instant.ofEpochMilli(clock.millis()));
         if (thread.getQueue().size() >= MAX_WAITING) {
             LOG.debug("an event is lost, too many wait: {}", event.reason());
             return;
         }
         try {
-            thread.execute(() -> write(tree, now));
+            thread.execute(() -> write(tree));
         } catch (RejectedExecutionException e) {
             LOG.debug("an event is lost, the operator ends: {}", event.reason());
         }
     }
 
-    private static ObjectNode tree(ObjectNode about, Plan.Event event, String now) {
-        JsonNode metadata = about.path("metadata");
-        String namespace = metadata.path("namespace").asText("default");
-        String message = event.message().length() > MAX_MESSAGE
-                ? event.message().substring(0, MAX_MESSAGE - 3) + "..."
-                : event.message();
-        String identity =
-                about.path("kind").asText() + metadata.path("uid").asText() + event.type() + event.reason() + message;
-        ObjectNode tree = JsonNodeFactory.instance.objectNode();
-        tree.put("apiVersion", "v1").put("kind", "Event");
-        tree.putObject("metadata")
-                .put("name", name(metadata.path("name").asText(), identity))
-                .put("namespace", namespace);
-        tree.putObject("involvedObject")
-                .put("apiVersion", about.path("apiVersion").asText())
-                .put("kind", about.path("kind").asText())
-                .put("namespace", namespace)
-                .put("name", metadata.path("name").asText())
-                .put("uid", metadata.path("uid").asText())
-                .put("resourceVersion", metadata.path("resourceVersion").asText());
-        tree.put("type", event.type()).put("reason", event.reason()).put("message", message);
-        tree.put("count", 1).put("firstTimestamp", now).put("lastTimestamp", now);
-        tree.putObject("source").put("component", "nereid");
-        return tree;
-    }
-
-    /** The same event gets the same name, so that repetitions are found after a restart as well. */
-    private static String name(String of, String identity) {
-        long h = 0xcbf29ce484222325L; // FNV-1a
-        for (int i = 0; i < identity.length(); i++) {
-            h = (h ^ identity.charAt(i)) * 0x100000001b3L;
-        }
-        return of + "." + String.format(Locale.ROOT, "%016x", h);
-    }
-
-    private void write(ObjectNode event, String now) {
+    private void write(ObjectNode event) {
         String namespace = event.path("metadata").path("namespace").asText();
         String name = event.path("metadata").path("name").asText();
         String key = namespace + "/" + name;
@@ -122,7 +81,8 @@ public final class ClusterEventRecorder implements EventSink, AutoCloseable {
                 }
             }
             ObjectNode repeated = JsonNodeFactory.instance.objectNode();
-            repeated.put("count", count + 1).put("lastTimestamp", now);
+            repeated.put("count", count + 1)
+                    .put("lastTimestamp", event.path("lastTimestamp").asText());
             client.merge(ResourceKinds.EVENT, namespace, name, repeated);
             counts.put(key, count + 1);
         } catch (ServingException e) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.plane.reconcile;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
@@ -48,6 +49,29 @@ public final class EventRecorder implements EventSink {
     }
 
     private void write(ObjectNode about, Event event) {
+        ObjectNode tree = event(about, event, Instant.ofEpochMilli(clock.millis()));
+        JsonNode metadata = tree.path("metadata");
+        ObjectNode old = store.get(new ResourceStore.Key(
+                EVENTS,
+                metadata.path("namespace").asText(),
+                metadata.path("name").asText()));
+        if (old == null) {
+            store.create(EVENTS, tree);
+            return;
+        }
+        String now = tree.path("lastTimestamp").asText();
+        if (!old.path("lastTimestamp").asText().equals(now)) {
+            old.put("count", old.path("count").asInt(1) + 1);
+            old.put("lastTimestamp", now);
+            store.update(EVENTS, old, null);
+        }
+    }
+
+    /**
+     * Returns the resource of an event that happens for the first time. The same event gets the same name, so that
+     * repetitions are found by it.
+     */
+    public static ObjectNode event(ObjectNode about, Event event, Instant now) {
         String namespace = about.path("metadata").path("namespace").asText("default");
         String name = about.path("metadata").path("name").asText();
         String uid = about.path("metadata").path("uid").asText();
@@ -59,18 +83,7 @@ public final class EventRecorder implements EventSink {
                         Locale.ROOT,
                         "%016x",
                         hash(about.path("kind").asText() + uid + event.type() + event.reason() + message));
-        String now = Instant.ofEpochMilli(clock.millis())
-                .truncatedTo(ChronoUnit.SECONDS)
-                .toString();
-        ObjectNode old = store.get(new ResourceStore.Key(EVENTS, namespace, key));
-        if (old != null) {
-            if (!old.path("lastTimestamp").asText().equals(now)) {
-                old.put("count", old.path("count").asInt(1) + 1);
-                old.put("lastTimestamp", now);
-                store.update(EVENTS, old, null);
-            }
-            return;
-        }
+        String time = now.truncatedTo(ChronoUnit.SECONDS).toString();
         ObjectNode tree = JsonNodeFactory.instance.objectNode();
         tree.put("apiVersion", "v1");
         tree.put("kind", "Event");
@@ -85,15 +98,15 @@ public final class EventRecorder implements EventSink {
         tree.put("reason", event.reason());
         tree.put("message", message);
         tree.put("count", 1);
-        tree.put("firstTimestamp", now);
-        tree.put("lastTimestamp", now);
+        tree.put("firstTimestamp", time);
+        tree.put("lastTimestamp", time);
         tree.putObject("source").put("component", "nereid");
         tree.put("reportingComponent", "nereid");
         tree.put("reportingInstance", "");
-        store.create(EVENTS, tree);
+        return tree;
     }
 
-    /** FNV-1a, so that the same event gets the same resource name, and repetitions are found by name. */
+    /** FNV-1a. */
     private static long hash(String text) {
         long h = 0xcbf29ce484222325L;
         for (int i = 0; i < text.length(); i++) {
