@@ -147,19 +147,20 @@ class OperatorTest {
             assertThat(object(ClusterKinds.DEPLOYMENT, "iris-predictor")).isNotNull();
             assertThat(object(ClusterKinds.HORIZONTAL_POD_AUTOSCALER, "iris-predictor"))
                     .isNotNull();
-            requests = settled(first);
+            // Long enough for details of the status that are held back.
+            requests = settled(first, 17);
             assertThat(requests.entrySet().stream()
                             .filter(e -> e.getKey().endsWith(" apply"))
                             .allMatch(e -> e.getValue() == 1))
                     .as("one write for each object: %s", requests)
                     .isTrue();
             assertThat(requests.getOrDefault("InferenceService update-status", 0L))
-                    // Pending and ready; a third when the Deployment is available before the watch has told of its pod.
+                    // Pending and ready; a third for details 15 s later.
                     .as("statuses: %s", requests)
                     .isBetween(1L, 3L);
         }
         try (Running second = new Running("second")) {
-            Map<String, Long> again = settled(second);
+            Map<String, Long> again = settled(second, 5);
             assertThat(again.keySet())
                     .as("writes after a restart: %s", again)
                     .allMatch(request -> request.endsWith(" get"));
@@ -191,12 +192,12 @@ class OperatorTest {
         }
     }
 
-    /** Waits until the operator has made no request for five seconds; returns the requests so far. */
-    private static Map<String, Long> settled(Running running) {
+    /** Waits until the operator has made no request for some seconds; returns the requests so far. */
+    private static Map<String, Long> settled(Running running, int seconds) {
         Map<String, Long> before = running.requests();
         long quiet = System.nanoTime();
         long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
-        while (System.nanoTime() - quiet < TimeUnit.SECONDS.toNanos(5)) {
+        while (System.nanoTime() - quiet < TimeUnit.SECONDS.toNanos(seconds)) {
             assertThat(System.nanoTime())
                     .as("the operator comes to rest: %s", before)
                     .isLessThan(end);
@@ -226,7 +227,7 @@ class OperatorTest {
                             .contains("must be less than or equal to memory limit"));
             assertThat(condition("refused", "PredictorReady").path("reason").asText())
                     .isEqualTo("ReconcileFailed");
-            Map<String, Long> requests = settled(running);
+            Map<String, Long> requests = settled(running, 5);
             assertThat(requests.getOrDefault("InferenceService update-status", 0L))
                     .isBetween(1L, 2L);
             client.merge(
