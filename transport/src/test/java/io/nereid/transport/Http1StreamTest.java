@@ -179,18 +179,20 @@ class Http1StreamTest {
             }
             assertThat(stream.unsentBytes()).isGreaterThan(16 << 20);
             stream.end();
-            CompletableFuture<Long> read = CompletableFuture.supplyAsync(() -> {
-                try {
-                    c.read(false);
-                    long n = 0;
-                    for (byte[] part = chunk(c); part.length > 0; part = chunk(c)) {
-                        n += part.length;
-                    }
-                    return n;
-                } catch (IOException e) {
-                    throw new java.io.UncheckedIOException(e);
-                }
-            });
+            CompletableFuture<Long> read = CompletableFuture.supplyAsync(
+                    () -> {
+                        try {
+                            c.read(false);
+                            long n = 0;
+                            for (byte[] part = chunk(c); part.length > 0; part = chunk(c)) {
+                                n += part.length;
+                            }
+                            return n;
+                        } catch (IOException e) {
+                            throw new java.io.UncheckedIOException(e);
+                        }
+                    },
+                    task -> new Thread(task).start());
             assertThat(read.get(20, TimeUnit.SECONDS)).isEqualTo(32L << 20);
             assertThat(c.ask(OK).status()).isEqualTo(200);
             assertThat(stream.unsentBytes()).isZero();

@@ -160,14 +160,17 @@ class DirectoryFetcherTest {
             server.send(exchange, server.objects.get("/big.bin"), Integer.MAX_VALUE);
         });
         CancellationToken cancel = new CancellationToken();
-        CompletableFuture<ServingException> ended = CompletableFuture.supplyAsync(() -> {
-            try {
-                fetcher.fetch(StorageRequest.of(server.url() + "/big.bin"), target, ProgressListener.none(), cancel);
-                throw new AssertionError("it was not interrupted");
-            } catch (ServingException e) {
-                return e;
-            }
-        });
+        CompletableFuture<ServingException> ended = CompletableFuture.supplyAsync(
+                () -> {
+                    try {
+                        fetcher.fetch(
+                                StorageRequest.of(server.url() + "/big.bin"), target, ProgressListener.none(), cancel);
+                        throw new AssertionError("it was not interrupted");
+                    } catch (ServingException e) {
+                        return e;
+                    }
+                },
+                task -> new Thread(task).start());
         while (journal() < 2) {
             assertThat(never.await(20, TimeUnit.MILLISECONDS)).isFalse();
         }

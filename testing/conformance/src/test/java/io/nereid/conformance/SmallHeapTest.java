@@ -68,20 +68,23 @@ class SmallHeapTest {
         long length = head.length() + (long) repeated.length * times + tail.length();
         try (Socket socket = new Socket("127.0.0.1", server.port())) {
             socket.setSoTimeout(60_000);
-            CompletableFuture<Void> sent = CompletableFuture.runAsync(() -> {
-                try {
-                    OutputStream out = new BufferedOutputStream(socket.getOutputStream(), 1 << 16);
-                    out.write(ascii("POST " + path + " HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: "
-                            + length + "\r\n\r\n" + head));
-                    for (int i = 0; i < times; i++) {
-                        out.write(repeated);
-                    }
-                    out.write(ascii(tail));
-                    out.flush();
-                } catch (IOException e) {
-                    return; // refused before the end of the body
-                }
-            });
+            CompletableFuture<Void> sent = CompletableFuture.runAsync(
+                    () -> {
+                        try {
+                            OutputStream out = new BufferedOutputStream(socket.getOutputStream(), 1 << 16);
+                            out.write(ascii(
+                                    "POST " + path + " HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: "
+                                            + length + "\r\n\r\n" + head));
+                            for (int i = 0; i < times; i++) {
+                                out.write(repeated);
+                            }
+                            out.write(ascii(tail));
+                            out.flush();
+                        } catch (IOException e) {
+                            return; // refused before the end of the body
+                        }
+                    },
+                    task -> new Thread(task).start());
             InputStream in = socket.getInputStream();
             byte[] start = in.readNBytes(12);
             sent.join();

@@ -455,13 +455,15 @@ class GatewayServerTest {
         revision("steady-1", 8080, 0);
         route("steady", to("steady-1", 100));
         until("it is served", () -> answer("/serving/default/steady/v1").equals("200 steady /v1"));
-        CompletableFuture<Void> restart = CompletableFuture.runAsync(() -> {
-            try {
-                cluster.restartApiServer();
-            } catch (IOException e) {
-                throw new AssertionError(e);
-            }
-        });
+        CompletableFuture<Void> restart = CompletableFuture.runAsync(
+                () -> {
+                    try {
+                        cluster.restartApiServer();
+                    } catch (IOException e) {
+                        throw new AssertionError(e);
+                    }
+                },
+                task -> new Thread(task).start());
         int served = 0;
         while (!restart.isDone()) {
             assertThat(answer("/serving/default/steady/v1")).isEqualTo("200 steady /v1");
@@ -495,8 +497,8 @@ class GatewayServerTest {
                 .isEqualTo("last /v1");
         CompletableFuture<HttpResponse<String>> slow = post(at, "/serving/default/last/slow");
         until("the pod has it", () -> pod.requests.get() == 2);
-        CompletableFuture<Boolean> stopped =
-                CompletableFuture.supplyAsync(() -> ending.stop(Duration.ofSeconds(2), Duration.ofSeconds(60)));
+        CompletableFuture<Boolean> stopped = CompletableFuture.supplyAsync(
+                () -> ending.stop(Duration.ofSeconds(2), Duration.ofSeconds(60)), task -> new Thread(task).start());
         until("it is not ready", () -> probe(ending) == 503);
         assertThat(post(at, "/serving/default/last/v1")
                         .get(60, TimeUnit.SECONDS)

@@ -189,7 +189,8 @@ class MoodyModelTest {
     @Test
     void aModelSeesThatItsClientHasGone() throws Exception {
         try (RecordingModelRequest request = mood("cancelled")) {
-            CompletableFuture<Void> run = CompletableFuture.runAsync(() -> invocation.execute(List.of(request)));
+            CompletableFuture<Void> run = CompletableFuture.runAsync(
+                    () -> invocation.execute(List.of(request)), task -> new Thread(task).start());
             request.cancel();
             run.get(15, TimeUnit.SECONDS);
             assertThat(request.failure().code()).isEqualTo(ErrorCode.CANCELLED);
