@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("yaml")
 
+from cluster import NODE, ClusterServer, cluster, on_cluster
 from control_server import ControlServer, Web
 from server import EXAMPLES, ROOT
 
@@ -47,9 +48,14 @@ def models(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def web(models):
-    web = Web(models)
+    web = Web(models, NODE) if on_cluster() else Web(models)
     yield web
     web.close()
+
+
+def here_only(reason):
+    """A test of what only the control plane of one machine has."""
+    return pytest.mark.skipif(on_cluster(), reason=f"one machine only: {reason}")
 
 
 def over(server):
@@ -62,6 +68,11 @@ def over(server):
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory, models, web):
+    if on_cluster():
+        server = ClusterServer(cluster(), models)
+        yield server
+        server.close()
+        return
     root = tmp_path_factory.mktemp("plane")
     # No plugin is installed, whatever the machine has: the suite tests the resulting messages.
     without = {"NEREID_PLUGIN_DIR": str(root / "plugins")}

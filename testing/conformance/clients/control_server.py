@@ -41,20 +41,13 @@ class Refused(Exception):
         self.message = body.get("message", "")
 
 
-class ControlServer(Server):
+class ControlApi:
     """
-    `values` fill in what the files of `control/` leave open: ${models}, ${python} and so on. Without a directory everything
-    is where the server puts it by itself.
+    What services and graphs are applied to, and answer by: the control plane of one machine or a cluster. `values` fill in
+    what the files of `control/` leave open: ${models}, ${python} and so on. `base` is host:port of the services' requests.
     """
 
-    def __init__(self, directory, *arguments, values=None, **more):
-        self.values = {"python": sys.executable, "control": str(CONTROL), **(values or {})}
-        if directory is not None:
-            directory = pathlib.Path(directory)
-            arguments = ["--control-directory", directory / "control", "--model-cache", directory / "cache", *arguments]
-        super().__init__("--control", "--control-port", "0", *arguments, **more)
-        line = until(lambda: next((x for x in self.lines if "control API on" in x), None), "the control API listens")
-        self.control_url = re.search(r"control API on (http://[^;\s]+)", line).group(1)
+    cluster = False
 
     def text(self, file, **values):
         text = (CONTROL / file).read_text() if file.endswith(".yaml") else file
@@ -62,9 +55,12 @@ class ControlServer(Server):
             text = text.replace("${" + key + "}", str(value))
         return text
 
+    def connection(self, timeout):
+        """A connection to the API of the resources."""
+        raise NotImplementedError
+
     def api(self, method, path, body=None, kind="application/json", timeout=30):
-        address = urllib.parse.urlsplit(self.control_url)
-        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=timeout)
+        connection = self.connection(timeout)
         try:
             connection.request(method, path, body, {"Content-Type": kind, "Accept": "application/json"})
             reply = connection.getresponse()
@@ -147,10 +143,27 @@ class ControlServer(Server):
         return answer["predictions"]
 
 
+class ControlServer(ControlApi, Server):
+    """A server with its control plane. Without a directory everything is where the server puts it by itself."""
+
+    def __init__(self, directory, *arguments, values=None, **more):
+        self.values = {"python": sys.executable, "control": str(CONTROL), **(values or {})}
+        if directory is not None:
+            directory = pathlib.Path(directory)
+            arguments = ["--control-directory", directory / "control", "--model-cache", directory / "cache", *arguments]
+        Server.__init__(self, "--control", "--control-port", "0", *arguments, **more)
+        line = until(lambda: next((x for x in self.lines if "control API on" in x), None), "the control API listens")
+        self.control_url = re.search(r"control API on (http://[^;\s]+)", line).group(1)
+
+    def connection(self, timeout):
+        address = urllib.parse.urlsplit(self.control_url)
+        return http.client.HTTPConnection(address.hostname, address.port, timeout=timeout)
+
+
 class Web:
     """Serves the files of a directory and records POST requests; can be set to fail and to require headers."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, address="127.0.0.1"):
         web = self
         self.folder = folder
         self.taken = []
@@ -200,10 +213,10 @@ class Web:
                 web.taken.append((time.monotonic(), {k.lower(): v for k, v in self.headers.items()}, body))
                 return self.reply(web.status, b'{"message":"SUCCESS"}', "application/json")
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer((address, 0), Handler)
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.url = f"http://{address}:{self.server.server_port}"
 
     def close(self):
         self.server.shutdown()

@@ -9,6 +9,8 @@ import re
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+# In a pod the program is called from other machines.
+ADDRESS = "0.0.0.0" if "KUBERNETES_SERVICE_HOST" in os.environ else "127.0.0.1"
 parser = argparse.ArgumentParser()
 parser.add_argument("--role", default="predictor")
 parser.add_argument("--http_port", type=int, default=int(os.environ.get("PORT", "8080")))
@@ -99,4 +101,4 @@ class Handler(BaseHTTPRequestHandler):
 
 
 ThreadingHTTPServer.daemon_threads = True
-ThreadingHTTPServer(("127.0.0.1", options.http_port), Handler).serve_forever()
+ThreadingHTTPServer((ADDRESS, options.http_port), Handler).serve_forever()

@@ -10,6 +10,8 @@ import numpy as np
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc as stubs
 
+# In a pod the program is called from other machines.
+ADDRESS = "0.0.0.0" if "KUBERNETES_SERVICE_HOST" in os.environ else "127.0.0.1"
 parser = argparse.ArgumentParser()
 parser.add_argument("--role", default="predictor")
 parser.add_argument("--grpc_port", type=int, default=int(os.environ.get("PORT", "8081")))
@@ -63,7 +65,7 @@ class Service(stubs.GRPCInferenceServiceServicer):
 
 server = grpc.server(futures.ThreadPoolExecutor(8))
 stubs.add_GRPCInferenceServiceServicer_to_server(Service(), server)
-server.add_insecure_port(f"127.0.0.1:{options.grpc_port}")
+server.add_insecure_port(f"{ADDRESS}:{options.grpc_port}")
 server.start()
 print("listening on", options.grpc_port, flush=True)
 server.wait_for_termination()

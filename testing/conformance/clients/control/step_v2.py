@@ -6,6 +6,8 @@ import json
 import os
 import time
 
+# In a pod the program is called from other machines.
+ADDRESS = "0.0.0.0" if "KUBERNETES_SERVICE_HOST" in os.environ else "127.0.0.1"
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8080")))
 parser.add_argument("--factor", type=float, default=1.0)
@@ -67,7 +69,7 @@ def rest():
                 "parameters": {**seen, **asked}, "outputs": [scaled(t) for t in body["inputs"]]})
 
     ThreadingHTTPServer.daemon_threads = True
-    ThreadingHTTPServer(("127.0.0.1", options.port), Handler).serve_forever()
+    ThreadingHTTPServer((ADDRESS, options.port), Handler).serve_forever()
 
 
 def grpc_only():
@@ -114,7 +116,7 @@ def grpc_only():
 
     server = grpc.server(futures.ThreadPoolExecutor(8))
     stubs.add_GRPCInferenceServiceServicer_to_server(Service(), server)
-    assert server.add_insecure_port(f"127.0.0.1:{options.port}") == options.port
+    assert server.add_insecure_port(f"{ADDRESS}:{options.port}") == options.port
     server.start()
     server.wait_for_termination()
 

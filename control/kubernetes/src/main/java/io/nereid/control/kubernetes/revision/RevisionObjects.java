@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.kubernetes.revision;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.IngressRule;
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 public final class RevisionObjects {
     private static final String KNATIVE = "serving.knative.dev/";
     private static final double BURST = 211;
+    private static final int DEFAULT_PORT = 8080;
     private static final List<String> NOT_OF_PODS =
             List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/");
 
@@ -71,8 +74,33 @@ public final class RevisionObjects {
         if (!pod.hasNonNull("terminationGracePeriodSeconds")) {
             pod.put("terminationGracePeriodSeconds", workload.timeout().toSeconds());
         }
+        variables(pod, workload.revision(), labels);
         template.set("spec", pod);
         return deployment;
+    }
+
+    /**
+     * The variables that Knative's contract of containers gives: the names of the revision and its owners, and {@code PORT}
+     * for a container that takes requests. They come first, so that other variables and arguments can refer to them; what
+     * the resource defines stays.
+     */
+    private static void variables(ObjectNode pod, String revision, Map<String, String> labels) {
+        JsonNode containers = pod.path("containers");
+        for (JsonNode container : containers) {
+            Map<String, String> given = new LinkedHashMap<>();
+            int port = container.path("ports").path(0).path("containerPort").asInt();
+            if (port != 0 || containers.size() == 1) {
+                given.put("PORT", Integer.toString(port == 0 ? DEFAULT_PORT : port));
+            }
+            given.put("K_REVISION", revision);
+            given.put("K_CONFIGURATION", labels.get(KNATIVE + "configuration"));
+            given.put("K_SERVICE", labels.get(KNATIVE + "service"));
+            ArrayNode all = pod.arrayNode();
+            container.path("env").forEach(one -> given.remove(one.path("name").asText()));
+            given.forEach((name, value) -> all.addObject().put("name", name).put("value", value));
+            all.addAll(Trees.list((ObjectNode) container, "env"));
+            ((ObjectNode) container).set("env", all);
+        }
     }
 
     /** The annotations of pods: a change of how a revision is scaled or routed must not restart them. */

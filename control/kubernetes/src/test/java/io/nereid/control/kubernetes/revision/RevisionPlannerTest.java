@@ -104,6 +104,10 @@ class RevisionPlannerTest {
                         .at("/spec/template/metadata/labels/serving.knative.dev~1revision")
                         .asText())
                 .isEqualTo("iris-predictor-00001");
+        JsonNode env = deployment.at("/spec/template/spec/containers/0/env");
+        assertThat(env.path(0).path("name").asText()).isEqualTo("PORT");
+        assertThat(env.path(0).path("value").asText()).isEqualTo("8080");
+        assertThat(env.findValuesAsText("name")).contains("K_REVISION", "K_CONFIGURATION", "K_SERVICE");
         RevisionSettings settings = RevisionSettings.read(RevisionObjects.privateService(Owner.of(resource), workload)
                 .at("/metadata/annotations/nereid.io~1revision")
                 .asText());
