@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
 import ssl
 import subprocess
@@ -89,6 +90,14 @@ class Cluster:
         text = ""
         for log in sorted(glob.glob(f"{self.folder}/pods/**/{namespace}_{pod}*/**/*.log", recursive=True)):
             text += f"== {log}\n{pathlib.Path(log).read_text(errors='replace')}"
+        return text
+
+    def report(self, namespace):
+        """What is in a namespace and what the operator says, for people who read why a test failed."""
+        objects = self.kubectl("get", "isvc,inferencegraphs,deployments,replicasets,pods", "-n", namespace, "-o", "yaml")
+        text = re.sub(r"(?m)^ +(f:|managedFields).*\n", "", objects)[-20000:]
+        for pod in json.loads(self.kubectl("get", "pods", "-n", NAMESPACE, "-o", "json"))["items"]:
+            text += self.logs(NAMESPACE, pod["metadata"]["name"])[-5000:]
         return text
 
     def install(self, *options):
@@ -184,7 +193,10 @@ class ClusterServer(ControlApi):
     def close(self):
         """Deletes what the suite has made, and waits until nothing of it runs."""
         for name in self.namespaces:
-            self.kubernetes.kubectl("delete", "namespace", name, "--timeout=150s")
+            try:
+                self.kubernetes.kubectl("delete", "namespace", name, "--timeout=150s")
+            except AssertionError as e:
+                raise AssertionError(f"{e}\n{self.kubernetes.report(name)}") from None
             self.kubernetes.kubectl("delete", "pv", f"models-{name}-{os.getpid()}")
         self.namespaces.clear()
 

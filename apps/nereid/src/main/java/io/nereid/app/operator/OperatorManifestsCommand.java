@@ -108,7 +108,6 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Set<Part> parts = EnumSet.allOf(Part.class);
-        parts.remove(Part.GATEWAY);
         remove(parts, Part.NAMESPACE, noNamespace);
         remove(parts, Part.DEFINITIONS, noDefinitions);
         remove(parts, Part.WEBHOOK, noWebhook);
