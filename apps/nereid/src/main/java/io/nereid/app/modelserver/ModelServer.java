@@ -87,8 +87,7 @@ public final class ModelServer implements AutoCloseable {
         this.activator = gateway.openActivator(
                 "",
                 name,
-                new RevisionActivator.Settings(
-                        name, 0, usual.queued(), Duration.ZERO, usual.held(), usual.mirrored()),
+                new RevisionActivator.Settings(name, 0, usual.queued(), Duration.ZERO, usual.held(), usual.mirrored()),
                 new RevisionTarget.Models(name, false, name));
         engine.onState(this::changed);
     }

@@ -50,8 +50,9 @@ public final class ModelServerFlags {
             names = "--model_layout",
             paramLabel = "LAYOUT",
             defaultValue = "",
-            description = "repository: --model_dir has a directory for each model, named as clients call it, unless it is"
-                    + " a model itself.")
+            description =
+                    "repository: --model_dir has a directory for each model, named as clients call it, unless it is"
+                            + " a model itself.")
     String modelLayout;
 
     @Option(names = "--http_port", paramLabel = "PORT", description = "The same as --port.")
@@ -151,7 +152,8 @@ public final class ModelServerFlags {
         }
         if (!modelLayout.isEmpty() && !modelLayout.equals("repository")) {
             throw ServingException.invalidArgument(
-                    "--model_layout is '" + modelLayout + "' (expected: repository)", "leave it out for a single model");
+                    "--model_layout is '" + modelLayout + "' (expected: repository)",
+                    "leave it out for a single model");
         }
         List<String> arguments = new ArrayList<>(List.of("--model_name=" + name, "--model_dir=" + directory));
         if (!modelLayout.isEmpty()) {

@@ -97,18 +97,7 @@ public final class NereidServer {
             AccessControl access,
             ClientRules rules,
             @Nullable ControlFlags controlled) {
-        this(
-                engineOptions,
-                listen,
-                budget,
-                v2,
-                v1,
-                traces,
-                logging,
-                access,
-                rules,
-                controlled,
-                null);
+        this(engineOptions, listen, budget, v2, v1, traces, logging, access, rules, controlled, null);
     }
 
     /** @param served the model of a server that serves no other; null for models of repositories and lists */

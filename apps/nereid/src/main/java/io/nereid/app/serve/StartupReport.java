@@ -100,7 +100,9 @@ final class StartupReport {
      * have a slash.
      */
     private List<ModelStatus> models() {
-        return engine.index().stream().filter(m -> all || m.model().indexOf('/') < 0).toList();
+        return engine.index().stream()
+                .filter(m -> all || m.model().indexOf('/') < 0)
+                .toList();
     }
 
     /** Returns the number of models with a version that failed to load. */

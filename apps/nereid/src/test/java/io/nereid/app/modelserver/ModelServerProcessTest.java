@@ -20,7 +20,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** The planned containers of Nereid's engine, as processes that load real models and answer over sockets. */
 class ModelServerProcessTest {
-    private static final Path ROOT = Path.of("").toAbsolutePath().resolve("../..").normalize();
+    private static final Path ROOT =
+            Path.of("").toAbsolutePath().resolve("../..").normalize();
 
     @TempDir
     Path directory;
@@ -84,9 +85,7 @@ class ModelServerProcessTest {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            textBlock =
-                    """
+    @CsvSource(textBlock = """
             sklearn,  backends/sklearn/src/test/resources/models/1.1.3/pca.joblib,                          model.joblib
             sklearn,  backends/mlflow/src/test/resources/mlflow/sklearn-pickle/model.pkl,                   model.pkl
             xgboost,  backends/trees/src/test/resources/models/xgboost/binary-logistic-gbtree.ubj,          model.ubj
@@ -119,7 +118,10 @@ class ModelServerProcessTest {
             assertThat(pod.get("/v1/models/iris").statusCode()).isEqualTo(200);
             assertThat(pod.get("/metrics").body()).contains("model=\"iris\"");
             for (String path : new String[] {
-                "/v2/repository/models/iris/unload", "/v2/repository/models/iris/load", "/v2/logging", "/v2/trace/setting"
+                "/v2/repository/models/iris/unload",
+                "/v2/repository/models/iris/load",
+                "/v2/logging",
+                "/v2/trace/setting"
             }) {
                 assertThat(pod.post(path, "{}").statusCode()).as(path).isIn(401, 403);
             }

@@ -59,7 +59,8 @@ final class PodProcess implements AutoCloseable {
         BuiltInRuntimes.ofEngine("nereid:1").forEach(one -> runtimes.add(ServingRuntime.read(one)));
         ObjectNode service = ManifestReader.parse(
                         "{apiVersion: serving.kserve.io/v1beta1, kind: InferenceService, metadata: {name: iris, namespace:"
-                                + " team-a, uid: u, generation: 1}, spec: {predictor: {model: {" + model + "}" + more + "}}}",
+                                + " team-a, uid: u, generation: 1}, spec: {predictor: {model: {" + model + "}" + more
+                                + "}}}",
                         "service")
                 .get(0);
         return StandardPlanner.plan(
@@ -101,11 +102,13 @@ final class PodProcess implements AutoCloseable {
         }
         command.addAll(List.of("io.nereid.app.Main", "serve"));
         for (JsonNode one : container.path("args")) {
-            String argument = one.asText().replace("/mnt/models", folder.toAbsolutePath().toString());
+            String argument =
+                    one.asText().replace("/mnt/models", folder.toAbsolutePath().toString());
             command.add(argument.replaceFirst("^--(http|grpc)_port=.*", "--$1_port=0"));
         }
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
-        builder.environment().put("XDG_CACHE_HOME", folder.resolveSibling("cache").toString());
+        builder.environment()
+                .put("XDG_CACHE_HOME", folder.resolveSibling("cache").toString());
         return new PodProcess(builder.start());
     }
 
@@ -158,13 +161,11 @@ final class PodProcess implements AutoCloseable {
     }
 
     HttpResponse<String> get(String path) throws Exception {
-        return HTTP.send(
-                HttpRequest.newBuilder(uri(path)).build(), HttpResponse.BodyHandlers.ofString());
+        return HTTP.send(HttpRequest.newBuilder(uri(path)).build(), HttpResponse.BodyHandlers.ofString());
     }
 
     HttpResponse<String> post(String path, String body, String... headers) throws Exception {
-        HttpRequest.Builder request =
-                HttpRequest.newBuilder(uri(path)).POST(HttpRequest.BodyPublishers.ofString(body));
+        HttpRequest.Builder request = HttpRequest.newBuilder(uri(path)).POST(HttpRequest.BodyPublishers.ofString(body));
         if (headers.length > 0) {
             request.headers(headers);
         }

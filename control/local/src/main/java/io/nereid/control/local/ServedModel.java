@@ -32,8 +32,8 @@ public record ServedModel(ManagedModel model, String modelName, List<String> war
      */
     public static ServedModel of(Workload workload, Path directory) {
         List<String> warnings = new ArrayList<>();
-        ManagedModelBuilder.Result built = ManagedModelBuilder.build(
-                workload, (Workload.Model) workload.form(), List.of(directory), warnings);
+        ManagedModelBuilder.Result built =
+                ManagedModelBuilder.build(workload, (Workload.Model) workload.form(), List.of(directory), warnings);
         ManagedModel m = built.model();
         ManagedModel named = new ManagedModel(
                 built.modelName(),

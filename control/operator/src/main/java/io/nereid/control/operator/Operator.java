@@ -209,7 +209,9 @@ public final class Operator implements AutoCloseable {
                 InferenceServiceConfig.CONFIG_MAP,
                 ObjectTrimmer::resource));
         Set<ResourceKind> ofCluster = Set.of(
-                ResourceKinds.CLUSTER_SERVING_RUNTIME, ResourceKinds.CLUSTER_STORAGE_CONTAINER, ResourceKinds.NAMESPACE);
+                ResourceKinds.CLUSTER_SERVING_RUNTIME,
+                ResourceKinds.CLUSTER_STORAGE_CONTAINER,
+                ResourceKinds.NAMESPACE);
         if (!all.isEmpty()) {
             // An operator of some namespaces has no rights on the cluster.
             return new ClusterStore(client, caches, ofCluster);

@@ -206,11 +206,10 @@ public final class ServiceController implements AutoCloseable {
         if (!catalogs.put(role, change.resource(), change.kind() == Change.Kind.DELETED)) {
             return;
         }
-        String namespace = role == RuntimeCatalogCache.Role.NAMESPACE
-                ? name(change.resource())
-                : namespace(change.resource());
-        boolean everywhere = namespace.isEmpty()
-                || role != RuntimeCatalogCache.Role.NAMESPACE && namespace.equals(catalogs.home());
+        String namespace =
+                role == RuntimeCatalogCache.Role.NAMESPACE ? name(change.resource()) : namespace(change.resource());
+        boolean everywhere =
+                namespace.isEmpty() || role != RuntimeCatalogCache.Role.NAMESPACE && namespace.equals(catalogs.home());
         known.keySet().stream()
                 .filter(i -> everywhere || i.namespace.equals(namespace))
                 .forEach(queue::add);

@@ -10,8 +10,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.FieldReader;
-import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.Quantity;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -138,8 +138,7 @@ public record InferenceServiceConfig(
         }
         ServingEngine engine = ServingEngine.of(value);
         if (engine == null) {
-            throw ServingException.invalidArgument(
-                    fields.at("servingEngine") + ": " + ServingEngine.unknown(value));
+            throw ServingException.invalidArgument(fields.at("servingEngine") + ": " + ServingEngine.unknown(value));
         }
         return engine;
     }

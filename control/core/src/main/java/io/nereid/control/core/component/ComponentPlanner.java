@@ -245,8 +245,9 @@ public final class ComponentPlanner {
         TemplateRenderer templates = context.templates(draft.derivedLabels);
         ObjectNode filled = (ObjectNode) templates.fill(merged, "the runtime " + runtime.name());
         if (!ModelServerDefaults.image(runtime, model, filled)) {
-            context.advice.add(draft.where + ".model.runtimeVersion has no effect with the engine nereid, whose version is"
-                    + " that of the runtime " + runtime.name());
+            context.advice.add(
+                    draft.where + ".model.runtimeVersion has no effect with the engine nereid, whose version is"
+                            + " that of the runtime " + runtime.name());
         }
         List<Container> containers = new ArrayList<>(List.of(Container.read(filled)));
         ObjectNode transformer = collocated(spec, selection);

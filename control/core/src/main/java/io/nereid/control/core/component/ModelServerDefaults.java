@@ -63,8 +63,8 @@ final class ModelServerDefaults {
                 env(container, "PROTOCOL_VERSION", protocol);
             }
             case BuiltInRuntimes.SERVER_TYPE -> {
-                Map<String, String> given =
-                        CommandLineArguments.normalized(Container.read(container).args());
+                Map<String, String> given = CommandLineArguments.normalized(
+                        Container.read(container).args());
                 if (!given.containsKey("model_format")) {
                     array(container, "args").add("--model_format=" + model.formatName());
                 }

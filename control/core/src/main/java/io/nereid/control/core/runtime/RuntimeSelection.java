@@ -155,7 +155,11 @@ public record RuntimeSelection(
         fitting.addAll(others);
         if (chosen == null) {
             return new RuntimeSelection(
-                    null, null, "NoSupportingRuntime", none(model, protocol, workers, all, engine), List.copyOf(fitting));
+                    null,
+                    null,
+                    "NoSupportingRuntime",
+                    none(model, protocol, workers, all, engine),
+                    List.copyOf(fitting));
         }
         return new RuntimeSelection(
                 chosen, protocolOf(model, chosen), null, fitting.get(0).why(), List.copyOf(fitting));
@@ -167,11 +171,7 @@ public record RuntimeSelection(
     }
 
     private static @Nullable String whyNot(
-            ServingRuntime runtime,
-            ModelSpec model,
-            String protocol,
-            boolean workers,
-            @Nullable ServingEngine engine) {
+            ServingRuntime runtime, ModelSpec model, String protocol, boolean workers, @Nullable ServingEngine engine) {
         if (runtime.disabled()) {
             return "it is disabled";
         }

@@ -62,8 +62,7 @@ class ServingEngineTest {
     @Test
     void everyRuntimeOfKserveHasACounterpartWithTheSameFormatsPrioritiesAndProtocols() {
         Map<String, ObjectNode> runtimes = BuiltInRuntimes.trees().stream()
-                .collect(Collectors.toMap(
-                        one -> one.at("/metadata/name").asText(), one -> one));
+                .collect(Collectors.toMap(one -> one.at("/metadata/name").asText(), one -> one));
         List<String> compared = new ArrayList<>();
         runtimes.forEach((name, runtime) -> {
             if (name.startsWith("kserve-") && !name.equals(BuiltInRuntimes.GENERAL)) {
@@ -101,7 +100,8 @@ class ServingEngineTest {
         RuntimeCatalog nereid = catalog(ServingEngine.NEREID, null);
         RuntimeCatalog kserve = catalog(ServingEngine.KSERVE, null);
         int compared = 0;
-        for (String format : List.of("sklearn", "xgboost", "lightgbm", "mlflow", "pmml", "onnx", "tensorflow", "pytorch")) {
+        for (String format :
+                List.of("sklearn", "xgboost", "lightgbm", "mlflow", "pmml", "onnx", "tensorflow", "pytorch")) {
             for (String protocol : List.of("v1", "v2")) {
                 InferenceService service = service(format, protocol, "", null);
                 String of = chosen(service, kserve);
@@ -130,7 +130,8 @@ class ServingEngineTest {
         assertThat(none.reason()).isEqualTo("NoSupportingRuntime");
         assertThat(none.message()).contains("kserve-nereid supports it", "nereid.io/serving-engine: nereid");
         assertThat(chosen(service("catboost", "", "", "nereid"), kserve)).isEqualTo("kserve-nereid");
-        assertThat(chosen(service("catboost", "", "", null), catalog(null, null))).isEqualTo("kserve-nereid");
+        assertThat(chosen(service("catboost", "", "", null), catalog(null, null)))
+                .isEqualTo("kserve-nereid");
     }
 
     @Test

@@ -31,8 +31,7 @@ class NereidRuntimesTest {
     private static final String IMAGE = "registry.example.com/nereid:1.0";
 
     private static ObjectNode service(@Nullable String engine, String predictor) {
-        String annotations =
-                engine == null ? "" : "  annotations: {nereid.io/serving-engine: " + engine + "}\n";
+        String annotations = engine == null ? "" : "  annotations: {nereid.io/serving-engine: " + engine + "}\n";
         return ManifestReader.parse(
                         "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata:\n  name: iris\n"
                                 + "  namespace: team-a\n  uid: u-1\n  generation: 1\n" + annotations
@@ -112,7 +111,8 @@ class NereidRuntimesTest {
                         "--grpc_port=8081",
                         "--model_format=sklearn");
         assertThat(args(plan)).noneMatch(one -> one.contains("management") || one.contains("upload"));
-        assertThat(container.path("readinessProbe").at("/httpGet/path").asText()).isEqualTo("/v2/health/ready");
+        assertThat(container.path("readinessProbe").at("/httpGet/path").asText())
+                .isEqualTo("/v2/health/ready");
         JsonNode security = container.path("securityContext");
         assertThat(security.path("runAsNonRoot").asBoolean()).isTrue();
         assertThat(security.path("readOnlyRootFilesystem").asBoolean()).isTrue();
@@ -162,7 +162,10 @@ class NereidRuntimesTest {
         Map<String, ObjectNode> there = new LinkedHashMap<>();
         first.objects()
                 .forEach(one -> there.put(
-                        Trees.key(one.path("kind").asText(), one.at("/metadata/name").asText()), one));
+                        Trees.key(
+                                one.path("kind").asText(),
+                                one.at("/metadata/name").asText()),
+                        one));
         ObjectNode running = service(null, SKLEARN);
         running.set("status", first.status());
         ((ObjectNode) running.get("status")).put("observedGeneration", 1);
@@ -176,7 +179,8 @@ class NereidRuntimesTest {
                 own.storageContainers(),
                 own.config().with(settings),
                 RuntimeCatalog.Gateway.UNKNOWN);
-        assertThat(container(plan(running, other, there)).path("image").asText()).startsWith("kserve/");
+        assertThat(container(plan(running, other, there)).path("image").asText())
+                .startsWith("kserve/");
         assertThat(container(plan(service(null, SKLEARN), other, Map.of()))
                         .path("image")
                         .asText())
@@ -197,8 +201,11 @@ class NereidRuntimesTest {
     @Test
     void theRuntimesOfKserveAndOfTheEngineHaveNamesOfTheirOwn() {
         TreeSet<String> names = new TreeSet<>();
-        catalog(null).clusterRuntimes().forEach(one -> assertThat(names.add(one.name())).isTrue());
-        assertThat(names).contains("kserve-sklearnserver", "nereid-sklearnserver", "nereid-tritonserver", "kserve-nereid");
+        catalog(null)
+                .clusterRuntimes()
+                .forEach(one -> assertThat(names.add(one.name())).isTrue());
+        assertThat(names)
+                .contains("kserve-sklearnserver", "nereid-sklearnserver", "nereid-tritonserver", "kserve-nereid");
         for (ServingRuntime runtime : KserveCatalog.runtimes()) {
             // Servers of language models have no counterpart: the engine does not serve their formats.
             boolean without = List.of(

@@ -169,8 +169,8 @@ public final class ManagedModelBuilder {
             warnings.add("PREDICT_PROBA only has an effect on scikit-learn models");
         }
         String file = settingsFile(directory, warnings);
-        boolean repository = formatName.equals("triton")
-                || (ofRepositories(model, options) && file.isEmpty() && !isFlat(directory));
+        boolean repository =
+                formatName.equals("triton") || (ofRepositories(model, options) && file.isEmpty() && !isFlat(directory));
         if (options.getOrDefault("model_control_mode", "none").equals("explicit")) {
             warnings.add("--model-control-mode=explicit has no effect: every model of the repository is loaded");
         }
