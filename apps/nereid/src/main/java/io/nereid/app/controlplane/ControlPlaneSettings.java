@@ -5,8 +5,10 @@ package io.nereid.app.controlplane;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.config.InferenceServiceConfig;
@@ -76,12 +78,15 @@ final class ControlPlaneSettings implements AdmissionContext {
 
     /** Returns the runtime catalog of a namespace. */
     RuntimeCatalog catalog(String namespace) {
+        ObjectNode stored = store.get(new ResourceStore.Key(type(ResourceKinds.NAMESPACE), "", namespace));
+        ServingEngine engine = stored == null ? null : ServingEngine.chosenBy(ObjectMeta.read(stored));
         return RuntimeCatalog.of(
-                runtimes(namespace),
-                runtimes(""),
-                storageContainers(),
-                config(namespace),
-                RuntimeCatalog.Gateway.UNKNOWN);
+                        runtimes(namespace),
+                        runtimes(""),
+                        storageContainers(),
+                        config(namespace),
+                        RuntimeCatalog.Gateway.UNKNOWN)
+                .withNamespaceEngine(engine);
     }
 
     private <T> List<T> all(ResourceKind kind, @Nullable String namespace, Function<ObjectNode, T> read) {

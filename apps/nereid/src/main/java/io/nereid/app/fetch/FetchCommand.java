@@ -4,6 +4,7 @@ package io.nereid.app.fetch;
 
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Logging;
+import io.nereid.app.process.TerminationLog;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;

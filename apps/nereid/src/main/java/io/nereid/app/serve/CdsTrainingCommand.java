@@ -68,7 +68,8 @@ public final class CdsTrainingCommand implements Callable<Integer> {
         server.load().toCompletableFuture().get();
         new StartupReport(
                         server.engine(),
-                        new PrintWriter(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8))
+                        new PrintWriter(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8),
+                        false)
                 .print("127.0.0.1", List.of(address), false);
         String base = "http://127.0.0.1:" + address.getPort();
         HttpClient client = HttpClient.newHttpClient();

@@ -5,12 +5,14 @@ package io.nereid.app.serve;
 import io.nereid.access.AccessControl;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
+import io.nereid.app.modelserver.ModelServer;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.control.local.ServedModel;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.explain.ExplainCodec;
@@ -33,6 +35,7 @@ import io.nereid.tracing.TraceOptions;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.proxy.PooledUpstreamClient;
 import io.nereid.transport.server.Server;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -70,6 +73,7 @@ public final class NereidServer {
     private final ModelListReloader lists;
     private final @Nullable EventLoops loops;
     private final @Nullable ControlPlane control;
+    private final @Nullable ModelServer models;
     private final AccessControl access;
     private final List<ProtocolCodec> codecs;
 
@@ -93,13 +97,29 @@ public final class NereidServer {
             AccessControl access,
             ClientRules rules,
             @Nullable ControlFlags controlled) {
+        this(engineOptions, listen, budget, v2, v1, traces, logging, access, rules, controlled, null);
+    }
+
+    /** @param served the model of a server that serves no other; null for models of repositories and lists */
+    NereidServer(
+            EngineOptions engineOptions,
+            ServerOptions.Builder listen,
+            ByteBudget budget,
+            V2Options v2,
+            Consumer<V1Options.Builder> v1,
+            TraceOptions traces,
+            Logging logging,
+            AccessControl access,
+            ClientRules rules,
+            @Nullable ControlFlags controlled,
+            @Nullable ServedModel served) {
         this.clock = Clock.system();
         InstalledPlugins plugins = InstalledPlugins.load();
         List<Backend> backends = plugins.backends();
         RequestLogger.check(engineOptions.servedModels());
         ManagedModels placed = new ManagedModels(backends);
         List<Source> sources = new ArrayList<>(engineOptions.sources());
-        if (controlled != null) {
+        if (controlled != null || served != null) {
             sources.add(placed);
         }
         this.engine = new Engine(
@@ -138,10 +158,25 @@ public final class NereidServer {
                     (view, views) -> codecsOf(access.guard(view), views, v2, options),
                     codecPool,
                     loops);
+            this.models = null;
             listen.virtualHosts(control.hosts()).loops(loops);
+        } else if (served != null) {
+            this.loops = new EventLoops(listen.build().eventLoops(), true);
+            this.control = null;
+            this.models = new ModelServer(
+                    served,
+                    clock,
+                    placed,
+                    recorder,
+                    engine,
+                    (view, views) -> modelCodecs(access.guard(view), views, v2, options),
+                    codecPool,
+                    new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT.withLoops(loops)));
+            listen.virtualHosts(models.hosts()).loops(loops);
         } else {
             this.loops = null;
             this.control = null;
+            this.models = null;
         }
         this.transport = new Server(
                 listen.clock(clock)
@@ -150,6 +185,9 @@ public final class NereidServer {
                         .codecExecutor(codecPool)
                         .build(),
                 codecs);
+        if (models != null) {
+            models.hostFactory(transport);
+        }
     }
 
     private io.nereid.transport.TransportStats stats() {
@@ -164,6 +202,13 @@ public final class NereidServer {
                 new ExplainCodec(view, codecPool, clock, ExplainSettings.none()));
     }
 
+    /** The protocols of a server of one model. */
+    private List<ProtocolCodec> modelCodecs(InferenceEngine view, ModelControl views, V2Options v2, V1Options v1) {
+        List<ProtocolCodec> all = new ArrayList<>(codecsOf(view, views, v2, v1));
+        all.add(new MlflowCodec(view, views, codecPool, ProgramVersion.number()));
+        return all;
+    }
+
     /** Whether every address that the server listens on is a loopback address or a Unix domain socket. */
     boolean isLocal() {
         return transport.isLocal();
@@ -173,6 +218,9 @@ public final class NereidServer {
         access.writeMetrics(page);
         if (control != null) {
             control.writeMetrics(page);
+        }
+        if (models != null) {
+            models.writeMetrics(page);
         }
     }
 
@@ -201,7 +249,7 @@ public final class NereidServer {
 
     /** Starts loading; completes when every model is available or has failed. */
     public CompletionStage<Void> load() {
-        return engine.start();
+        return models == null ? engine.start() : engine.start().thenCompose(started -> models.load());
     }
 
     /** Polls a model list, and applies its changes. */
@@ -235,6 +283,9 @@ public final class NereidServer {
         transport.close();
         if (control != null) {
             control.close();
+        }
+        if (models != null) {
+            models.close();
         }
         lists.close();
         engine.close(limit);

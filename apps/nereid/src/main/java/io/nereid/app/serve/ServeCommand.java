@@ -7,6 +7,7 @@ import io.nereid.access.AccessOptions;
 import io.nereid.access.audit.AuditLog;
 import io.nereid.app.access.AccessFlags;
 import io.nereid.app.controlplane.ControlFlags;
+import io.nereid.app.modelserver.ModelServerFlags;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
@@ -15,6 +16,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
+import io.nereid.control.local.ServedModel;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.json.FloatStyle;
 import io.nereid.protocols.v1.common.V1Options;
@@ -38,6 +40,7 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
@@ -48,6 +51,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.Unmatched;
 
 /** {@code nereid serve}: runs the server until SIGTERM or SIGINT. */
 @Command(
@@ -239,6 +243,13 @@ public final class ServeCommand implements Callable<Integer> {
     @Mixin
     private ControlFlags control;
 
+    @Mixin
+    private ModelServerFlags modelServer;
+
+    /** Options that are not this server's: errors, but for --model_dir, where those of KServe's servers have no effect. */
+    @Unmatched
+    private List<String> others = new ArrayList<>();
+
     @Spec
     private CommandSpec spec;
 
@@ -247,11 +258,16 @@ public final class ServeCommand implements Callable<Integer> {
         List<Path> roots = new ArrayList<>(repositories);
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
+        boolean further = control.control || tfs.lists() || roots.size() > repositories.size();
+        ServedModel served = modelServer.served(spec, tfs.modelName, others, further);
+        if (served != null) {
+            roots.clear(); // values of other servers' options
+        }
         control.check();
         control.overloadTarget = overloadTarget();
         control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
-        checkRoots(roots, tfs.lists() || control.control);
+        checkRoots(roots, tfs.lists() || control.control || served != null);
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
@@ -270,7 +286,8 @@ public final class ServeCommand implements Callable<Integer> {
                 access,
                 new NereidServer.ClientRules(
                         modelControlMode == null || modelControlMode == Mode.explicit, clientFlags.requestLogRoot),
-                control.control ? control : null);
+                control.control ? control : null,
+                served);
         HangupSignal.handle(() -> {
             logging.reopen();
             AuditLog audit = access.audit();
@@ -285,6 +302,7 @@ public final class ServeCommand implements Callable<Integer> {
         Runtime.getRuntime()
                 .addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
                     // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
+                    modelServer.grace();
                     System.err.println("nereid: draining (readiness is false; up to " + drainTimeout
                             + " for requests in" + " progress)");
                     boolean drained = server.stop(drain);
@@ -295,9 +313,12 @@ public final class ServeCommand implements Callable<Integer> {
                     System.err.flush();
                     stopped.countDown();
                 }));
-        StartupReport report = new StartupReport(server.engine(), out);
+        StartupReport report = new StartupReport(server.engine(), out, served != null);
         CompletableFuture<Void> loaded = server.load().toCompletableFuture();
         int controlPort = server.control(addresses);
+        if (served != null) {
+            awaitModel(loaded, report);
+        }
         await(loaded, report);
         if (tfs.modelConfigFile != null && tfs.modelConfigFilePollWaitSeconds > 0) {
             server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
@@ -327,6 +348,15 @@ public final class ServeCommand implements Callable<Integer> {
         return 0;
     }
 
+    /** Waits for the model of --model_dir. */
+    private void awaitModel(CompletableFuture<Void> loading, StartupReport report) throws Exception {
+        try {
+            await(loading, report);
+        } catch (ExecutionException e) {
+            throw modelServer.failed(e);
+        }
+    }
+
     private AccessOptions accessOptions() {
         Set<String> names = new LinkedHashSet<>();
         if (control.control) {
@@ -341,6 +371,8 @@ public final class ServeCommand implements Callable<Integer> {
     private void takeAliases() {
         host = triton.address == null ? host : triton.address;
         port = triton.httpPort == null ? port : triton.httpPort;
+        port = modelServer.httpPort == null ? port : modelServer.httpPort;
+        grpcPort = modelServer.grpcPort == null ? grpcPort : modelServer.grpcPort;
         ioThreads = triton.httpThreadCount == null ? ioThreads : triton.httpThreadCount;
         ioThreads = tfs.restApiNumThreads == null ? ioThreads : tfs.restApiNumThreads;
         loadThreads = triton.modelLoadThreadCount == null ? loadThreads : triton.modelLoadThreadCount;

@@ -28,11 +28,14 @@ final class StartupReport {
 
     private final Engine engine;
     private final PrintWriter out;
+    private final boolean all;
     private int seconds;
 
-    StartupReport(Engine engine, PrintWriter out) {
+    /** @param all whether models with a slash in their names are reported, which are those of services otherwise */
+    StartupReport(Engine engine, PrintWriter out, boolean all) {
         this.engine = engine;
         this.out = out;
+        this.all = all;
     }
 
     /** Prints the models that are loading. Called once a second. */
@@ -97,7 +100,9 @@ final class StartupReport {
      * have a slash.
      */
     private List<ModelStatus> models() {
-        return engine.index().stream().filter(m -> m.model().indexOf('/') < 0).toList();
+        return engine.index().stream()
+                .filter(m -> all || m.model().indexOf('/') < 0)
+                .toList();
     }
 
     /** Returns the number of models with a version that failed to load. */

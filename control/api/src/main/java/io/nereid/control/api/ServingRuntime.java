@@ -64,6 +64,13 @@ public record ServingRuntime(
         return metadata.name();
     }
 
+    /** The engine that the runtime belongs to; one with an unknown value belongs to none but KServe's. */
+    public ServingEngine engine() {
+        String value = metadata.annotation(ServingEngine.ANNOTATION);
+        ServingEngine engine = value == null ? null : ServingEngine.of(value);
+        return engine == null ? ServingEngine.KSERVE : engine;
+    }
+
     /**
      * A model format that the runtime serves.
      *

@@ -8,7 +8,6 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.config.InferenceServiceConfig;
-import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterEventRecorder;
@@ -144,8 +143,7 @@ public final class Operator implements AutoCloseable {
             ServiceObjects objects = opened(new ServiceObjects(client, options.watchNamespaces()));
             ClusterEventRecorder events = opened(new ClusterEventRecorder(client, clock));
             ClusterRevisions revisions = opened(new ClusterRevisions(client, options.watchNamespaces()));
-            RuntimeCatalogCache catalogs = new RuntimeCatalogCache(
-                    () -> RuntimeCatalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults, options.namespace());
+            RuntimeCatalogCache catalogs = RuntimeCatalogCache.ofCluster(options.namespace());
             ObjectApplier applier = new ObjectApplier(client, objects);
             LoadSource load = opened(loads.get());
             RevisionAutoscalers autoscalers = opened(new RevisionAutoscalers(objects, applier, load, clock));
@@ -210,8 +208,10 @@ public final class Operator implements AutoCloseable {
                 "",
                 InferenceServiceConfig.CONFIG_MAP,
                 ObjectTrimmer::resource));
-        Set<ResourceKind> ofCluster =
-                Set.of(ResourceKinds.CLUSTER_SERVING_RUNTIME, ResourceKinds.CLUSTER_STORAGE_CONTAINER);
+        Set<ResourceKind> ofCluster = Set.of(
+                ResourceKinds.CLUSTER_SERVING_RUNTIME,
+                ResourceKinds.CLUSTER_STORAGE_CONTAINER,
+                ResourceKinds.NAMESPACE);
         if (!all.isEmpty()) {
             // An operator of some namespaces has no rights on the cluster.
             return new ClusterStore(client, caches, ofCluster);

@@ -138,6 +138,7 @@ public final class ServiceController implements AutoCloseable {
                 catalog(RuntimeCatalogCache.Role.CONFIG, c);
             }
         });
+        watch(type(ResourceKinds.NAMESPACE), c -> catalog(RuntimeCatalogCache.Role.NAMESPACE, c));
         for (ObjectNode service : store.list(SERVICES, null).items()) {
             first.add(new ServiceKey(false, namespace(service), name(service)));
         }
@@ -202,9 +203,13 @@ public final class ServiceController implements AutoCloseable {
     }
 
     private void catalog(RuntimeCatalogCache.Role role, Change change) {
-        catalogs.put(role, change.resource(), change.kind() == Change.Kind.DELETED);
-        String namespace = namespace(change.resource());
-        boolean everywhere = namespace.isEmpty() || namespace.equals(catalogs.home());
+        if (!catalogs.put(role, change.resource(), change.kind() == Change.Kind.DELETED)) {
+            return;
+        }
+        String namespace =
+                role == RuntimeCatalogCache.Role.NAMESPACE ? name(change.resource()) : namespace(change.resource());
+        boolean everywhere =
+                namespace.isEmpty() || role != RuntimeCatalogCache.Role.NAMESPACE && namespace.equals(catalogs.home());
         known.keySet().stream()
                 .filter(i -> everywhere || i.namespace.equals(namespace))
                 .forEach(queue::add);

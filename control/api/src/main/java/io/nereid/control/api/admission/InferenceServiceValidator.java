@@ -53,6 +53,7 @@ final class InferenceServiceValidator {
         DeploymentMode mode = mode(service, old, config);
         ScalingValidator scaling = new ScalingValidator(service.metadata().annotations(), mode, problems);
         scaling.service();
+        ObjectMetaValidator.engine(service.metadata(), problems);
         LoggerValidator.annotations("metadata.annotations", service.metadata().annotations(), problems);
 
         PredictorSpec predictor = service.predictor();

@@ -5,6 +5,7 @@ package io.nereid.control.api.admission;
 import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ValidationErrors;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -43,6 +44,7 @@ final class ObjectMetaValidator {
             }
         } else if (kind.equals(ResourceKinds.NAMESPACE)) {
             dnsLabel("metadata.name", name, problems);
+            engine(meta, problems);
         } else if (name.length() > 253 || !DNS_SUBDOMAIN.matcher(name).matches()) {
             problems.add(
                     "metadata.name",
@@ -57,6 +59,14 @@ final class ObjectMetaValidator {
         annotations("metadata.annotations", meta.annotations(), problems);
         for (String finalizer : meta.finalizers()) {
             qualified("metadata.finalizers", finalizer, problems);
+        }
+    }
+
+    /** Validates the annotation that chooses the engine of models. */
+    static void engine(ObjectMeta meta, ValidationErrors problems) {
+        String value = meta.annotation(ServingEngine.ANNOTATION);
+        if (value != null && ServingEngine.of(value) == null) {
+            problems.add("metadata.annotations." + ServingEngine.ANNOTATION, ServingEngine.unknown(value));
         }
     }
 

@@ -55,6 +55,7 @@ final class ServingRuntimeValidator {
                 conflict(runtime, other);
             }
         }
+        ObjectMetaValidator.engine(runtime.metadata(), problems);
         containers(runtime);
         InferenceServiceConfig config = context.config(runtime.metadata().namespace());
         WorkerSpecValidator workers = new WorkerSpecValidator(problems, config, runtime.metadata());
@@ -91,6 +92,7 @@ final class ServingRuntimeValidator {
      */
     private void conflict(ServingRuntime runtime, ServingRuntime other) {
         if (other.disabled()
+                || other.engine() != runtime.engine()
                 || other.name().equals(runtime.name())
                 || other.multiModel() != runtime.multiModel()
                 || !sharesProtocol(runtime, other)) {

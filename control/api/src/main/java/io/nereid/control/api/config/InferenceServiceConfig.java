@@ -11,6 +11,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.Quantity;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -42,6 +43,8 @@ import org.jspecify.annotations.Nullable;
  * @param artExplainer the image of the ART explainer
  * @param autoMountServiceAccountToken whether containers see the token of their service account
  * @param gpuResourceTypes further resource names of GPUs
+ * @param servingEngine the engine of services for which neither they nor their namespace choose one; null for any. An
+ *     extension of Nereid
  * @param tree all settings as submitted, including sections without a record component
  */
 public record InferenceServiceConfig(
@@ -58,6 +61,7 @@ public record InferenceServiceConfig(
         Explainer artExplainer,
         boolean autoMountServiceAccountToken,
         List<String> gpuResourceTypes,
+        @Nullable ServingEngine servingEngine,
         ObjectNode tree) {
 
     /** The name of KServe's ConfigMap. */
@@ -123,7 +127,20 @@ public record InferenceServiceConfig(
                 Explainer.read(all.object("explainers").object("art")),
                 all.object("security").flag("autoMountServiceAccountToken", true),
                 all.object("multiNode").texts("customGPUResourceTypeList"),
+                servingEngine(all.object("nereid")),
                 tree);
+    }
+
+    private static @Nullable ServingEngine servingEngine(FieldReader fields) {
+        String value = fields.text("servingEngine", "");
+        if (value.isEmpty()) {
+            return null;
+        }
+        ServingEngine engine = ServingEngine.of(value);
+        if (engine == null) {
+            throw ServingException.invalidArgument(fields.at("servingEngine") + ": " + ServingEngine.unknown(value));
+        }
+        return engine;
     }
 
     private static boolean isConfigMap(ObjectNode settings) {

@@ -99,7 +99,17 @@ public final class ComponentPlanner {
         Draft draft = new Draft(Component.PREDICTOR, predictorName(context.name(), spec.name()), where, spec.pod());
         draft.extension = spec.extension();
         if (spec.model() != null) {
-            RuntimeSelection selection = RuntimeSelection.of(spec.model(), spec.workerSpec() != null, context.catalog);
+            RuntimeSelection selection;
+            try {
+                selection = RuntimeSelection.of(
+                        spec.model(),
+                        spec.workerSpec() != null,
+                        context.catalog,
+                        context.catalog.engine(context.service.metadata()));
+            } catch (ServingException e) {
+                draft.problem = new Problem("InvalidPredictorSpec", e.getMessage());
+                return draft.plan();
+            }
             draft.selection = selection;
             if (selection.chosen() == null) {
                 draft.problem = new Problem(Objects.requireNonNull(selection.reason()), selection.message());
@@ -234,7 +244,11 @@ public final class ComponentPlanner {
                 ModelServerDefaults.apply(runtime, model, protocol, !draft.artifacts.isEmpty(), context, merged);
         TemplateRenderer templates = context.templates(draft.derivedLabels);
         ObjectNode filled = (ObjectNode) templates.fill(merged, "the runtime " + runtime.name());
-        ModelServerDefaults.image(runtime, model, filled);
+        if (!ModelServerDefaults.image(runtime, model, filled)) {
+            context.advice.add(
+                    draft.where + ".model.runtimeVersion has no effect with the engine nereid, whose version is"
+                            + " that of the runtime " + runtime.name());
+        }
         List<Container> containers = new ArrayList<>(List.of(Container.read(filled)));
         ObjectNode transformer = collocated(spec, selection);
         if (transformer != null) {

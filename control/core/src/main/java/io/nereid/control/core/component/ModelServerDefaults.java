@@ -4,8 +4,11 @@ package io.nereid.control.core.component;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.CommandLineArguments;
+import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.core.runtime.BuiltInRuntimes;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -59,6 +62,13 @@ final class ModelServerDefaults {
                 labels.put("serviceEnvelope", protocol.equals("v1") ? "kserve" : "kservev2");
                 env(container, "PROTOCOL_VERSION", protocol);
             }
+            case BuiltInRuntimes.SERVER_TYPE -> {
+                Map<String, String> given = CommandLineArguments.normalized(
+                        Container.read(container).args());
+                if (!given.containsKey("model_format")) {
+                    array(container, "args").add("--model_format=" + model.formatName());
+                }
+            }
             default -> {
                 // other servers need nothing
             }
@@ -68,20 +78,26 @@ final class ModelServerDefaults {
 
     /**
      * Sets the tag of the container's image: the model's {@code runtimeVersion}, or else the variant for the hardware
-     * that it asks for, where a server is published in several. An image that is pinned by a digest is not changed.
+     * that it asks for, where a server is published in several. An image that is pinned by a digest is not changed, nor
+     * is Nereid's own, whose versions are other ones.
+     *
+     * @return false if the model has a {@code runtimeVersion} that does not count
      */
-    static void image(ServingRuntime runtime, ModelSpec model, ObjectNode container) {
+    static boolean image(ServingRuntime runtime, ModelSpec model, ObjectNode container) {
+        if (server(runtime).equals(BuiltInRuntimes.SERVER_TYPE)) {
+            return model.runtimeVersion() == null;
+        }
         String image = container.path("image").asText("");
         if (image.isEmpty() || image.contains("@")) {
-            return;
+            return true;
         }
         if (model.runtimeVersion() != null) {
             container.put("image", ModelServerImages.withTag(image, model.runtimeVersion()));
-            return;
+            return true;
         }
         int colon = image.lastIndexOf(':');
         if (colon <= image.lastIndexOf('/')) {
-            return;
+            return true;
         }
         boolean gpu = gpu(container);
         String server = server(runtime);
@@ -91,6 +107,7 @@ final class ModelServerDefaults {
         } else if (!gpu && server.equals("vllmserver") && !name.endsWith("-cpu")) {
             container.put("image", name + "-cpu" + image.substring(colon));
         }
+        return true;
     }
 
     /** Whether the container asks for a GPU of NVIDIA, or a slice of one: the servers' images are for these. */

@@ -4,25 +4,44 @@ package io.nereid.control.core.runtime;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ServingRuntime;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 
 /**
- * The ClusterServingRuntimes that exist without being applied. They have the names, formats, priorities, protocols and
- * arguments of those that KServe ships; the annotation {@value #ENGINE} marks runtimes whose models run in the engine
- * of this server. Stateless.
+ * The ClusterServingRuntimes that exist without being applied. Those named {@code kserve-…} have the names, formats,
+ * priorities, protocols and arguments of the runtimes that KServe ships. Each has a counterpart named {@code nereid-…} with
+ * the same formats, whose container is a server of Nereid on a cluster; {@value #GENERAL} has all formats of the engine.
+ * The annotation {@value #ENGINE} marks runtimes whose models run in the engine of this server on one machine, where all
+ * of them do. Stateless.
  */
 public final class BuiltInRuntimes {
     /** The annotation with the value {@code "true"} of runtimes whose models run in the engine. */
     public static final String ENGINE = "nereid.io/engine";
 
+    /** The value of the annotation {@code serving.kserve.io/server-type} of runtimes of the engine. */
+    public static final String SERVER_TYPE = "nereid";
+
+    /** The runtime with all formats of the engine. */
+    public static final String GENERAL = "kserve-nereid";
+
+    private static final String KSERVE = "kserve-";
     private static final String FILE = "built-in-runtimes.json";
+    private static final String CONTAINER = "nereid-container.json";
+
+    /** The servers of KServe whose port for gRPC is not that of its Python servers; clients may name it. */
+    private static final Map<String, Integer> GRPC_PORTS =
+            Map.of("mlserver", 9000, "tritonserver", 9000, "tensorflow-serving", 9000);
+
+    private static final int GRPC_PORT = 8081;
 
     private BuiltInRuntimes() {}
 
@@ -37,12 +56,61 @@ public final class BuiltInRuntimes {
 
     /** All built-in runtimes as resources; each call returns new trees, which the caller may modify. */
     public static List<ObjectNode> trees() {
-        try (InputStream file = BuiltInRuntimes.class.getResourceAsStream(FILE)) {
-            List<ObjectNode> all = new ArrayList<>();
-            for (JsonNode one : new ObjectMapper().readTree(Objects.requireNonNull(file))) {
+        List<ObjectNode> all = new ArrayList<>();
+        for (JsonNode one : read(FILE)) {
+            if (!name(one).equals(GENERAL)) {
                 all.add((ObjectNode) one);
             }
-            return all;
+        }
+        all.addAll(ofEngine("nereid/nereid"));
+        return all;
+    }
+
+    /**
+     * The runtimes of Nereid's engine as resources, for a cluster as well; each call returns new trees.
+     *
+     * @param image the image of the container, whose command is {@code nereid serve}
+     */
+    public static List<ObjectNode> ofEngine(String image) {
+        List<ObjectNode> all = new ArrayList<>();
+        for (JsonNode one : read(FILE)) {
+            ObjectNode runtime = (ObjectNode) one;
+            ObjectNode metadata = (ObjectNode) runtime.get("metadata");
+            String name = name(runtime);
+            String server = name.substring(KSERVE.length());
+            metadata.put("name", name.equals(GENERAL) ? name : "nereid-" + server);
+            metadata.putObject("annotations")
+                    .put(ENGINE, "true")
+                    .put(ServingEngine.ANNOTATION, ServingEngine.NEREID.text())
+                    .put("serving.kserve.io/server-type", SERVER_TYPE);
+            ObjectNode spec = (ObjectNode) runtime.get("spec");
+            ObjectNode pod = (ObjectNode) read(CONTAINER);
+            ObjectNode container = (ObjectNode) pod.path("containers").path(0);
+            container.put("image", image);
+            int grpc = GRPC_PORTS.getOrDefault(server, GRPC_PORT);
+            ArrayNode args = (ArrayNode) container.get("args");
+            args.add("--grpc_port=" + grpc);
+            if (server.equals("tritonserver")) {
+                args.add("--model_layout=repository");
+            }
+            ((ArrayNode) container.get("ports"))
+                    .addObject()
+                    .put("name", "grpc")
+                    .put("containerPort", grpc)
+                    .put("protocol", "TCP");
+            spec.setAll(pod);
+            all.add(runtime);
+        }
+        return all;
+    }
+
+    private static String name(JsonNode runtime) {
+        return runtime.path("metadata").path("name").asText();
+    }
+
+    private static JsonNode read(String name) {
+        try (InputStream file = BuiltInRuntimes.class.getResourceAsStream(name)) {
+            return new ObjectMapper().readTree(Objects.requireNonNull(file));
         } catch (IOException e) {
             throw ServingException.internal("the built-in runtimes cannot be read", e);
         }

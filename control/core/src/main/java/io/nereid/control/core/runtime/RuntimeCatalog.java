@@ -3,6 +3,8 @@
 package io.nereid.control.core.runtime;
 
 import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import java.util.List;
@@ -21,13 +23,25 @@ import org.jspecify.annotations.Nullable;
  * @param storageContainers the ClusterStorageContainers
  * @param config the settings of all namespaces; the planner uses those of the service's namespace
  * @param gateway the addresses under which clients on this machine reach the gateway
+ * @param namespaceEngine the engine that the service's namespace chooses by its annotation; null for none
  */
 public record RuntimeCatalog(
         List<ServingRuntime> namespaceRuntimes,
         List<ServingRuntime> clusterRuntimes,
         List<ClusterStorageContainer> storageContainers,
         InferenceServiceConfig config,
-        Gateway gateway) {
+        Gateway gateway,
+        @Nullable ServingEngine namespaceEngine) {
+    /** A catalog of a namespace that chooses no engine. */
+    public RuntimeCatalog(
+            List<ServingRuntime> namespaceRuntimes,
+            List<ServingRuntime> clusterRuntimes,
+            List<ClusterStorageContainer> storageContainers,
+            InferenceServiceConfig config,
+            Gateway gateway) {
+        this(namespaceRuntimes, clusterRuntimes, storageContainers, config, gateway, null);
+    }
+
     /** Copies the lists. */
     public RuntimeCatalog {
         namespaceRuntimes = List.copyOf(namespaceRuntimes);
@@ -44,6 +58,32 @@ public record RuntimeCatalog(
             Gateway gateway) {
         return new RuntimeCatalog(
                 namespaceRuntimes, BuiltInRuntimes.with(clusterRuntimes), storageContainers, config, gateway);
+    }
+
+    /** This catalog, of a namespace that chooses this engine; null for none. */
+    public RuntimeCatalog withNamespaceEngine(@Nullable ServingEngine engine) {
+        return new RuntimeCatalog(namespaceRuntimes, clusterRuntimes, storageContainers, config, gateway, engine);
+    }
+
+    /**
+     * The engine that a service, or else its namespace, chooses by the annotation {@value ServingEngine#ANNOTATION}; null
+     * when neither does.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an unknown value of the service's annotation
+     */
+    public @Nullable ServingEngine chosenEngine(ObjectMeta service) {
+        ServingEngine own = ServingEngine.chosenBy(service);
+        return own == null ? namespaceEngine : own;
+    }
+
+    /**
+     * The engine for the models of a service: the chosen one, else that of the settings; null for any.
+     *
+     * @throws io.nereid.base.ServingException as {@link #chosenEngine}
+     */
+    public @Nullable ServingEngine engine(ObjectMeta service) {
+        ServingEngine chosen = chosenEngine(service);
+        return chosen == null ? config.forNamespace(service.namespace()).servingEngine() : chosen;
     }
 
     /** A catalog of the built-in runtimes with the default settings. */

@@ -4,6 +4,7 @@ package io.nereid.control.core.runtime;
 
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.ModelSpec;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ServingRuntime.SupportedFormat;
 import java.util.ArrayList;
@@ -50,16 +51,30 @@ public record RuntimeSelection(
      */
     public record Considered(String runtime, boolean cluster, boolean fits, boolean chosen, String why) {}
 
-    /** Selects the runtime of the service's predictor; null when it has custom containers instead of a model. */
+    /**
+     * Selects the runtime of the service's predictor; null when it has custom containers instead of a model.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT when the service chooses an unknown engine
+     */
     public static @Nullable RuntimeSelection of(InferenceService service, RuntimeCatalog catalog) {
         ModelSpec model = service.predictor().model();
-        return model == null ? null : of(model, service.predictor().workerSpec() != null, catalog);
+        return model == null
+                ? null
+                : of(model, service.predictor().workerSpec() != null, catalog, catalog.engine(service.metadata()));
     }
 
-    public static RuntimeSelection of(ModelSpec model, boolean workers, RuntimeCatalog catalog) {
+    /**
+     * Selects the runtime of a model.
+     *
+     * @param workers whether the model has workers on further machines
+     * @param engine the engine for services that name no runtime: {@code KSERVE} excludes the runtimes of Nereid's
+     *     engine, {@code NEREID} prefers them to all others; null for no difference
+     */
+    public static RuntimeSelection of(
+            ModelSpec model, boolean workers, RuntimeCatalog catalog, @Nullable ServingEngine engine) {
         String runtime = model.runtime();
         return runtime == null || runtime.isEmpty()
-                ? automatic(model, workers, catalog)
+                ? automatic(model, workers, catalog, engine)
                 : explicit(runtime, model, catalog);
     }
 
@@ -113,36 +128,56 @@ public record RuntimeSelection(
         return new RuntimeSelection(chosen, protocolOf(model, chosen), null, message, List.copyOf(considered));
     }
 
-    private static RuntimeSelection automatic(ModelSpec model, boolean workers, RuntimeCatalog catalog) {
+    private static RuntimeSelection automatic(
+            ModelSpec model, boolean workers, RuntimeCatalog catalog, @Nullable ServingEngine engine) {
         String protocol = Objects.requireNonNullElse(model.protocolVersion(), "v1");
         List<ServingRuntime> all = new ArrayList<>(ordered(catalog.namespaceRuntimes(), model));
         all.addAll(ordered(catalog.clusterRuntimes(), model));
+        if (engine == ServingEngine.NEREID) {
+            all.sort(Comparator.comparing(one -> one.engine() != ServingEngine.NEREID)); // stable
+        }
         ServingRuntime chosen = null;
         List<Considered> fitting = new ArrayList<>();
         List<Considered> others = new ArrayList<>();
         for (ServingRuntime one : all) {
-            String not = whyNot(one, model, protocol, workers);
+            String not = whyNot(one, model, protocol, workers, engine);
             if (not != null) {
                 others.add(new Considered(one.name(), one.cluster(), false, false, not));
             } else if (chosen == null) {
                 chosen = one;
-                fitting.add(new Considered(one.name(), one.cluster(), true, true, whyChosen(one, model, protocol)));
+                fitting.add(
+                        new Considered(one.name(), one.cluster(), true, true, whyChosen(one, model, protocol, engine)));
             } else {
-                fitting.add(new Considered(one.name(), one.cluster(), true, false, whyLater(one, chosen, model)));
+                fitting.add(
+                        new Considered(one.name(), one.cluster(), true, false, whyLater(one, chosen, model, engine)));
             }
         }
         fitting.addAll(others);
         if (chosen == null) {
             return new RuntimeSelection(
-                    null, null, "NoSupportingRuntime", none(model, protocol, workers, all), List.copyOf(fitting));
+                    null,
+                    null,
+                    "NoSupportingRuntime",
+                    none(model, protocol, workers, all, engine),
+                    List.copyOf(fitting));
         }
         return new RuntimeSelection(
                 chosen, protocolOf(model, chosen), null, fitting.get(0).why(), List.copyOf(fitting));
     }
 
-    private static @Nullable String whyNot(ServingRuntime runtime, ModelSpec model, String protocol, boolean workers) {
+    /** Whether the engine that was chosen for services without a named runtime excludes the runtime. */
+    private static boolean excluded(ServingRuntime runtime, @Nullable ServingEngine engine) {
+        return engine == ServingEngine.KSERVE && runtime.engine() == ServingEngine.NEREID;
+    }
+
+    private static @Nullable String whyNot(
+            ServingRuntime runtime, ModelSpec model, String protocol, boolean workers, @Nullable ServingEngine engine) {
         if (runtime.disabled()) {
             return "it is disabled";
+        }
+        if (excluded(runtime, engine)) {
+            return "it belongs to the engine nereid, which is chosen by the annotation " + ServingEngine.ANNOTATION
+                    + ": nereid of the service or its namespace";
         }
         if (runtime.multiModel()) {
             return "it is for many models in one process (multiModel)";
@@ -165,14 +200,21 @@ public record RuntimeSelection(
         return null;
     }
 
-    private static String whyChosen(ServingRuntime runtime, ModelSpec model, String protocol) {
+    private static String whyChosen(
+            ServingRuntime runtime, ModelSpec model, String protocol, @Nullable ServingEngine engine) {
         Integer priority = priority(runtime, model);
         return "it supports " + format(model) + " and " + protocol
+                + (engine == ServingEngine.NEREID && runtime.engine() == engine ? ", is of the engine nereid" : "")
                 + (runtime.cluster() ? "" : ", is of the service's namespace")
                 + (priority == null ? "" : ", has priority " + priority) + ", and comes first";
     }
 
-    private static String whyLater(ServingRuntime runtime, ServingRuntime chosen, ModelSpec model) {
+    private static String whyLater(
+            ServingRuntime runtime, ServingRuntime chosen, ModelSpec model, @Nullable ServingEngine engine) {
+        if (engine == ServingEngine.NEREID && runtime.engine() != chosen.engine()) {
+            return "it fits, but runtimes of the engine nereid take precedence, by the annotation "
+                    + ServingEngine.ANNOTATION + " or the settings";
+        }
         if (runtime.cluster() && !chosen.cluster()) {
             return "it fits, but runtimes of the namespace take precedence over ClusterServingRuntimes";
         }
@@ -187,7 +229,12 @@ public record RuntimeSelection(
                 : "it fits, but " + chosen.name() + " is newer, or comes first by name";
     }
 
-    private static String none(ModelSpec model, String protocol, boolean workers, List<ServingRuntime> all) {
+    private static String none(
+            ModelSpec model,
+            String protocol,
+            boolean workers,
+            List<ServingRuntime> all,
+            @Nullable ServingEngine engine) {
         StringBuilder text = new StringBuilder("No runtime found to support predictor with model type: ")
                 .append(format(model))
                 .append(" and protocol: ")
@@ -197,7 +244,7 @@ public record RuntimeSelection(
         }
         List<String> others = new ArrayList<>();
         for (ServingRuntime one : all) {
-            if (!one.disabled() && !one.multiModel() && supports(one, model, true)) {
+            if (!one.disabled() && !one.multiModel() && !excluded(one, engine) && supports(one, model, true)) {
                 others.add(one.name() + " (" + String.join(", ", one.protocolVersions()) + ")");
             }
         }
@@ -205,6 +252,15 @@ public record RuntimeSelection(
             return text.append(". Set model.protocolVersion to what one of these speaks: ")
                     .append(String.join("; ", others))
                     .toString();
+        }
+        for (ServingRuntime one : all) {
+            if (excluded(one, engine) && whyNot(one, model, protocol, workers, null) == null) {
+                return text.append(". ")
+                        .append(one.name())
+                        .append(" supports it; the annotation " + ServingEngine.ANNOTATION
+                                + ": nereid of the service or its namespace has it chosen, as does model.runtime")
+                        .toString();
+            }
         }
         return text.append(". 'nereid explain-selection' shows the reason for each runtime; or apply a ServingRuntime"
                         + " whose container has a command")

@@ -6,8 +6,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.yaml.ManifestReader;
+import io.nereid.control.core.runtime.BuiltInRuntimes;
 import io.nereid.control.kubernetes.cluster.KserveCatalog;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.kubernetes.manifest.ManifestOptions.Part;
@@ -145,6 +147,7 @@ public final class OperatorManifests {
         ObjectNode ingress = sections.withObjectProperty("ingress");
         ingress.put("ingressDomain", options.ingressDomain());
         ingress.put("ingressClassName", options.ingressClass());
+        sections.putObject("nereid").put("servingEngine", ServingEngine.KSERVE.text());
         ObjectNode map = configMap(InferenceServiceConfig.CONFIG_MAP, options);
         ObjectNode data = map.putObject("data");
         sections.properties().forEach(entry -> data.put(entry.getKey(), json(entry.getValue())));
@@ -166,12 +169,14 @@ public final class OperatorManifests {
     }
 
     /**
-     * KServe's runtimes with its images and its storage container with this server's image. Without rights on the
-     * cluster the runtimes are those of the namespaces, and there is no storage container, which belongs to the cluster.
+     * KServe's runtimes with its images, those of Nereid's engine and the storage container with this server's image.
+     * Without rights on the cluster the runtimes are those of the namespaces, and there is no storage container, which belongs to the cluster.
      */
     static List<ObjectNode> resources(ManifestOptions options) {
         List<ObjectNode> resources = new ArrayList<>();
-        for (ObjectNode resource : KserveCatalog.manifests()) {
+        List<ObjectNode> all = new ArrayList<>(KserveCatalog.manifests());
+        all.addAll(BuiltInRuntimes.ofEngine(options.image()));
+        for (ObjectNode resource : all) {
             if (resource.path("kind").asText().equals("ClusterStorageContainer")) {
                 if (!options.wholeCluster()) {
                     continue;

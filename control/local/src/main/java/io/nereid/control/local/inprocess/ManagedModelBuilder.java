@@ -27,7 +27,7 @@ import java.util.stream.Stream;
  * Builds the specification of a model for the engine from a workload: its files, backend and parameters. Translates
  * model format, arguments and environment variables as KServe's runtimes interpret them. Stateless.
  */
-final class ManagedModelBuilder {
+public final class ManagedModelBuilder {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /**
@@ -44,7 +44,7 @@ final class ManagedModelBuilder {
      * @param model the specification, for one instance
      * @param modelName the model name that clients use
      */
-    record Result(ManagedModel model, String modelName) {}
+    public record Result(ManagedModel model, String modelName) {}
 
     private static final Map<String, Format> FORMATS = Map.ofEntries(
             Map.entry("sklearn", new Format("sklearn", List.of("*.joblib", "*.pkl", "*.pickle", "*.skops"))),
@@ -73,6 +73,7 @@ final class ManagedModelBuilder {
 
     /** Options that configure a runtime's server process; here they have no effect on a single model. */
     private static final Set<String> NO_EFFECT = Set.of(
+            "host",
             "http_port",
             "grpc_port",
             "port",
@@ -102,9 +103,12 @@ final class ManagedModelBuilder {
             "ts_config",
             "start",
             "foreground",
-            "file_system_poll_wait_seconds");
+            "file_system_poll_wait_seconds",
+            "grace_period",
+            "drain_timeout");
 
-    private static final Set<String> KNOWN = Set.of("model_name", "framework", "model_control_mode", "load_model");
+    private static final Set<String> KNOWN =
+            Set.of("model_name", "model_format", "model_layout", "framework", "model_control_mode", "load_model");
 
     private ManagedModelBuilder() {}
 
@@ -115,7 +119,7 @@ final class ManagedModelBuilder {
      * @param warnings receives a sentence for each setting without effect on this server
      * @throws ServingException INVALID_ARGUMENT or FAILED_PRECONDITION for a specification that cannot be served
      */
-    static Result build(Workload workload, Model model, List<Path> files, List<String> warnings) {
+    public static Result build(Workload workload, Model model, List<Path> files, List<String> warnings) {
         Map<String, String> options = CommandLineArguments.normalized(model.arguments());
         Map<String, String> environment = model.environment();
         Map<String, String> parameters = new LinkedHashMap<>();
@@ -129,7 +133,7 @@ final class ManagedModelBuilder {
         }
         modelName = environment.getOrDefault("MLSERVER_MODEL_NAME", modelName);
         modelName = options.getOrDefault("model_name", modelName);
-        String framework = options.get("framework");
+        String framework = options.getOrDefault("framework", options.get("model_format"));
         if (framework != null && !framework.isEmpty()) {
             formatName = framework.toLowerCase(Locale.ROOT);
         }
@@ -144,6 +148,9 @@ final class ManagedModelBuilder {
             }
         }
         Path directory = directory(model, options, environment, files);
+        if (formatName.equals("pytorch") && Files.isDirectory(directory.resolve("model-store"))) {
+            directory = directory.resolve("model-store"); // TorchServe's layout
+        }
         ignored(options, environment, warnings);
         Format format = FORMATS.get(formatName);
         if (format == null) {
@@ -162,8 +169,8 @@ final class ManagedModelBuilder {
             warnings.add("PREDICT_PROBA only has an effect on scikit-learn models");
         }
         String file = settingsFile(directory, warnings);
-        boolean repository = formatName.equals("triton")
-                || (model.runtime().contains("triton") && file.isEmpty() && !isFlat(directory));
+        boolean repository =
+                formatName.equals("triton") || (ofRepositories(model, options) && file.isEmpty() && !isFlat(directory));
         if (options.getOrDefault("model_control_mode", "none").equals("explicit")) {
             warnings.add("--model-control-mode=explicit has no effect: every model of the repository is loaded");
         }
@@ -188,6 +195,12 @@ final class ManagedModelBuilder {
                 "",
                 repository ? List.of() : format.files);
         return new Result(managed, modelName);
+    }
+
+    /** Whether the server that the engine replaces expects a directory of models. */
+    private static boolean ofRepositories(Model model, Map<String, String> options) {
+        return model.runtime().contains("triton")
+                || options.getOrDefault("model_layout", "").equals("repository");
     }
 
     private static Path directory(

@@ -7,8 +7,10 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.admission.Admission;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -77,9 +79,14 @@ final class AdmissionReviewer {
                 object.path("apiVersion").asText(""), object.path("kind").asText(""));
         ObjectNode old = request.get("oldObject") instanceof ObjectNode before ? before : null;
         if (kind == null
-                || !kind.group().equals(ResourceKinds.SERVING)
+                || !kind.group().equals(ResourceKinds.SERVING) && !kind.equals(ResourceKinds.NAMESPACE)
                 || object.path("metadata").hasNonNull("deletionTimestamp")
                 || untouched(object, old)) {
+            return List.of();
+        }
+        if (kind.equals(ResourceKinds.NAMESPACE)) {
+            // All else of a namespace is Kubernetes' own.
+            ServingEngine unused = ServingEngine.chosenBy(ObjectMeta.read(object));
             return List.of();
         }
         return admission.admit(kind, object, old).warnings();

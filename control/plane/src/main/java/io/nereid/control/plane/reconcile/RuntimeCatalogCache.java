@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.plane.reconcile;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -42,10 +45,14 @@ public final class RuntimeCatalogCache {
 
     @GuardedBy("lock") private final Map<String, ObjectNode> configs = new TreeMap<>();
 
+    /** The engines that namespaces choose by their annotation, by the namespace's name. */
+    @GuardedBy("lock") private final Map<String, ServingEngine> engines = new TreeMap<>();
+
     private final Map<String, RuntimeCatalog> catalogs = new ConcurrentHashMap<>();
     private final Supplier<RuntimeCatalog.Gateway> gateway;
     private final Supplier<InferenceServiceConfig> base;
     private final String home;
+    private final boolean builtIn;
 
     /**
      * Creates an empty cache for the settings in the namespace {@value #HOME}.
@@ -53,15 +60,31 @@ public final class RuntimeCatalogCache {
      * @param base the defaults, for settings that are not stored
      */
     public RuntimeCatalogCache(Supplier<RuntimeCatalog.Gateway> gateway, Supplier<InferenceServiceConfig> base) {
-        this(gateway, base, HOME);
+        this(gateway, base, HOME, true);
     }
 
-    /** @param home the namespace of the ConfigMap with the defaults for all namespaces */
-    public RuntimeCatalogCache(
-            Supplier<RuntimeCatalog.Gateway> gateway, Supplier<InferenceServiceConfig> base, String home) {
+    private RuntimeCatalogCache(
+            Supplier<RuntimeCatalog.Gateway> gateway,
+            Supplier<InferenceServiceConfig> base,
+            String home,
+            boolean builtIn) {
         this.gateway = gateway;
         this.base = base;
         this.home = home;
+        this.builtIn = builtIn;
+    }
+
+    /**
+     * Creates an empty cache for a cluster: all runtimes are stored ones, and models run in KServe's servers unless the
+     * settings, the namespace or the service choose otherwise.
+     *
+     * @param home the namespace of the ConfigMap with the defaults for all namespaces
+     */
+    public static RuntimeCatalogCache ofCluster(String home) {
+        ObjectNode settings = JsonNodeFactory.instance.objectNode();
+        settings.putObject("nereid").put("servingEngine", ServingEngine.KSERVE.text());
+        InferenceServiceConfig base = InferenceServiceConfig.defaults().with(settings);
+        return new RuntimeCatalogCache(() -> RuntimeCatalog.Gateway.UNKNOWN, () -> base, home, false);
     }
 
     /** The namespace of the ConfigMap with the defaults for all namespaces. */
@@ -74,11 +97,19 @@ public final class RuntimeCatalogCache {
         RUNTIME,
         CLUSTER_RUNTIME,
         STORAGE_CONTAINER,
-        CONFIG
+        CONFIG,
+        NAMESPACE
     }
 
-    /** Stores or removes a resource, and drops the cached catalogs. */
-    public void put(Role role, ObjectNode resource, boolean gone) {
+    /**
+     * Stores or removes a resource, and drops the cached catalogs.
+     *
+     * @return whether the catalogs may have changed
+     */
+    public boolean put(Role role, ObjectNode resource, boolean gone) {
+        if (role == Role.NAMESPACE) {
+            return namespace(resource, gone);
+        }
         String namespace = resource.path("metadata").path("namespace").asText("");
         String key = namespace + "/" + resource.path("metadata").path("name").asText();
         lock.lock();
@@ -87,7 +118,7 @@ public final class RuntimeCatalogCache {
                 case RUNTIME -> runtimes;
                 case CLUSTER_RUNTIME -> clusterRuntimes;
                 case STORAGE_CONTAINER -> containers;
-                case CONFIG -> configs;
+                case CONFIG, NAMESPACE -> configs;
             };
             if (gone) {
                 of.remove(role == Role.CONFIG ? namespace : key);
@@ -95,6 +126,28 @@ public final class RuntimeCatalogCache {
                 of.put(role == Role.CONFIG ? namespace : key, resource);
             }
             catalogs.clear();
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean namespace(ObjectNode resource, boolean gone) {
+        String name = resource.path("metadata").path("name").asText();
+        ServingEngine engine = null;
+        try {
+            engine = gone ? null : ServingEngine.chosenBy(ObjectMeta.read(resource));
+        } catch (ServingException e) {
+            LOG.error("Namespace {} chooses no engine: {}", name, e.describe());
+        }
+        lock.lock();
+        try {
+            ServingEngine before = engine == null ? engines.remove(name) : engines.put(name, engine);
+            if (before == engine) {
+                return false;
+            }
+            catalogs.clear();
+            return true;
         } finally {
             lock.unlock();
         }
@@ -123,12 +176,13 @@ public final class RuntimeCatalogCache {
                     }
                 }
             }
-            RuntimeCatalog catalog = RuntimeCatalog.of(
-                    read(own, ServingRuntime::read),
-                    read(clusterRuntimes.values(), ServingRuntime::read),
-                    read(containers.values(), ClusterStorageContainer::read),
-                    config,
-                    gateway.get());
+            List<ServingRuntime> ofNamespace = read(own, ServingRuntime::read);
+            List<ServingRuntime> ofCluster = read(clusterRuntimes.values(), ServingRuntime::read);
+            List<ClusterStorageContainer> storage = read(containers.values(), ClusterStorageContainer::read);
+            RuntimeCatalog catalog = (builtIn
+                            ? RuntimeCatalog.of(ofNamespace, ofCluster, storage, config, gateway.get())
+                            : new RuntimeCatalog(ofNamespace, ofCluster, storage, config, gateway.get()))
+                    .withNamespaceEngine(engines.get(namespace));
             catalogs.put(namespace, catalog);
             return catalog;
         } finally {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.app.fetch;
+package io.nereid.app.process;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Source of the path and the limit: "Determine the Reason for Pod Failure" of Kubernetes' documentation.
  */
-final class TerminationLog {
+public final class TerminationLog {
     private static final Logger LOG = LoggerFactory.getLogger(TerminationLog.class);
     private static final Path USUAL = Path.of("/dev/termination-log");
     /** The most bytes of which Kubernetes takes notice. */
@@ -29,7 +29,7 @@ final class TerminationLog {
      *
      * @param named the file, or null for the usual one, if this container has it
      */
-    static void write(@Nullable Path named, String reason) {
+    public static void write(@Nullable Path named, String reason) {
         if (named == null && !Files.isRegularFile(USUAL)) {
             return;
         }

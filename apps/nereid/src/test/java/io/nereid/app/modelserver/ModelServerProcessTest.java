@@ -1,0 +1,177 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.modelserver;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.app.Main;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The planned containers of Nereid's engine, as processes that load real models and answer over sockets. */
+class ModelServerProcessTest {
+    private static final Path ROOT =
+            Path.of("").toAbsolutePath().resolve("../..").normalize();
+
+    @TempDir
+    Path directory;
+
+    private Path folder() throws IOException {
+        return Files.createDirectories(directory.resolve("models"));
+    }
+
+    private static void copy(Path from, Path to) throws IOException {
+        try (Stream<Path> all = Files.walk(from)) {
+            for (Path one : all.toList()) {
+                Path target = to.resolve(from.relativize(one).toString());
+                if (Files.isDirectory(one)) {
+                    Files.createDirectories(target);
+                } else {
+                    Files.createDirectories(target.getParent());
+                    Files.copy(one, target);
+                }
+            }
+        }
+    }
+
+    private static String ones(JsonNode shape) {
+        long count = 1;
+        for (JsonNode dimension : shape) {
+            count *= Math.max(1, dimension.asLong());
+        }
+        return "1,".repeat((int) count - 1) + "1";
+    }
+
+    /** A request with ones for all inputs of a model, by its metadata. */
+    private static String request(JsonNode metadata) {
+        StringBuilder inputs = new StringBuilder();
+        for (JsonNode input : metadata.path("inputs")) {
+            StringBuilder shape = new StringBuilder();
+            for (JsonNode dimension : input.path("shape")) {
+                shape.append(shape.length() == 0 ? "" : ",").append(Math.max(1, dimension.asLong()));
+            }
+            inputs.append(inputs.length() == 0 ? "" : ",")
+                    .append("{\"name\":")
+                    .append(input.path("name"))
+                    .append(",\"datatype\":")
+                    .append(input.path("datatype"))
+                    .append(",\"shape\":[")
+                    .append(shape)
+                    .append("],\"data\":[")
+                    .append(ones(input.path("shape")))
+                    .append("]}");
+        }
+        return "{\"inputs\":[" + inputs + "]}";
+    }
+
+    private static void answers(PodProcess pod, String model) throws Exception {
+        HttpResponse<String> metadata = pod.get("/v2/models/" + model);
+        assertThat(metadata.statusCode()).as("%s", pod.output()).isEqualTo(200);
+        assertThat(pod.json(metadata).path("name").asText()).isEqualTo(model);
+        HttpResponse<String> answer = pod.post("/v2/models/" + model + "/infer", request(pod.json(metadata)));
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+        assertThat(pod.json(answer).path("model_name").asText()).isEqualTo(model);
+        assertThat(pod.json(answer).path("outputs")).isNotEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource(textBlock = """
+            sklearn,  backends/sklearn/src/test/resources/models/1.1.3/pca.joblib,                          model.joblib
+            sklearn,  backends/mlflow/src/test/resources/mlflow/sklearn-pickle/model.pkl,                   model.pkl
+            xgboost,  backends/trees/src/test/resources/models/xgboost/binary-logistic-gbtree.ubj,          model.ubj
+            lightgbm, backends/trees/src/test/resources/models/lightgbm/binary-gbdt-nomissing-missing.txt,  model.txt
+            catboost, backends/catboost/src/test/resources/models/reg-quantile.cbm,                         model.cbm
+            onnx,     examples/models/iris/1/model.onnx,                                                    model.onnx
+            onnx,     examples/models/iris/1/model.onnx,                                                    1/model.onnx
+            mlflow,   backends/mlflow/src/test/resources/mlflow/onnx,                                       .
+            """)
+    void aFolderOfEachFormatIsServedUnderTheNameOfTheService(String format, String source, String target)
+            throws Exception {
+        copy(ROOT.resolve(source), target.equals(".") ? folder() : folder().resolve(target));
+        String protocol = format.equals("mlflow") || format.equals("onnx") ? ", protocolVersion: v2" : "";
+        try (PodProcess pod = PodProcess.start(
+                "modelFormat: {name: " + format + "}, storageUri: 'gs://models/iris'" + protocol, "", folder())) {
+            answers(pod, "iris");
+            assertThat(pod.get("/v2/health/ready").statusCode()).isEqualTo(200);
+            assertThat(pod.get("/v2/models/other").statusCode()).isEqualTo(404);
+        }
+    }
+
+    @Test
+    void bothProtocolsAnswerAndWhatChangesTheServerIsClosed() throws Exception {
+        copy(ROOT.resolve("examples/models/iris/1/model.onnx"), folder().resolve("model.onnx"));
+        try (PodProcess pod = PodProcess.start(
+                "modelFormat: {name: onnx}, storageUri: 'gs://models/iris', args: ['--workers', '2']", "", folder())) {
+            HttpResponse<String> v1 = pod.post("/v1/models/iris:predict", "{\"instances\":[[6.8,2.8,4.8,1.4]]}");
+            assertThat(v1.statusCode()).as(v1.body()).isEqualTo(200);
+            assertThat(pod.json(v1).path("predictions")).hasSize(1);
+            assertThat(pod.get("/v1/models/iris").statusCode()).isEqualTo(200);
+            assertThat(pod.get("/metrics").body()).contains("model=\"iris\"");
+            for (String path : new String[] {
+                "/v2/repository/models/iris/unload",
+                "/v2/repository/models/iris/load",
+                "/v2/logging",
+                "/v2/trace/setting"
+            }) {
+                assertThat(pod.post(path, "{}").statusCode()).as(path).isIn(401, 403);
+            }
+            assertThat(pod.post("/admin/model-config", "{}").statusCode()).isIn(401, 403);
+            answers(pod, "iris");
+            assertThat(pod.output()).anyMatch(line -> line.contains("--workers") && line.contains("no effect"));
+            assertThat(pod.grpcPort()).isPositive();
+            // SIGTERM: requests are served until the grace period ends.
+            pod.terminate();
+            answers(pod, "iris");
+            assertThat(pod.ended()).isIn(0, 143);
+        }
+    }
+
+    @Test
+    void theModelsOfATritonRepositoryHaveTheirOwnNames() throws Exception {
+        copy(ROOT.resolve("examples/models/iris"), folder().resolve("flowers"));
+        Files.writeString(
+                folder().resolve("flowers/config.pbtxt"),
+                Files.readString(folder().resolve("flowers/config.pbtxt")).replace("name: \"iris\"", ""));
+        copy(ROOT.resolve("examples/models/simple"), folder().resolve("simple"));
+        try (PodProcess pod = PodProcess.start(
+                "modelFormat: {name: onnx}, protocolVersion: v2, storageUri: 'gs://models/iris', runtime:"
+                        + " nereid-tritonserver",
+                "",
+                folder())) {
+            answers(pod, "flowers");
+            answers(pod, "simple");
+            assertThat(pod.get("/v2/models/iris").statusCode()).isEqualTo(404);
+            assertThat(pod.post("/v2/repository/index", "{}").body()).contains("\"flowers\"", "\"simple\"");
+        }
+    }
+
+    @Test
+    void aFolderWithoutAModelEndsTheContainerWithTheReason() throws Exception {
+        Files.writeString(folder().resolve("readme.md"), "no model");
+        try (PodProcess pod =
+                PodProcess.start("modelFormat: {name: sklearn}, storageUri: 'gs://models/iris'", "", folder())) {
+            assertThat(pod.ended()).isEqualTo(1);
+            assertThat(pod.output()).anyMatch(line -> line.contains("no model file in") && line.contains("readme.md"));
+        }
+    }
+
+    @Test
+    void unknownOptionsAreErrorsWithoutAFolder() {
+        StringWriter err = new StringWriter();
+        int code = Main.commandLine()
+                .setErr(new PrintWriter(err))
+                .execute("serve", ROOT.resolve("examples/models").toString(), "--max-que", "5");
+        assertThat(code).isEqualTo(2);
+        assertThat(err.toString()).contains("--max-que", "--max-queue");
+    }
+}

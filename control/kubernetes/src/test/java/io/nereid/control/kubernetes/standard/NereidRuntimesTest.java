@@ -1,0 +1,228 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.standard;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ServingEngine;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.yaml.ManifestReader;
+import io.nereid.control.core.runtime.BuiltInRuntimes;
+import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.kubernetes.cluster.KserveCatalog;
+import io.nereid.control.kubernetes.cluster.ObservedCluster;
+import io.nereid.control.kubernetes.cluster.Trees;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Services with Nereid's engine in the Standard mode, as the objects that are planned for them. */
+class NereidRuntimesTest {
+    private static final Instant NOW = Instant.parse("2026-11-01T12:00:00Z");
+    private static final String IMAGE = "registry.example.com/nereid:1.0";
+
+    private static ObjectNode service(@Nullable String engine, String predictor) {
+        String annotations = engine == null ? "" : "  annotations: {nereid.io/serving-engine: " + engine + "}\n";
+        return ManifestReader.parse(
+                        "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata:\n  name: iris\n"
+                                + "  namespace: team-a\n  uid: u-1\n  generation: 1\n" + annotations
+                                + "spec:\n  predictor: " + predictor + "\n",
+                        "service")
+                .get(0);
+    }
+
+    private static RuntimeCatalog catalog(@Nullable ServingEngine namespace) {
+        List<ServingRuntime> all = new ArrayList<>(KserveCatalog.runtimes());
+        BuiltInRuntimes.ofEngine(IMAGE).forEach(one -> all.add(ServingRuntime.read(one)));
+        ObjectNode settings = JsonNodeFactory.instance.objectNode();
+        settings.putObject("nereid").put("servingEngine", "kserve");
+        return new RuntimeCatalog(
+                List.of(),
+                all,
+                KserveCatalog.storageContainers(),
+                InferenceServiceConfig.defaults().with(settings),
+                RuntimeCatalog.Gateway.UNKNOWN,
+                namespace);
+    }
+
+    private static StandardPlan plan(ObjectNode service, RuntimeCatalog catalog, Map<String, ObjectNode> there) {
+        JsonNode status = service.path("status");
+        return StandardPlanner.plan(
+                service,
+                catalog,
+                new ObservedCluster(there, List.of(), status, secret -> null, account -> null, map -> null),
+                NOW);
+    }
+
+    private static ObjectNode object(StandardPlan plan, String kind) {
+        return plan.objects().stream()
+                .filter(one -> one.path("kind").asText().equals(kind))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static JsonNode container(StandardPlan plan) {
+        return Trees.named(object(plan, "Deployment").at("/spec/template/spec/containers"), "kserve-container");
+    }
+
+    private static List<String> args(StandardPlan plan) {
+        List<String> all = new ArrayList<>();
+        container(plan).path("args").forEach(one -> all.add(one.asText()));
+        return all;
+    }
+
+    private static final String SKLEARN = "{model: {modelFormat: {name: sklearn}, storageUri: 'gs://models/iris'}}";
+
+    @Test
+    void withoutAChoiceTheObjectsAreThoseOfKserve() {
+        RuntimeCatalog kserve = new RuntimeCatalog(
+                List.of(),
+                KserveCatalog.runtimes(),
+                KserveCatalog.storageContainers(),
+                InferenceServiceConfig.defaults(),
+                RuntimeCatalog.Gateway.UNKNOWN);
+        StandardPlan expected = plan(service(null, SKLEARN), kserve, Map.of());
+        StandardPlan actual = plan(service(null, SKLEARN), catalog(null), Map.of());
+        assertThat(actual.objects()).isEqualTo(expected.objects());
+        assertThat(container(actual).path("image").asText()).startsWith("kserve/sklearnserver");
+    }
+
+    @Test
+    void theEngineIsAServerOfTheInstallationsImageUnderTheNameOfTheService() {
+        StandardPlan plan = plan(service("nereid", SKLEARN), catalog(null), Map.of());
+        JsonNode container = container(plan);
+        assertThat(container.path("image").asText()).isEqualTo(IMAGE);
+        assertThat(container.path("command").toString()).isEqualTo("[\"nereid\",\"serve\"]");
+        assertThat(args(plan))
+                .contains(
+                        "--model_name=iris",
+                        "--model_dir=/mnt/models",
+                        "--host=0.0.0.0",
+                        "--http_port=8080",
+                        "--grpc_port=8081",
+                        "--model_format=sklearn");
+        assertThat(args(plan)).noneMatch(one -> one.contains("management") || one.contains("upload"));
+        assertThat(container.path("readinessProbe").at("/httpGet/path").asText())
+                .isEqualTo("/v2/health/ready");
+        JsonNode security = container.path("securityContext");
+        assertThat(security.path("runAsNonRoot").asBoolean()).isTrue();
+        assertThat(security.path("readOnlyRootFilesystem").asBoolean()).isTrue();
+        assertThat(security.path("allowPrivilegeEscalation").asBoolean(true)).isFalse();
+        assertThat(security.at("/capabilities/drop/0").asText()).isEqualTo("ALL");
+        assertThat(security.at("/seccompProfile/type").asText()).isEqualTo("RuntimeDefault");
+        assertThat(container.at("/resources/limits/memory").asText()).isEqualTo("2Gi");
+        JsonNode ports = object(plan, "Service").at("/spec/ports");
+        assertThat(ports.at("/0/port").asInt()).isEqualTo(80);
+        assertThat(ports.at("/0/targetPort").asInt()).isEqualTo(8080);
+        assertThat(ports.at("/1/port").asInt()).isEqualTo(8081);
+        assertThat(ports.at("/1/appProtocol").asText()).isEqualTo("kubernetes.io/h2c");
+        assertThat(plan.status().path("clusterServingRuntimeName").asText()).isEqualTo("nereid-sklearnserver");
+        assertThat(object(plan, "Deployment")
+                        .at("/spec/template/spec/initContainers/0/name")
+                        .asText())
+                .isEqualTo("storage-initializer");
+    }
+
+    @Test
+    void aServiceKeepsItsArgumentsForKserve() {
+        StandardPlan plan = plan(
+                service(
+                        "nereid",
+                        "{model: {modelFormat: {name: xgboost}, storageUri: 'gs://m', runtimeVersion: 1.7.1, args:"
+                                + " ['--nthread=4'], ports: [{containerPort: 8081, name: h2c, protocol: TCP}]}}"),
+                catalog(null),
+                Map.of());
+        assertThat(args(plan)).contains("--nthread=4").endsWith("--model_format=xgboost");
+        assertThat(container(plan).path("image").asText()).isEqualTo(IMAGE);
+        assertThat(object(plan, "Service").at("/spec/ports/1/name").asText()).isEqualTo("h2c");
+    }
+
+    @Test
+    void aFormatThatOnlyTheEngineServesIsNotServedByDefault() {
+        String catboost = "{model: {modelFormat: {name: catboost}, storageUri: 'gs://m'}}";
+        StandardPlan refused = plan(service(null, catboost), catalog(null), Map.of());
+        assertThat(refused.objects()).noneMatch(one -> one.path("kind").asText().equals("Deployment"));
+        assertThat(refused.status().toString()).contains("nereid.io/serving-engine: nereid");
+        assertThat(args(plan(service(null, catboost), catalog(ServingEngine.NEREID), Map.of())))
+                .contains("--model_format=catboost");
+    }
+
+    @Test
+    void aRunningServiceMovesWhenItsNamespaceChoosesAnotherEngineAndNotWhenTheSettingsDo() {
+        StandardPlan first = plan(service(null, SKLEARN), catalog(null), Map.of());
+        Map<String, ObjectNode> there = new LinkedHashMap<>();
+        first.objects()
+                .forEach(one -> there.put(
+                        Trees.key(
+                                one.path("kind").asText(),
+                                one.at("/metadata/name").asText()),
+                        one));
+        ObjectNode running = service(null, SKLEARN);
+        running.set("status", first.status());
+        ((ObjectNode) running.get("status")).put("observedGeneration", 1);
+
+        RuntimeCatalog own = catalog(null);
+        ObjectNode settings = JsonNodeFactory.instance.objectNode();
+        settings.putObject("nereid").put("servingEngine", "nereid");
+        RuntimeCatalog other = new RuntimeCatalog(
+                List.of(),
+                own.clusterRuntimes(),
+                own.storageContainers(),
+                own.config().with(settings),
+                RuntimeCatalog.Gateway.UNKNOWN);
+        assertThat(container(plan(running, other, there)).path("image").asText())
+                .startsWith("kserve/");
+        assertThat(container(plan(service(null, SKLEARN), other, Map.of()))
+                        .path("image")
+                        .asText())
+                .isEqualTo(IMAGE);
+
+        StandardPlan moved = plan(running, catalog(ServingEngine.NEREID), there);
+        assertThat(container(moved).path("image").asText()).isEqualTo(IMAGE);
+        running.withObject("/metadata/annotations").put(ServingEngine.ANNOTATION, "nereid");
+        assertThat(container(plan(running, own, there)).path("image").asText()).isEqualTo(IMAGE);
+    }
+
+    @Test
+    void anUnknownEngineIsSaidInTheStatus() {
+        StandardPlan plan = plan(service("onnx", SKLEARN), catalog(null), Map.of());
+        assertThat(plan.status().toString()).contains("is not one of nereid, kserve");
+    }
+
+    @Test
+    void theRuntimesOfKserveAndOfTheEngineHaveNamesOfTheirOwn() {
+        TreeSet<String> names = new TreeSet<>();
+        catalog(null)
+                .clusterRuntimes()
+                .forEach(one -> assertThat(names.add(one.name())).isTrue());
+        assertThat(names)
+                .contains("kserve-sklearnserver", "nereid-sklearnserver", "nereid-tritonserver", "kserve-nereid");
+        for (ServingRuntime runtime : KserveCatalog.runtimes()) {
+            // Servers of language models have no counterpart: the engine does not serve their formats.
+            boolean without = List.of(
+                            "kserve-autogluonserver",
+                            "kserve-huggingfaceserver",
+                            "kserve-huggingfaceserver-multinode",
+                            "kserve-vllmserver")
+                    .contains(runtime.name());
+            ServingRuntime own = catalog(null).clusterRuntimes().stream()
+                    .filter(one -> one.name().equals(runtime.name().replace("kserve-", "nereid-")))
+                    .findFirst()
+                    .orElse(null);
+            assertThat(own == null).as(runtime.name()).isEqualTo(without);
+            if (own != null) {
+                assertThat(own.supportedModelFormats()).isEqualTo(runtime.supportedModelFormats());
+                assertThat(own.protocolVersions()).isEqualTo(runtime.protocolVersions());
+            }
+        }
+    }
+}
