@@ -85,6 +85,10 @@ class Cluster:
         assert not check or ran.returncode == 0, f"kubectl {arguments}: {ran.stderr}"
         return ran.stdout
 
+    def restart_api_server(self):
+        subprocess.run([KUBERNETES / "cluster.sh", "restart-api-server", self.folder / "cluster"], check=True, timeout=180,
+                       stdin=subprocess.DEVNULL, capture_output=True)
+
     def logs(self, namespace, pod):
         """What the containers of a pod have printed, of all starts."""
         text = ""
@@ -180,7 +184,8 @@ class ClusterServer(ControlApi):
         self.namespaces.add(name)
         volume = f"models-{name}-{os.getpid()}"
         objects = [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {
+                "name": name, "annotations": {"nereid.io/serving-engine": "nereid"}}},
             {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume},
              "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadOnlyMany"], "hostPath": {"path": str(self.models)},
                       "claimRef": {"namespace": name, "name": "models"}, "storageClassName": ""}},
