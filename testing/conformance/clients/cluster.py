@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import pathlib
-import re
 import shutil
 import ssl
 import subprocess
@@ -98,10 +97,14 @@ class Cluster:
 
     def report(self, namespace):
         """What is in a namespace and what the operator says, for people who read why a test failed."""
-        objects = self.kubectl("get", "isvc,inferencegraphs,deployments,replicasets,pods", "-n", namespace, "-o", "yaml")
-        text = re.sub(r"(?m)^ +(f:|managedFields).*\n", "", objects)[-20000:]
+        text = self.kubectl("get", "isvc,inferencegraphs,deployments,pods", "-n", namespace, "-o", "wide") + "\n"
+        for kind in ("isvc", "pods"):
+            for item in json.loads(self.kubectl("get", kind, "-n", namespace, "-o", "json"))["items"]:
+                meta = {k: item["metadata"].get(k) for k in ("name", "deletionTimestamp", "finalizers")}
+                text += json.dumps([meta, item.get("status")])[:1500] + "\n"
         for pod in json.loads(self.kubectl("get", "pods", "-n", NAMESPACE, "-o", "json"))["items"]:
-            text += self.logs(NAMESPACE, pod["metadata"]["name"])[-5000:]
+            text += self.logs(NAMESPACE, pod["metadata"]["name"])[-3000:]
+        text += (self.folder / "cluster.log").read_text()[-3000:]
         return text
 
     def install(self, *options):

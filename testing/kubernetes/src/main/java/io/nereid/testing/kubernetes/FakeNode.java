@@ -51,7 +51,8 @@ public final class FakeNode implements AutoCloseable {
     private final SharedIndexInformer<Pod> pods;
     private int addresses;
 
-    private record Started(PodRunner by, String address, boolean stopping) {}
+    /** @param latest the status that the runner has reported last */
+    private record Started(PodRunner by, String address, AtomicReference<PodStatus> latest, boolean stopping) {}
 
     /**
      * Registers a node that takes pods from now on; blocks until it is there.
@@ -91,11 +92,17 @@ public final class FakeNode implements AutoCloseable {
         runner.set(next);
     }
 
+    /** Runs work on the node's thread; again after a second if the API server does not take it. */
     private void later(Runnable work) {
         if (!thread.isShutdown()) {
             thread.execute(() -> {
                 try {
                     work.run();
+                } catch (KubernetesClientException e) {
+                    LOG.warn("node {}", name, e);
+                    if (!thread.isShutdown()) {
+                        Future<?> unused = thread.schedule(() -> later(work), 1, TimeUnit.SECONDS);
+                    }
                 } catch (RuntimeException e) {
                     LOG.warn("node {}", name, e);
                 }
@@ -174,12 +181,16 @@ public final class FakeNode implements AutoCloseable {
         if (known == null && !deleting) {
             PodRunner by = runner.get();
             String address = prefix + "." + (addresses++ % 253 + 2);
-            started.put(uid, new Started(by, address, false));
-            by.start(pod, address, status -> later(() -> write(pod, status)));
+            AtomicReference<PodStatus> latest = new AtomicReference<>();
+            started.put(uid, new Started(by, address, latest, false));
+            by.start(pod, address, status -> {
+                latest.set(status);
+                later(() -> write(pod, status));
+            });
         } else if (known == null) {
             remove(pod);
         } else if (deleting && !known.stopping) {
-            started.put(uid, new Started(known.by, known.address, true));
+            started.put(uid, new Started(known.by, known.address, known.latest, true));
             known.by.stop(pod, () -> later(() -> remove(pod)));
         }
     }
@@ -193,7 +204,8 @@ public final class FakeNode implements AutoCloseable {
     }
 
     private void write(Pod pod, PodStatus status) {
-        if (!started.containsKey(pod.getMetadata().getUid())) {
+        Started known = started.get(pod.getMetadata().getUid());
+        if (known == null || known.latest.get() != status) {
             return;
         }
         try {
@@ -213,8 +225,8 @@ public final class FakeNode implements AutoCloseable {
     }
 
     private void remove(Pod pod) {
-        started.remove(pod.getMetadata().getUid());
         client.resource(pod).withGracePeriod(0).delete();
+        started.remove(pod.getMetadata().getUid());
     }
 
     /** Ends the node's work without a word to the API server, as a machine that has failed. */
