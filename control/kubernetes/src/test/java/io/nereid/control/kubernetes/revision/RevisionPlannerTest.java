@@ -141,9 +141,7 @@ class RevisionPlannerTest {
         assertThat(again.events()).isEmpty();
         Plan back = plan(service(1, MODEL), catalog, state(lost, "iris-predictor-00001", Phase.READY, Traffic.NONE));
         assertThat(condition(back, "Ready").path("status").asText()).isEqualTo("True");
-        assertThat(back.events())
-                .extracting(event -> event.reason())
-                .containsExactly("InferenceServiceReady");
+        assertThat(back.events()).extracting(event -> event.reason()).containsExactly("InferenceServiceReady");
     }
 
     private static JsonNode condition(Plan plan, String type) {
