@@ -5,12 +5,14 @@ package io.nereid.app.operator;
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
 import io.nereid.app.access.AccessFlags;
+import io.nereid.app.access.TlsFlags;
 import io.nereid.app.process.Logging;
 import io.nereid.app.serve.RequestLogs;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.tls.TlsOptions;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -41,6 +43,14 @@ public final class GatewayCommand implements Callable<Integer> {
             defaultValue = "8080",
             description = "Port of requests: HTTP/1.1, HTTP/2 and gRPC (default: ${DEFAULT-VALUE}).")
     int httpPort;
+
+    @Option(
+            names = "--https-port",
+            paramLabel = "PORT",
+            defaultValue = "8443",
+            description = "Port of requests over TLS, with --tls-cert; the other one stays, for clients in the cluster"
+                    + " (default: ${DEFAULT-VALUE}).")
+    int httpsPort;
 
     @Option(
             names = "--stats-port",
@@ -79,6 +89,9 @@ public final class GatewayCommand implements Callable<Integer> {
     AccessFlags accessFlags;
 
     @Mixin
+    TlsFlags tls;
+
+    @Mixin
     ClusterOptions cluster;
 
     @Override
@@ -91,6 +104,7 @@ public final class GatewayCommand implements Callable<Integer> {
                             + "--drain-timeout, " + drainTimeout + ")");
         }
         int most = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
+        TlsOptions encrypted = tls.everywhere();
         Logging logging = Logging.configure(cluster.logFormat, Level.INFO);
         AccessOptions options = accessFlags.options(Set.of(), List.of(), List.of(), Clock.system());
         AccessControl access = new AccessControl(options);
@@ -99,6 +113,10 @@ public final class GatewayCommand implements Callable<Integer> {
                 .corsOrigins(accessFlags.corsOrigins)
                 .maxBodyBytes(most)
                 .maxMessageBytes(most);
+        if (encrypted != null) {
+            listen.listen(
+                    "0.0.0.0", ClusterOptions.port("--https-port", httpsPort), ServerOptions.Purpose.ALL, encrypted);
+        }
         if (accessLog || access.audit() != null) {
             listen.accessLog(new RequestLogs(accessLog, logging, access.audit(), Clock.system()));
         }

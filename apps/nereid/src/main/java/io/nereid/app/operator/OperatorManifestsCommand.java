@@ -24,7 +24,7 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         sortOptions = false,
         description = {
-            "Print the objects that install the operator, as YAML for kubectl apply, client-side or server-side.",
+            "Print the objects that install operator and gateway, as YAML for kubectl apply, client-side or server-side.",
             "The same options print the same text."
         },
         footer = {
@@ -38,7 +38,7 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
             names = "--namespace",
             paramLabel = "NS",
             defaultValue = "nereid",
-            description = "Namespace of the operator (default: ${DEFAULT-VALUE}).")
+            description = "Namespace of operator and gateway (default: ${DEFAULT-VALUE}).")
     String namespace;
 
     @Option(
@@ -62,6 +62,21 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
             defaultValue = "2",
             description = "Operators, of which one is the leader (default: ${DEFAULT-VALUE}).")
     int replicas;
+
+    @Option(
+            names = "--gateway-replicas",
+            paramLabel = "N",
+            defaultValue = "2",
+            description = "The least number of gateways (default: ${DEFAULT-VALUE}).")
+    int leastGateways;
+
+    @Option(
+            names = "--gateway-max-replicas",
+            paramLabel = "N",
+            defaultValue = "10",
+            description = "The greatest number of gateways, which follows their CPU time; the same as the least for a"
+                    + " fixed number (default: ${DEFAULT-VALUE}).")
+    int mostGateways;
 
     @Option(
             names = "--deployment-mode",
@@ -90,6 +105,17 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
     @Option(names = "--no-crds", description = "Leave out the CustomResourceDefinitions.")
     boolean noDefinitions;
 
+    @Option(
+            names = "--no-gateway",
+            description = "Leave out the gateway. Services of the Knative mode and graphs are not ready then.")
+    boolean noGateway;
+
+    @Option(names = "--no-priority-class", description = "Leave out the PriorityClass.")
+    boolean noPriorityClass;
+
+    @Option(names = "--pod-monitors", description = "Add PodMonitors, for a cluster with the Prometheus operator.")
+    boolean podMonitors;
+
     @Option(names = "--no-webhook", description = "Leave out the validating webhook.")
     boolean noWebhook;
 
@@ -108,6 +134,9 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Set<Part> parts = EnumSet.allOf(Part.class);
+        remove(parts, Part.GATEWAY, noGateway);
+        remove(parts, Part.PRIORITY_CLASS, noPriorityClass);
+        remove(parts, Part.POD_MONITORS, !podMonitors);
         remove(parts, Part.NAMESPACE, noNamespace);
         remove(parts, Part.DEFINITIONS, noDefinitions);
         remove(parts, Part.WEBHOOK, noWebhook);
@@ -115,7 +144,15 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
         remove(parts, Part.RUNTIMES, noRuntimes);
         remove(parts, Part.NETWORK_POLICIES, noNetworkPolicies);
         ManifestOptions options = new ManifestOptions(
-                namespace, image, watchNamespaces, replicas, deploymentMode, ingressDomain, ingressClass, parts);
+                namespace,
+                image,
+                watchNamespaces,
+                replicas,
+                new ManifestOptions.Gateways(leastGateways, mostGateways),
+                deploymentMode,
+                ingressDomain,
+                ingressClass,
+                parts);
         StringBuilder text = new StringBuilder();
         for (ObjectNode object : OperatorManifests.of(options, YamlWriter::of)) {
             text.append("---\n").append(YamlWriter.of(object));

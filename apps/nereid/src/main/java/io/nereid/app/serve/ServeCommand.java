@@ -6,6 +6,7 @@ import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
 import io.nereid.access.audit.AuditLog;
 import io.nereid.app.access.AccessFlags;
+import io.nereid.app.access.TlsFlags;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.modelserver.ModelServerFlags;
 import io.nereid.app.process.CacheDirectory;
@@ -233,6 +234,9 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Mixin
     private TlsFlags tls;
+
+    @Mixin
+    private GrpcTlsFlags grpcTls;
 
     @Mixin
     private AccessFlags accessFlags;
@@ -503,7 +507,7 @@ public final class ServeCommand implements Callable<Integer> {
 
     private ServerOptions.Builder listen(int maxBody, Logging logging, AccessControl access) {
         TlsOptions everywhere = tls.everywhere();
-        TlsOptions grpc = tls.grpc();
+        TlsOptions grpc = grpcTls.grpc();
         TlsOptions main = tfs.sslConfigFile == null ? everywhere : TfServingSslConfig.tls(tfs.sslConfigFile);
         ServerOptions.Builder listen = ServerOptions.builder()
                 .listen(

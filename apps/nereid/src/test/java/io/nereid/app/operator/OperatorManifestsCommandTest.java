@@ -5,7 +5,9 @@ package io.nereid.app.operator;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.text.YamlWriter;
 import io.nereid.control.api.yaml.ManifestReader;
+import io.nereid.control.kubernetes.manifest.ManifestOptions;
 import io.nereid.control.kubernetes.manifest.OperatorManifests;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -41,8 +43,17 @@ class OperatorManifestsCommandTest {
                         "ClusterRole/nereid-operator",
                         "ConfigMap/inferenceservice-config",
                         "Deployment/nereid-operator",
+                        "Deployment/nereid-gateway",
+                        "Service/nereid-gateway",
+                        "HorizontalPodAutoscaler/nereid-gateway",
+                        "PodDisruptionBudget/nereid-gateway",
+                        "NetworkPolicy/nereid-gateway",
+                        "ClusterRole/nereid-gateway",
+                        "PriorityClass/nereid",
                         "ValidatingWebhookConfiguration/nereid")
-                .doesNotContain("Deployment/nereid-gateway");
+                .doesNotContain("PodMonitor/nereid-gateway");
+        assertThat(ManifestReader.parse(yaml, "manifests"))
+                .isEqualTo(OperatorManifests.of(ManifestOptions.of("registry.example.com/nereid:1.0"), YamlWriter::of));
         for (ObjectNode object : ManifestReader.parse(yaml, "manifests")) {
             if (object.path("metadata").path("name").asText().equals(OperatorManifests.BUILT_IN)) {
                 object.path("data")
@@ -67,6 +78,8 @@ class OperatorManifestsCommandTest {
                         "--no-config",
                         "--no-runtimes",
                         "--no-network-policies",
+                        "--no-gateway",
+                        "--no-priority-class",
                         "--watch-namespaces",
                         "team-a,team-b")))
                 .containsExactly(
@@ -79,6 +92,30 @@ class OperatorManifestsCommandTest {
                         "ServiceAccount/nereid-operator",
                         "Deployment/nereid-operator",
                         "PodDisruptionBudget/nereid-operator");
+    }
+
+    @Test
+    void aFixedNumberOfGatewaysHasNoAutoscaler() {
+        String yaml = run(
+                0,
+                "--image",
+                "nereid",
+                "--gateway-replicas=3",
+                "--gateway-max-replicas=3",
+                "--pod-monitors",
+                "--no-crds");
+        assertThat(names(yaml))
+                .contains("PodMonitor/nereid-gateway", "PodMonitor/nereid-operator")
+                .doesNotContain("HorizontalPodAutoscaler/nereid-gateway");
+        assertThat(ManifestReader.parse(yaml, "manifests"))
+                .filteredOn(
+                        object -> object.path("metadata").path("name").asText().equals("nereid-gateway")
+                                && object.path("kind").asText().equals("Deployment"))
+                .singleElement()
+                .satisfies(object ->
+                        assertThat(object.path("spec").path("replicas").asInt()).isEqualTo(3));
+        assertThat(run(1, "--image", "nereid", "--gateway-replicas=3", "--gateway-max-replicas=2"))
+                .contains("the number of gateways is 3 to 2 (expected: at least 1");
     }
 
     @Test

@@ -22,6 +22,14 @@ public interface Infrastructure extends WorkloadObserver, AutoCloseable {
     void onChange(BiConsumer<String, String> listener);
 
     /**
+     * Why no gateway takes the requests of services, for users; empty when one does. A service is not ready then, and keeps
+     * its route. When it changes, all services count as changed.
+     */
+    default String gatewayProblem() {
+        return "";
+    }
+
+    /**
      * Retries what failed in a namespace at once, because its secrets or service accounts have changed. Does not block.
      */
     default void retry(String namespace) {}

@@ -14,8 +14,15 @@ import org.jspecify.annotations.Nullable;
  * @param workloads the states of the workloads by revision
  * @param revisions the revisions of the last plan, oldest first
  * @param status the last written status, or an empty object
+ * @param gatewayProblem why no gateway takes the requests of services, for users; empty when one does
  */
-public record ObservedState(Map<String, WorkloadState> workloads, List<Revision> revisions, JsonNode status) {
+public record ObservedState(
+        Map<String, WorkloadState> workloads, List<Revision> revisions, JsonNode status, String gatewayProblem) {
+    /** A state with a gateway that takes requests. */
+    public ObservedState(Map<String, WorkloadState> workloads, List<Revision> revisions, JsonNode status) {
+        this(workloads, revisions, status, "");
+    }
+
     /** The state of a service without workloads and revisions. */
     public static ObservedState nothing(JsonNode status) {
         return new ObservedState(Map.of(), List.of(), status);

@@ -23,6 +23,7 @@ import io.nereid.control.plane.ServiceReconciler;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -60,6 +61,7 @@ final class ModeReconciler implements ServiceReconciler {
     public void onChange(ChangeListener listener) {
         standard.onChange(listener);
         knative.onChange(listener);
+        infrastructure.onGatewayChange(listener);
     }
 
     /** The mode of the annotation, else the one that the service runs in, else the default of its namespace. */
@@ -132,8 +134,8 @@ final class ModeReconciler implements ServiceReconciler {
             Instant now) {
         JsonNode status =
                 graph.path("status").isObject() ? graph.path("status") : JsonNodeFactory.instance.objectNode();
-        Plan plan =
-                Planner.planGraph(InferenceGraph.read(graph), services, catalog, ObservedState.nothing(status), now);
+        ObservedState observed = new ObservedState(Map.of(), List.of(), status, infrastructure.gatewayProblem());
+        Plan plan = Planner.planGraph(InferenceGraph.read(graph), services, catalog, observed, now);
         infrastructure.apply(graph, plan);
         return new Outcome(plan.status(), plan.events(), plan.requeueAfter());
     }

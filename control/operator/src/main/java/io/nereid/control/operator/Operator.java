@@ -152,7 +152,8 @@ public final class Operator implements AutoCloseable {
                     objects,
                     applier,
                     autoscalers,
-                    GATEWAY + "." + options.namespace() + ".svc.cluster.local",
+                    load,
+                    new ClusterInfrastructure.Gateways(options.namespace(), GATEWAY),
                     RETIREMENT,
                     clock));
             ClusterReader reader = new ClusterReader(client, store, objects, options.namespace());

@@ -79,6 +79,14 @@ class KnativeModeTest {
         }
 
         @Override
+        public boolean isServing() {
+            return true;
+        }
+
+        @Override
+        public void onServing(Runnable listener) {}
+
+        @Override
         public RevisionLoad load(String namespace, String revision) {
             return new RevisionLoad(namespace, revision, 1, concurrency, concurrency, 0, 0);
         }

@@ -71,7 +71,8 @@ public final class PlanReconciler implements ServiceReconciler {
         String name = metadata.path("name").asText();
         String uid = metadata.path("uid").asText();
         List<Revision> before = revisions.read(namespace, name, uid);
-        ObservedState observed = new ObservedState(infrastructure.observe(namespace, name), before, status(service));
+        ObservedState observed = new ObservedState(
+                infrastructure.observe(namespace, name), before, status(service), infrastructure.gatewayProblem());
         Plan plan = planner.plan(service, catalog, observed, now);
         if (!plan.revisions().equals(before)) {
             revisions.write(namespace, name, uid, plan.revisions());
@@ -87,7 +88,8 @@ public final class PlanReconciler implements ServiceReconciler {
             Instant now) {
         String namespace = graph.path("metadata").path("namespace").asText();
         String name = graph.path("metadata").path("name").asText();
-        ObservedState observed = new ObservedState(infrastructure.observe(namespace, name), List.of(), status(graph));
+        ObservedState observed = new ObservedState(
+                infrastructure.observe(namespace, name), List.of(), status(graph), infrastructure.gatewayProblem());
         return carriedOut(
                 namespace, name, Planner.planGraph(InferenceGraph.read(graph), services, catalog, observed, now));
     }

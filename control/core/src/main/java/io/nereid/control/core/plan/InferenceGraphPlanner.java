@@ -40,6 +40,7 @@ final class InferenceGraphPlanner {
     private final InferenceServiceConfig config;
     private final JsonNode before;
     private final Instant now;
+    private final String gatewayProblem;
     private final Set<String> waiting = new LinkedHashSet<>();
 
     InferenceGraphPlanner(
@@ -54,6 +55,7 @@ final class InferenceGraphPlanner {
         this.config = catalog.config().forNamespace(graph.metadata().namespace());
         this.before = observed.status();
         this.now = now;
+        this.gatewayProblem = observed.gatewayProblem();
     }
 
     Plan plan() {
@@ -75,7 +77,12 @@ final class InferenceGraphPlanner {
         try {
             IngressRules rules = new IngressRules(graph.metadata(), config);
             if (waiting.isEmpty()) {
-                conditions.set("Ready", Conditions.TRUE, null, null);
+                if (gatewayProblem.isEmpty()) {
+                    conditions.set("Ready", Conditions.TRUE, null, null);
+                } else {
+                    conditions.set(
+                            "Ready", Conditions.FALSE, InferenceServicePlanner.GATEWAY_NOT_READY, gatewayProblem);
+                }
                 route = new Route(namespace, name, "InferenceGraph", rules.graph(), Map.of(), resolved.toString());
                 status.put("url", rules.url(name));
             } else {

@@ -18,6 +18,7 @@ import io.nereid.control.core.Route.Backend;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
+import io.nereid.control.core.component.ComponentPlan.Problem;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.component.WorkloadForms;
@@ -43,6 +44,9 @@ import org.jspecify.annotations.Nullable;
  * planner.
  */
 final class InferenceServicePlanner {
+    /** The reason of conditions when services have no gateway. */
+    static final String GATEWAY_NOT_READY = "GatewayNotReady";
+
     private final InferenceService service;
     private final ObservedState observed;
     private final Instant now;
@@ -93,11 +97,12 @@ final class InferenceServicePlanner {
                 ? null
                 : outcomes.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
         IngressRules rules = null;
-        String templateProblem = "";
+        Problem problem =
+                observed.gatewayProblem().isEmpty() ? null : new Problem(GATEWAY_NOT_READY, observed.gatewayProblem());
         try {
             rules = new IngressRules(service.metadata(), context.config);
         } catch (ServingException e) {
-            templateProblem = e.getMessage();
+            problem = new Problem("InvalidTemplate", e.getMessage());
         }
         Route route = rules == null || backends.isEmpty()
                 ? null
@@ -109,7 +114,7 @@ final class InferenceServicePlanner {
                         java.util.Collections.unmodifiableMap(backends),
                         "");
         StatusWriter statusWriter =
-                new StatusWriter(context, before, now, outcomes, rules, templateProblem, entryPoint, forms.site());
+                new StatusWriter(context, before, now, outcomes, rules, problem, entryPoint, forms.site());
         ObjectNode status = statusWriter.write();
         statusWriter.events(events);
         return new Plan(List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);

@@ -42,18 +42,22 @@ public final class StatusWriter {
     private final Instant now;
     private final Map<Component, RolloutPlan> outcomes;
     private final @Nullable IngressRules rules;
-    private final String templateProblem;
+    private final @Nullable Problem ingressProblem;
     private final @Nullable Component entryPoint;
     private final WorkloadForms.Site site;
     private final Conditions conditions;
 
+    /**
+     * @param rules null when the service's host cannot be made
+     * @param ingressProblem why requests do not reach the service; null when they do
+     */
     public StatusWriter(
             PlanningContext context,
             JsonNode before,
             Instant now,
             Map<Component, RolloutPlan> outcomes,
             @Nullable IngressRules rules,
-            String templateProblem,
+            @Nullable Problem ingressProblem,
             @Nullable Component entryPoint,
             WorkloadForms.Site site) {
         this.context = context;
@@ -61,7 +65,7 @@ public final class StatusWriter {
         this.now = now;
         this.outcomes = outcomes;
         this.rules = rules;
-        this.templateProblem = templateProblem;
+        this.ingressProblem = ingressProblem;
         this.entryPoint = entryPoint;
         this.site = site;
         this.conditions = new Conditions(before, now);
@@ -188,8 +192,8 @@ public final class StatusWriter {
     }
 
     private void ingress() {
-        if (rules == null) {
-            conditions.set("IngressReady", Conditions.FALSE, "InvalidTemplate", templateProblem);
+        if (rules == null && ingressProblem != null) {
+            conditions.set("IngressReady", Conditions.FALSE, ingressProblem.reason(), ingressProblem.message());
             return;
         }
         for (Component component : outcomes.keySet()) {
@@ -203,7 +207,11 @@ public final class StatusWriter {
                 return;
             }
         }
-        conditions.set("IngressReady", Conditions.TRUE, null, null);
+        if (ingressProblem != null) {
+            conditions.set("IngressReady", Conditions.FALSE, ingressProblem.reason(), ingressProblem.message());
+        } else {
+            conditions.set("IngressReady", Conditions.TRUE, null, null);
+        }
     }
 
     private void advisory(RolloutPlan predictor) {

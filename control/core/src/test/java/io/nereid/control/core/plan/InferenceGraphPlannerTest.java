@@ -4,6 +4,7 @@ package io.nereid.control.core.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
@@ -131,6 +132,35 @@ class InferenceGraphPlannerTest {
         assertThat((Object) second.status()).isEqualTo(first.status());
         assertThat(second.route()).isEqualTo(first.route());
         assertThat(second.events()).isEmpty();
+    }
+
+    @Test
+    void aGraphIsNotReadyWithoutAGatewayAndKeepsItsRoute() {
+        Map<String, InferenceService> services =
+                Map.of("one", service("one", "sklearn", null, true), "two", service("two", "onnx", "v2", true));
+        Plan first = plan(services);
+        Plan lost = Planner.planGraph(
+                graph(),
+                services::get,
+                RuntimeCatalog.builtIn(),
+                new ObservedState(Map.of(), List.of(), first.status(), "no gateway is ready"),
+                NOW.plusSeconds(60));
+        assertThat(ready(lost).path("status").asText()).isEqualTo("False");
+        assertThat(ready(lost).path("reason").asText()).isEqualTo("GatewayNotReady");
+        assertThat(lost.route()).isEqualTo(first.route());
+        assertThat(lost.events())
+                .singleElement()
+                .satisfies(event -> assertThat(event.message()).contains("no gateway is ready"));
+        assertThat(ready(plan(graph(), services, lost)).path("status").asText()).isEqualTo("True");
+    }
+
+    private static JsonNode ready(Plan plan) {
+        for (JsonNode condition : plan.status().path("conditions")) {
+            if (condition.path("type").asText().equals("Ready")) {
+                return condition;
+            }
+        }
+        throw new AssertionError("no condition Ready in " + plan.status());
     }
 
     private static Plan plan(Map<String, InferenceService> services) {

@@ -3,6 +3,7 @@
 package io.nereid.control.kubernetes.manifest;
 
 import io.nereid.base.ServingException;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -16,6 +17,7 @@ import java.util.regex.Pattern;
  * @param watchNamespaces the namespaces whose resources are served; empty for all. With some there are Roles only, and
  *     no objects that belong to the cluster except definitions and namespace
  * @param replicas the number of operators, of which one is the leader
+ * @param gateways the bounds of the number of gateways
  * @param deploymentMode the mode of services that do not say theirs: {@code Standard} or {@code Knative}
  * @param ingressDomain the domain of the services' hosts
  * @param ingressClass the class of Ingresses; empty for the cluster's default
@@ -26,6 +28,7 @@ public record ManifestOptions(
         String image,
         List<String> watchNamespaces,
         int replicas,
+        Gateways gateways,
         String deploymentMode,
         String ingressDomain,
         String ingressClass,
@@ -49,7 +52,43 @@ public record ManifestOptions(
         /** The NetworkPolicies. */
         NETWORK_POLICIES,
         /** The gateway. */
-        GATEWAY
+        GATEWAY,
+        /** The PriorityClass; without it pods have the cluster's default priority. */
+        PRIORITY_CLASS,
+        /** PodMonitors, for clusters with the Prometheus operator. */
+        POD_MONITORS
+    }
+
+    /** The parts of an installation that says nothing else: all but those that need something else in the cluster. */
+    public static final Set<Part> DEFAULT_PARTS = Set.copyOf(EnumSet.complementOf(EnumSet.of(Part.POD_MONITORS)));
+
+    /**
+     * The number of gateways, which follows their CPU time between the bounds. With equal bounds there is no autoscaler.
+     *
+     * @param least 1 to 100
+     * @param most at least the same
+     */
+    public record Gateways(int least, int most) {
+        /** Two to ten. */
+        public static final Gateways DEFAULT = new Gateways(2, 10);
+
+        /**
+         * Checks the bounds.
+         *
+         * @throws ServingException INVALID_ARGUMENT with the values and what was expected
+         */
+        public Gateways {
+            if (least < 1 || most < least || most > 100) {
+                throw ServingException.invalidArgument("the number of gateways is " + least + " to " + most
+                        + " (expected: at least 1, at most 100, and the maximum not below the minimum)");
+            }
+        }
+    }
+
+    /** The installation that {@code nereid operator manifests --image IMAGE} prints. */
+    public static ManifestOptions of(String image) {
+        return new ManifestOptions(
+                "nereid", image, List.of(), 2, Gateways.DEFAULT, "Standard", "example.com", "", DEFAULT_PARTS);
     }
 
     /**
@@ -88,6 +127,11 @@ public record ManifestOptions(
             throw ServingException.invalidArgument("the " + what + " is '" + name
                     + "' (expected: lower case letters, digits and '-', up to 63 characters)");
         }
+    }
+
+    /** Whether there is a PriorityClass, which belongs to the cluster. */
+    boolean hasPriorityClass() {
+        return has(Part.PRIORITY_CLASS) && wholeCluster();
     }
 
     boolean has(Part part) {

@@ -55,7 +55,7 @@ public final class OperatorManifests {
         if (options.has(Part.DEFINITIONS)) {
             all.addAll(CustomResourceDefinitions.all());
         }
-        if (options.wholeCluster()) {
+        if (options.hasPriorityClass()) {
             all.addAll(template("priority", options));
         }
         all.addAll(new AccessRules(options).all());
@@ -68,6 +68,9 @@ public final class OperatorManifests {
         all.addAll(operator(options));
         if (options.has(Part.NETWORK_POLICIES)) {
             all.addAll(template("operator-network", options));
+        }
+        if (options.has(Part.POD_MONITORS)) {
+            all.addAll(template("operator-monitor", options));
         }
         if (options.has(Part.GATEWAY)) {
             all.addAll(gateway(options));
@@ -118,9 +121,19 @@ public final class OperatorManifests {
 
     private static List<ObjectNode> gateway(ManifestOptions options) {
         List<ObjectNode> objects = new ArrayList<>(template("gateway", options));
+        if (options.gateways().least() < options.gateways().most()) {
+            // Without a number in the Deployment, so that an apply does not undo what the autoscaler has set.
+            objects.addAll(template("gateway-autoscaler", options));
+        } else {
+            ((ObjectNode) deployment(objects).path("spec"))
+                    .put("replicas", options.gateways().least());
+        }
         watched(options, ((ObjectNode) pod(objects).path("containers").path(0)).withArrayProperty("args"));
         if (options.has(Part.NETWORK_POLICIES)) {
             objects.addAll(template("gateway-network", options));
+        }
+        if (options.has(Part.POD_MONITORS)) {
+            objects.addAll(template("gateway-monitor", options));
         }
         return objects;
     }
@@ -133,9 +146,13 @@ public final class OperatorManifests {
 
     /** The pod of the only Deployment. */
     private static ObjectNode pod(List<ObjectNode> objects) {
+        return (ObjectNode) deployment(objects).path("spec").path("template").path("spec");
+    }
+
+    private static ObjectNode deployment(List<ObjectNode> objects) {
         for (ObjectNode object : objects) {
             if (object.path("kind").asText().equals("Deployment")) {
-                return (ObjectNode) object.path("spec").path("template").path("spec");
+                return object;
             }
         }
         throw new IllegalStateException("a template has no Deployment");
@@ -214,13 +231,15 @@ public final class OperatorManifests {
                     "namespace", options.namespace(),
                     "prefix", options.clusterName(),
                     "image", options.image(),
-                    "replicas", Integer.toString(options.replicas()));
+                    "replicas", Integer.toString(options.replicas()),
+                    "least", Integer.toString(options.gateways().least()),
+                    "most", Integer.toString(options.gateways().most()));
             for (Map.Entry<String, String> value : values.entrySet()) {
                 text = text.replace("${" + value.getKey() + "}", value.getValue());
             }
             List<ObjectNode> objects = ManifestReader.parse(text, file);
             for (ObjectNode object : objects) {
-                if (options.wholeCluster() && object.path("kind").asText().equals("Deployment")) {
+                if (options.hasPriorityClass() && object.path("kind").asText().equals("Deployment")) {
                     pod(List.of(object)).put("priorityClassName", options.clusterName());
                 }
             }

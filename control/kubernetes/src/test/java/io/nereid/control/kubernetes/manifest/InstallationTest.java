@@ -53,6 +53,7 @@ class InstallationTest {
                 "registry.example.com/nereid:1.0",
                 List.of(watched),
                 2,
+                ManifestOptions.Gateways.DEFAULT,
                 "Standard",
                 "example.com",
                 "",
@@ -84,7 +85,7 @@ class InstallationTest {
 
     @Test
     void oneApplyInstallsEverythingServerSideAndClientSide() throws Exception {
-        Path file = file(options("nereid", EnumSet.allOf(Part.class)));
+        Path file = file(options("nereid", ManifestOptions.DEFAULT_PARTS));
         assertThat(cluster.kubectl("apply", "--server-side", "-f", file.toString()))
                 .contains("deployment.apps/nereid-operator serverside-applied")
                 .contains("validatingwebhookconfiguration.admissionregistration.k8s.io/nereid serverside-applied");
@@ -115,7 +116,7 @@ class InstallationTest {
 
     @Test
     void podsPassTheRestrictedPodSecurityStandard() throws Exception {
-        ManifestOptions options = options("secured", EnumSet.allOf(Part.class));
+        ManifestOptions options = options("secured", ManifestOptions.DEFAULT_PARTS);
         cluster.kubectl(
                 "apply",
                 "--server-side",
@@ -142,7 +143,7 @@ class InstallationTest {
     void anInstallationForNamespacesHasNoRightsOnTheCluster() throws Exception {
         cluster.kubectl("create", "namespace", "team-a");
         cluster.kubectl("create", "namespace", "team-b");
-        ManifestOptions options = options("small", EnumSet.complementOf(EnumSet.of(Part.GATEWAY)), "team-b", "team-a");
+        ManifestOptions options = options("small", ManifestOptions.DEFAULT_PARTS, "team-b", "team-a");
         List<ObjectNode> objects = OperatorManifests.of(options, JsonNode::toPrettyString);
         assertThat(objects)
                 .extracting(object -> object.path("kind").asText())
@@ -158,6 +159,12 @@ class InstallationTest {
                         "get", "deployment", "nereid-operator", "-n", "small", "-o", "jsonpath={..containers[0].args}"))
                 .contains("--watch-namespaces=team-a,team-b")
                 .doesNotContain("webhook-port");
+        String gateway = "small:nereid-gateway";
+        assertThat(can(gateway, "watch", "endpointslices.discovery.k8s.io", "-n", "team-a"))
+                .isEqualTo("yes");
+        assertThat(can(gateway, "watch", "services", "-n", "default")).isEqualTo("no");
+        assertThat(can(gateway, "get", "configmaps/inferenceservice-config", "-n", "small"))
+                .isEqualTo("yes");
     }
 
     @Test

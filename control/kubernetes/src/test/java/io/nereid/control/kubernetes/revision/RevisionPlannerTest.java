@@ -118,6 +118,42 @@ class RevisionPlannerTest {
     }
 
     @Test
+    void aServiceIsNotReadyWithoutAGatewayAndSaysItOnce() {
+        RuntimeCatalog catalog = catalog(InferenceServiceConfig.defaults());
+        Plan first = plan(service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
+        ObservedState state = state(first, "iris-predictor-00001", Phase.READY, Traffic.NONE);
+        Plan lost = plan(
+                service(1, MODEL),
+                catalog,
+                new ObservedState(state.workloads(), state.revisions(), state.status(), "no gateway is ready"));
+        assertThat(lost.route()).isNotNull();
+        assertThat(condition(lost, "PredictorReady").path("status").asText()).isEqualTo("True");
+        for (String type : List.of("IngressReady", "Ready")) {
+            assertThat(condition(lost, type).path("status").asText()).isEqualTo("False");
+            assertThat(condition(lost, type).path("reason").asText()).isEqualTo("GatewayNotReady");
+            assertThat(condition(lost, type).path("message").asText()).isEqualTo("no gateway is ready");
+        }
+        Plan again = plan(
+                service(1, MODEL),
+                catalog,
+                new ObservedState(state.workloads(), lost.revisions(), lost.status(), "no gateway is ready"));
+        assertThat((Object) again.status()).isEqualTo(lost.status());
+        assertThat(again.events()).isEmpty();
+        Plan back = plan(service(1, MODEL), catalog, state(lost, "iris-predictor-00001", Phase.READY, Traffic.NONE));
+        assertThat(condition(back, "Ready").path("status").asText()).isEqualTo("True");
+        assertThat(back.events()).extracting(event -> event.reason()).containsExactly("InferenceServiceReady");
+    }
+
+    private static JsonNode condition(Plan plan, String type) {
+        for (JsonNode condition : plan.status().path("conditions")) {
+            if (condition.path("type").asText().equals(type)) {
+                return condition;
+            }
+        }
+        throw new AssertionError("no condition " + type + " in " + plan.status());
+    }
+
+    @Test
     void theSpecificationMakesARevisionAndTheSettingsOfTheClusterDoNot() {
         RuntimeCatalog catalog = catalog(InferenceServiceConfig.defaults());
         Plan first = plan(service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));

@@ -15,11 +15,13 @@ import java.util.Set;
 
 /**
  * Finds the gateways of an installation by the EndpointSlices of their Service, and tells {@link GatewayStatistics} of
- * them. A gateway that drains still has requests, and counts. Thread-safe.
+ * them. A gateway that drains still has requests, and counts for the load; only one that is ready serves. Thread-safe.
  */
 public final class GatewayDiscovery implements AutoCloseable {
     private final ObjectCache slices;
     private final GatewayStatistics statistics;
+    private volatile Runnable listener = () -> {};
+    private volatile boolean serving;
 
     /**
      * @param namespace the namespace of the gateways
@@ -45,19 +47,35 @@ public final class GatewayDiscovery implements AutoCloseable {
         AutoCloseable unused = slices.listen(this::changed);
     }
 
+    /** Whether a gateway takes requests. */
+    public boolean isServing() {
+        return serving;
+    }
+
+    /** Sets what is called on a thread of the watch when {@link #isServing} has changed; it does not block. */
+    public void onServing(Runnable listener) {
+        this.listener = listener;
+    }
+
     private void changed(Change.Kind change, ObjectNode slice) {
+        boolean ready = false;
         Set<GatewayStatistics.Address> addresses = new HashSet<>();
         for (ObjectNode one : slices.all()) {
             int port = port(one);
             for (JsonNode endpoint : one.path("endpoints")) {
                 JsonNode conditions = endpoint.path("conditions");
                 String host = endpoint.path("addresses").path(0).asText("");
+                ready |= !host.isEmpty() && conditions.path("ready").asBoolean(true);
                 if (port > 0 && !host.isEmpty() && conditions.path("serving").asBoolean(true)) {
                     addresses.add(new GatewayStatistics.Address(host, port));
                 }
             }
         }
         statistics.gateways(addresses);
+        if (serving != ready) {
+            serving = ready;
+            listener.run();
+        }
     }
 
     private static int port(ObjectNode slice) {

@@ -21,6 +21,7 @@ import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
+import io.nereid.control.plane.ServiceReconciler;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -50,11 +51,26 @@ public final class ClusterInfrastructure implements Infrastructure {
     private static final ResourceStore.Type SERVICES =
             new ResourceStore.Type(ResourceKinds.INFERENCE_SERVICE.group(), ResourceKinds.INFERENCE_SERVICE.plural());
 
+    private static final ResourceStore.Type GRAPHS =
+            new ResourceStore.Type(ResourceKinds.INFERENCE_GRAPH.group(), ResourceKinds.INFERENCE_GRAPH.plural());
+
+    /**
+     * The Service of the gateways.
+     *
+     * @param service its name
+     */
+    public record Gateways(String namespace, String service) {
+        private String host() {
+            return service + "." + namespace + ".svc.cluster.local";
+        }
+    }
+
     private final ResourceStore store;
     private final ServiceObjects objects;
     private final ObjectApplier applier;
     private final RevisionAutoscalers autoscalers;
-    private final String gateway;
+    private final LoadSource load;
+    private final Gateways gateways;
     private final Duration retirement;
     private final Clock clock;
     private final ScheduledThreadPoolExecutor timer = Threads.timer("revision-retirement");
@@ -77,14 +93,16 @@ public final class ClusterInfrastructure implements Infrastructure {
             ServiceObjects objects,
             ObjectApplier applier,
             RevisionAutoscalers autoscalers,
-            String gateway,
+            LoadSource load,
+            Gateways gateways,
             Duration retirement,
             Clock clock) {
         this.store = store;
         this.objects = objects;
         this.applier = applier;
         this.autoscalers = autoscalers;
-        this.gateway = gateway;
+        this.load = load;
+        this.gateways = gateways;
         this.retirement = retirement;
         this.clock = clock;
     }
@@ -92,6 +110,36 @@ public final class ClusterInfrastructure implements Infrastructure {
     @Override
     public void onChange(BiConsumer<String, String> listener) {
         this.listener = listener;
+    }
+
+    /**
+     * Sets what is called for every service and graph when the first gateway is ready or the last one is not any more.
+     * Called before the load is measured.
+     */
+    public void onGatewayChange(ServiceReconciler.ChangeListener changes) {
+        load.onServing(() -> {
+            LOG.info(load.isServing() ? "a gateway is ready" : "no gateway is ready");
+            changed(SERVICES, (namespace, name) -> changes.changed(false, namespace, name));
+            changed(GRAPHS, (namespace, name) -> changes.changed(true, namespace, name));
+        });
+    }
+
+    private void changed(ResourceStore.Type type, BiConsumer<String, String> each) {
+        for (ObjectNode resource : store.list(type, null).items()) {
+            JsonNode metadata = resource.path("metadata");
+            each.accept(
+                    metadata.path("namespace").asText(), metadata.path("name").asText());
+        }
+    }
+
+    @Override
+    public String gatewayProblem() {
+        return load.isServing()
+                ? ""
+                : "no gateway is ready: the Service " + gateways.service() + " in the namespace " + gateways.namespace()
+                        + " has no ready pod (expected: at least one; kubectl get pods -n " + gateways.namespace()
+                        + " -l app.kubernetes.io/name=" + gateways.service()
+                        + " shows them, and nereid operator manifests or the Helm chart installs them)";
     }
 
     private @Nullable ObjectNode service(String namespace, String name) {
@@ -154,7 +202,7 @@ public final class ClusterInfrastructure implements Infrastructure {
         }
         Route route = plan.route();
         if (route != null) {
-            desired.addAll(RevisionObjects.routeServices(owner, route, gateway));
+            desired.addAll(RevisionObjects.routeServices(owner, route, gateways.host()));
             desired.addAll(retiring(owner, stored, planned));
         }
         Refusal refusal = applier.apply(owner.uid(), desired);

@@ -37,6 +37,16 @@ public final class GatewayLoads implements LoadSource {
     }
 
     @Override
+    public boolean isServing() {
+        return discovery.isServing();
+    }
+
+    @Override
+    public void onServing(Runnable listener) {
+        discovery.onServing(listener);
+    }
+
+    @Override
     public RevisionLoad load(String namespace, String revision) {
         return statistics.load(namespace, revision);
     }

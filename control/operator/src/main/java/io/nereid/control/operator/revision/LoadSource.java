@@ -23,6 +23,12 @@ public interface LoadSource extends AutoCloseable {
      */
     boolean isComplete();
 
+    /** Whether requests reach services: at least one gateway is ready. */
+    boolean isServing();
+
+    /** Sets what is called when {@link #isServing} has changed; it does not block. Set before the start. */
+    void onServing(Runnable listener);
+
     /** The load of a revision at all gateways; zeros for one without requests. */
     RevisionLoad load(String namespace, String revision);
 

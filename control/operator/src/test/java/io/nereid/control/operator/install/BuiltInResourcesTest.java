@@ -29,7 +29,15 @@ class BuiltInResourcesTest {
 
     private Path write(String folder, String image, String... watched) throws Exception {
         ManifestOptions options = new ManifestOptions(
-                "nereid", image, List.of(watched), 1, "Standard", "example.com", "", Set.of(Part.RUNTIMES));
+                "nereid",
+                image,
+                List.of(watched),
+                1,
+                ManifestOptions.Gateways.DEFAULT,
+                "Standard",
+                "example.com",
+                "",
+                Set.of(Part.RUNTIMES));
         Path into = Files.createDirectories(directory.resolve(folder));
         for (ObjectNode object : OperatorManifests.of(options, JsonNode::toPrettyString)) {
             if (object.path("metadata").path("name").asText().equals(OperatorManifests.BUILT_IN)) {

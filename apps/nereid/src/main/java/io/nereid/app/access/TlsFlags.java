@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.app.serve;
+package io.nereid.app.access;
 
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -13,13 +13,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** The TLS options of this server and of {@code tritonserver}. Set by picocli, then only read. */
+/** The TLS options of servers. Set by picocli, then only read. */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
-final class TlsFlags {
+public final class TlsFlags {
     @Option(
             names = "--tls-cert",
             paramLabel = "FILE",
-            description = "Encrypt every port: the server's certificate chain, as PEM. Reloaded when it changes.")
+            description = "Encrypt the ports: the server's certificate chain, as PEM. Reloaded when it changes.")
     Path cert;
 
     @Option(names = "--tls-key", paramLabel = "FILE", description = "The certificate's private key, as PEM.")
@@ -51,35 +51,8 @@ final class TlsFlags {
             description = "Poll interval for changes of the files (default: 3s).")
     String reloadInterval;
 
-    @Option(
-            names = "--grpc-use-ssl",
-            arity = "0..1",
-            fallbackValue = "true",
-            defaultValue = "false",
-            paramLabel = "true|false",
-            description = "Encrypt --grpc-port, or --port without one, with --grpc-server-cert and -key.")
-    boolean grpcUseSsl;
-
-    @Option(
-            names = "--grpc-use-ssl-mutual",
-            arity = "0..1",
-            fallbackValue = "true",
-            defaultValue = "false",
-            paramLabel = "true|false",
-            description = "As --grpc-use-ssl; clients must present a certificate of --grpc-root-cert.")
-    boolean grpcMutual;
-
-    @Option(names = "--grpc-server-cert", hidden = true)
-    Path grpcCert;
-
-    @Option(names = "--grpc-server-key", hidden = true)
-    Path grpcKey;
-
-    @Option(names = "--grpc-root-cert", hidden = true)
-    Path grpcRoot;
-
     /** Returns the TLS options of all ports; null without encryption. */
-    @Nullable TlsOptions everywhere() {
+    public @Nullable TlsOptions everywhere() {
         if (cert == null && key == null) {
             if (clientCa != null || clientVerify != null || !protocols.isEmpty() || reloadInterval != null) {
                 throw ServingException.invalidArgument(
@@ -106,28 +79,12 @@ final class TlsFlags {
         return reloadInterval == null ? tls : tls.withReloadInterval(Units.duration(reloadInterval));
     }
 
-    /** Returns the TLS options of the gRPC port, by Triton's options; null without encryption. */
-    @Nullable TlsOptions grpc() {
-        if (!grpcUseSsl && !grpcMutual) {
-            if (grpcCert != null || grpcKey != null || grpcRoot != null) {
-                throw ServingException.invalidArgument(
-                        "--grpc-server-cert, --grpc-server-key and --grpc-root-cert have no effect without"
-                                + " --grpc-use-ssl",
-                        "add --grpc-use-ssl");
-            }
-            return null;
-        }
-        TlsOptions tls = of("--grpc-server-cert", grpcCert, "--grpc-server-key", grpcKey);
-        if (!grpcMutual) {
-            return tls;
-        }
-        if (grpcRoot == null) {
-            throw ServingException.invalidArgument("--grpc-use-ssl-mutual requires --grpc-root-cert");
-        }
-        return tls.withClients(Pem.file(grpcRoot), ClientVerify.REQUIRED);
-    }
-
-    private static TlsOptions of(String certName, @Nullable Path cert, String keyName, @Nullable Path key) {
+    /**
+     * Returns the options of a certificate.
+     *
+     * @throws ServingException INVALID_ARGUMENT when one of the files is missing
+     */
+    public static TlsOptions of(String certName, @Nullable Path cert, String keyName, @Nullable Path key) {
         if (cert == null || key == null) {
             throw ServingException.invalidArgument(
                     (cert == null ? certName : keyName) + " is missing (a certificate needs its key)",
