@@ -14,7 +14,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Connects a revision's payload log to the gateway, as a payload listener. Immutable and thread-safe. */
-final class PayloadLogListener implements PayloadLogger {
+public final class PayloadLogListener implements PayloadLogger {
     private final PayloadLog log;
     private final List<String> warnings;
 
@@ -24,7 +24,7 @@ final class PayloadLogListener implements PayloadLogger {
      * @param over sends the events to their receivers
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid setting or destination
      */
-    PayloadLogListener(PayloadLogs logs, Workload workload, PayloadSettings settings, UpstreamClient over) {
+    public PayloadLogListener(PayloadLogs logs, Workload workload, PayloadSettings settings, UpstreamClient over) {
         this.warnings = settings.warnings();
         this.log = logs.open(
                 settings,

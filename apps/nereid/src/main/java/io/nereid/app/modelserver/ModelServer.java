@@ -4,6 +4,7 @@ package io.nereid.app.modelserver;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.app.controlplane.V2ProtocolTranscoder;
+import io.nereid.app.process.CacheDirectory;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -18,6 +19,7 @@ import io.nereid.repository.ManagedModels;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.transport.EventLoops;
 import io.nereid.transport.api.VirtualHosts;
 import io.nereid.transport.api.VirtualHosts.VirtualHostFactory;
 import io.nereid.transport.proxy.PooledUpstreamClient;
@@ -29,6 +31,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,6 +56,7 @@ public final class ModelServer implements AutoCloseable {
     private final PooledUpstreamClient upstream;
     private final Gateway gateway;
     private final RevisionActivator activator;
+    private final @Nullable PayloadLogging logging;
     private final CompletableFuture<Void> loaded = new CompletableFuture<>();
 
     /** The states of the versions, by the model's name in the engine. */
@@ -67,6 +71,9 @@ public final class ModelServer implements AutoCloseable {
      * @param inference the engine's inference API, behind what observes requests
      * @param codecs the protocols around the models, under the names that clients use
      * @param pool runs work that would block event loops
+     * @param loops of the connections to the receivers of logged requests
+     * @param payloadLog the value of the option {@code --payload-log}; null for no log
+     * @throws ServingException INVALID_ARGUMENT for a wrong setting of the log
      */
     public ModelServer(
             ServedModel served,
@@ -76,10 +83,12 @@ public final class ModelServer implements AutoCloseable {
             Engine engine,
             RevisionCodecs codecs,
             Executor pool,
-            PooledUpstreamClient upstream) {
+            EventLoops loops,
+            @Nullable String payloadLog) {
         this.served = served;
         this.source = source;
-        this.upstream = upstream;
+        PooledUpstreamClient.Options options = PooledUpstreamClient.Options.DEFAULT.withLoops(loops);
+        this.upstream = new PooledUpstreamClient(options);
         this.gateway = new Gateway(
                 inference, engine, codecs, upstream, new V2ProtocolTranscoder(pool), clock, (space, name) -> {});
         String name = served.modelName();
@@ -89,6 +98,11 @@ public final class ModelServer implements AutoCloseable {
                 name,
                 new RevisionActivator.Settings(name, 0, usual.queued(), Duration.ZERO, usual.held(), usual.mirrored()),
                 new RevisionTarget.Models(name, false, name));
+        this.logging = payloadLog == null
+                ? null
+                : new PayloadLogging(
+                        payloadLog, options, clock, CacheDirectory.directory().resolve("payload-log"), System.getenv());
+        activator.listener(logging == null ? null : logging.listener());
         engine.onState(this::changed);
     }
 
@@ -176,11 +190,17 @@ public final class ModelServer implements AutoCloseable {
     /** Adds what the server counts to a page. */
     public void writeMetrics(MetricsWriter page) {
         gateway.writeMetrics(page);
+        if (logging != null) {
+            logging.writeMetrics(page);
+        }
     }
 
     @Override
     public void close() {
         gateway.close();
+        if (logging != null) {
+            logging.close();
+        }
         upstream.close();
     }
 }

@@ -85,6 +85,19 @@ public final class ModelServerFlags {
                     + " --max-batchsize).")
     @Nullable Integer maxLatency;
 
+    @Option(
+            names = "--payload-log",
+            paramLabel = "JSON",
+            description =
+                    "Log the requests for --model_dir as the logger of an InferenceService does: an object with url,"
+                            + " mode, the other fields of the logger, and the service that events name.")
+    @Nullable String payloadLog;
+
+    /** The log of requests and responses; null for none. */
+    public @Nullable String payloadLog() {
+        return payloadLog;
+    }
+
     /**
      * The model of {@code --model_dir}; null without it. Why it cannot be served becomes the reason why the container
      * ended.

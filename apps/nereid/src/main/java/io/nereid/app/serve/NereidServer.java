@@ -35,7 +35,6 @@ import io.nereid.tracing.TraceOptions;
 import io.nereid.transport.EventLoops;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.ProtocolCodec;
-import io.nereid.transport.proxy.PooledUpstreamClient;
 import io.nereid.transport.server.Server;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -97,10 +96,13 @@ public final class NereidServer {
             AccessControl access,
             ClientRules rules,
             @Nullable ControlFlags controlled) {
-        this(engineOptions, listen, budget, v2, v1, traces, logging, access, rules, controlled, null);
+        this(engineOptions, listen, budget, v2, v1, traces, logging, access, rules, controlled, null, null);
     }
 
-    /** @param served the model of a server that serves no other; null for models of repositories and lists */
+    /**
+     * @param served the model of a server that serves no other; null for models of repositories and lists
+     * @param payloadLog the log of its requests, as JSON; null for none
+     */
     NereidServer(
             EngineOptions engineOptions,
             ServerOptions.Builder listen,
@@ -112,7 +114,8 @@ public final class NereidServer {
             AccessControl access,
             ClientRules rules,
             @Nullable ControlFlags controlled,
-            @Nullable ServedModel served) {
+            @Nullable ServedModel served,
+            @Nullable String payloadLog) {
         this.clock = Clock.system();
         InstalledPlugins plugins = InstalledPlugins.load();
         List<Backend> backends = plugins.backends();
@@ -171,7 +174,8 @@ public final class NereidServer {
                     engine,
                     (view, views) -> modelCodecs(access.guard(view), views, v2, options),
                     codecPool,
-                    new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT.withLoops(loops)));
+                    loops,
+                    payloadLog);
             listen.virtualHosts(models.hosts()).loops(loops);
         } else {
             this.loops = null;

@@ -291,7 +291,8 @@ public final class ServeCommand implements Callable<Integer> {
                 new NereidServer.ClientRules(
                         modelControlMode == null || modelControlMode == Mode.explicit, clientFlags.requestLogRoot),
                 control.control ? control : null,
-                served);
+                served,
+                modelServer.payloadLog());
         HangupSignal.handle(() -> {
             logging.reopen();
             AuditLog audit = access.audit();

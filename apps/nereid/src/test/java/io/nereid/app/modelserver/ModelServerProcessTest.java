@@ -5,13 +5,22 @@ package io.nereid.app.modelserver;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.sun.net.httpserver.HttpServer;
 import io.nereid.app.Main;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetSocketAddress;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -152,6 +161,53 @@ class ModelServerProcessTest {
             answers(pod, "simple");
             assertThat(pod.get("/v2/models/iris").statusCode()).isEqualTo(404);
             assertThat(pod.post("/v2/repository/index", "{}").body()).contains("\"flowers\"", "\"simple\"");
+        }
+    }
+
+    @Test
+    void requestsAreLoggedAndBatchedByTheServerItself() throws Exception {
+        copy(ROOT.resolve("examples/models/iris/1/model.onnx"), folder().resolve("model.onnx"));
+        BlockingQueue<Map<String, String>> events = new LinkedBlockingQueue<>();
+        HttpServer sink = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        sink.createContext("/", exchange -> {
+            Map<String, String> event = new HashMap<>();
+            exchange.getRequestHeaders()
+                    .forEach((name, values) -> event.put(name.toLowerCase(Locale.ROOT), values.get(0)));
+            event.put("body", new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
+            events.add(event);
+            exchange.sendResponseHeaders(200, -1);
+            exchange.close();
+        });
+        sink.start();
+        try (PodProcess pod = PodProcess.start(
+                "modelFormat: {name: onnx}, storageUri: 'gs://models/iris'",
+                ", batcher: {maxBatchSize: 8, maxLatency: 20}, logger: {mode: all, url: 'http://127.0.0.1:"
+                        + sink.getAddress().getPort() + "', metadataHeaders: [x-team]}",
+                folder())) {
+            String body = "{\"instances\":[[6.8,2.8,4.8,1.4]]}";
+            HttpResponse<String> answer = pod.post("/v1/models/iris:predict", body, "x-team", "red");
+            assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+            assertThat(pod.json(answer).hasNonNull("batchId")).as(answer.body()).isTrue();
+            Map<String, Map<String, String>> byType = new HashMap<>();
+            for (int i = 0; i < 2; i++) {
+                Map<String, String> event = events.poll(60, TimeUnit.SECONDS);
+                assertThat(event).as("%s", pod.output()).isNotNull();
+                byType.put(event.getOrDefault("ce-type", ""), event);
+            }
+            Map<String, String> request = byType.get("org.kubeflow.serving.inference.request");
+            Map<String, String> response = byType.get("org.kubeflow.serving.inference.response");
+            assertThat(request).as("%s", byType).isNotNull();
+            assertThat(response).as("%s", byType).isNotNull();
+            assertThat(request.get("body")).isEqualTo(body);
+            assertThat(response.get("body")).contains("predictions");
+            assertThat(request)
+                    .containsEntry("ce-inferenceservicename", "iris")
+                    .containsEntry("ce-namespace", "team-a")
+                    .containsEntry("ce-component", "predictor");
+            assertThat(request.get("ce-metadata")).contains("red");
+            assertThat(response.get("ce-id")).isEqualTo(request.get("ce-id"));
+        } finally {
+            sink.stop(0);
         }
     }
 

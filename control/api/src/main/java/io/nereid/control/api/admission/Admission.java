@@ -85,7 +85,9 @@ public final class Admission {
             String namespace = ObjectMeta.read(admitted).namespace();
             new InferenceServiceDefaulter(context.config(namespace)).apply(admitted, old);
             new InferenceServiceValidator(context, problems).check(admitted, old);
-            site.service(InferenceService.read(admitted), warnings);
+            InferenceService service = InferenceService.read(admitted);
+            site.refused(service, problems);
+            site.service(service, warnings);
         } else if (kind.equals(ResourceKinds.SERVING_RUNTIME) || kind.equals(ResourceKinds.CLUSTER_SERVING_RUNTIME)) {
             new ServingRuntimeValidator(context, problems).check(admitted, old);
             site.runtime(ServingRuntime.read(admitted), warnings);

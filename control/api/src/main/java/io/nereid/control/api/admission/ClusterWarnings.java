@@ -7,12 +7,16 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.ValidationErrors;
 import java.util.List;
 
-/** Warns about fields that have no effect on Kubernetes either. Stateless. */
+/** Warns about fields that have no effect on Kubernetes either, and refuses what does not run there. Stateless. */
 final class ClusterWarnings {
     private static final List<String> OF_MODEL_MESH = List.of(
             "grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint", "replicas", "storageHelper", "builtInAdapter");
+
+    private static final String NOT_IN_PODS =
+            "runs on one machine only (nereid serve --control), since it has no container of its own; give the ";
 
     private ClusterWarnings() {}
 
@@ -31,6 +35,16 @@ final class ClusterWarnings {
         }
         if (service.explainer() != null) {
             component("spec.explainer", service.explainer().extension(), warnings);
+        }
+    }
+
+    /** A transformer or explainer in the server's own process has no container that a pod could run. */
+    static void refused(InferenceService service, ValidationErrors problems) {
+        if (service.transformer() != null && service.transformer().builtIn() != null) {
+            problems.add("spec.transformer.nereid", NOT_IN_PODS + "transformer as containers");
+        }
+        if (service.explainer() != null && service.explainer().builtIn() != null) {
+            problems.add("spec.explainer.nereid", NOT_IN_PODS + "explainer as containers");
         }
     }
 

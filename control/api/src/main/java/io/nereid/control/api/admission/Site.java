@@ -4,11 +4,13 @@ package io.nereid.control.api.admission;
 
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.ValidationErrors;
 import java.util.List;
 
 /**
  * Where admitted resources run, which decides about the fields that have no effect. Both sites accept the same
- * resources, so that a file moves from one to the other unchanged; they differ in what they warn about.
+ * resources, so that a file moves from one to the other unchanged; they differ in what they warn about, and a cluster
+ * refuses what runs in the server process of one machine alone.
  */
 public enum Site {
     /** One server process, without nodes, pods and images. */
@@ -38,6 +40,11 @@ public enum Site {
         }
 
         @Override
+        void refused(InferenceService service, ValidationErrors problems) {
+            ClusterWarnings.refused(service, problems);
+        }
+
+        @Override
         void runtime(ServingRuntime runtime, List<String> warnings) {
             ClusterWarnings.runtime(runtime, warnings);
         }
@@ -50,6 +57,11 @@ public enum Site {
 
     /** Warns about the fields of a service that have no effect here. */
     abstract void service(InferenceService service, List<String> warnings);
+
+    /** Refuses what a service cannot have here. */
+    void refused(InferenceService service, ValidationErrors problems) {
+        // nothing, unless a site says so
+    }
 
     /** Warns about the fields of a runtime that have no effect here. */
     abstract void runtime(ServingRuntime runtime, List<String> warnings);

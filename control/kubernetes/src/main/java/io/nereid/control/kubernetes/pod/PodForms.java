@@ -43,6 +43,9 @@ public final class PodForms {
                 for (JsonNode container : pod.path("containers")) {
                     Trees.setEnv((ObjectNode) container, "INFERENCE_SERVICE_NAME", context.name());
                 }
+                if (EngineContainer.serves(plan)) {
+                    EngineContainer.complete(pod, plan, context);
+                }
             }
             case TRANSFORMER -> {
                 ObjectNode first = first(pod, plan);

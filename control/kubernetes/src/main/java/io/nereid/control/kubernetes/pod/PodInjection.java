@@ -53,6 +53,7 @@ public final class PodInjection {
         accelerator(pod, annotations);
         storage.single(pod, annotations);
         new AgentInjection(service, settings, credentials).into(template, annotations);
+        EngineContainer.credentials(pod, annotations, credentials);
         metrics(Trees.object(Trees.object(template, "metadata"), "annotations"));
         storage.image(pod, annotations);
     }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.BatcherSpec;
+import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.LoggerSpec;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
@@ -46,9 +47,10 @@ public final class PodMetadata {
         Map<String, String> all = context.annotations(
                 context.propagated(plan.runtimeAnnotations()),
                 context.propagated(plan.extension().annotations()));
-        logger(plan.extension().logger(), all);
+        ComponentExtensionSpec beside = EngineContainer.beside(plan, plan.extension());
+        logger(beside.logger(), all);
         if (plan.component() != Component.EXPLAINER) {
-            batcher(plan.extension().batcher(), all);
+            batcher(beside.batcher(), all);
         }
         if (plan.component() == Component.PREDICTOR && predictor != null) {
             predictor(plan, predictor, context, all);

@@ -5,6 +5,7 @@ package io.nereid.control.kubernetes.revision;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceService.StorageUri;
 import io.nereid.control.core.Workload;
@@ -17,6 +18,7 @@ import io.nereid.control.core.component.WorkloadPlan;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.EngineContainer;
 import io.nereid.control.kubernetes.pod.PodForms;
 import io.nereid.control.kubernetes.pod.PodInjection;
 import io.nereid.control.kubernetes.pod.PodMetadata;
@@ -173,7 +175,8 @@ final class PodWorkloads implements WorkloadForms {
                 http = http == 0 ? number : http;
             }
         }
-        if (http != 0 && (plan.extension().logger() != null || plan.extension().batcher() != null)) {
+        ComponentExtensionSpec beside = EngineContainer.beside(plan, plan.extension());
+        if (http != 0 && (beside.logger() != null || beside.batcher() != null)) {
             http = PodNames.AGENT_PORT;
         }
         return new Workload.Pod(pod, http, grpc);

@@ -15,6 +15,7 @@ import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Owner;
+import io.nereid.control.kubernetes.pod.EngineContainer;
 import io.nereid.control.kubernetes.pod.PodForms;
 import io.nereid.control.kubernetes.pod.PodInjection;
 import io.nereid.control.kubernetes.pod.PodMetadata;
@@ -81,8 +82,9 @@ final class ComponentBuilder {
         String container = plan.tree().path("storageContainerName").asText("");
         injection.storageUris(pod, uris, container, annotations);
         JsonNode metrics = plan.tree().path("autoScaling").path("metrics");
+        ComponentExtensionSpec outside = EngineContainer.beside(plan, extension);
         ComponentObjects objects =
-                new ComponentObjects(owner, settings, plan.name(), labels, annotations, extension, pod, metrics);
+                new ComponentObjects(owner, settings, plan.name(), labels, annotations, outside, pod, metrics);
         List<ObjectNode> bare = new ArrayList<>();
         List<String> deployments = new ArrayList<>(List.of(plan.name()));
         bare.add(objects.service());

@@ -225,4 +225,65 @@ class NereidRuntimesTest {
             }
         }
     }
+
+    @Test
+    void theEngineLogsAndBatchesItselfAndKservesServersHaveAnAgent() throws Exception {
+        String both = SKLEARN.substring(0, SKLEARN.length() - 1)
+                + ", logger: {mode: request, url: 'http://sink', metadataHeaders: [x-team]}, batcher: {maxBatchSize: 8}}";
+        StandardPlan kserve = plan(service(null, both), catalog(null), Map.of());
+        assertThat(object(kserve, "Deployment")
+                        .at("/spec/template/spec/containers/1/name")
+                        .asText())
+                .isEqualTo("agent");
+        assertThat(object(kserve, "Service").at("/spec/ports/0/targetPort").asInt())
+                .isEqualTo(9081);
+
+        StandardPlan plan = plan(service("nereid", both), catalog(null), Map.of());
+        JsonNode template = object(plan, "Deployment").at("/spec/template");
+        assertThat(template.at("/spec/containers")).hasSize(1);
+        assertThat(template.at("/metadata/annotations").toString()).doesNotContain("internal.serving.kserve.io/logger");
+        assertThat(object(plan, "Service").at("/spec/ports/0/targetPort").asInt())
+                .isEqualTo(8080);
+        assertThat(args(plan)).contains("--max-batchsize=8", "--max-latency=5000");
+        String log = args(plan).stream()
+                .filter(one -> one.startsWith("--payload-log="))
+                .findFirst()
+                .orElseThrow();
+        JsonNode tree =
+                new com.fasterxml.jackson.databind.ObjectMapper().readTree(log.substring("--payload-log=".length()));
+        assertThat(tree.path("namespace").asText()).isEqualTo("team-a");
+        assertThat(tree.path("service").asText()).isEqualTo("iris");
+        assertThat(tree.path("component").asText()).isEqualTo("predictor");
+        assertThat(tree.path("url").asText()).isEqualTo("http://sink");
+        assertThat(tree.path("mode").asText()).isEqualTo("request");
+        assertThat(tree.at("/logger/metadataHeaders/0").asText()).isEqualTo("x-team");
+    }
+
+    @Test
+    void aStoreOfLoggedRequestsGetsItsCredentials() {
+        ObjectNode service = service(
+                "nereid",
+                SKLEARN.substring(0, SKLEARN.length() - 1)
+                        + ", logger: {mode: all, url: 's3://logs', storage: {path: p, serviceAccountName: writer}}}");
+        ObjectNode account = JsonNodeFactory.instance.objectNode();
+        account.putObject("metadata").put("name", "writer");
+        account.putArray("secrets").addObject().put("name", "keys");
+        ObjectNode secret = JsonNodeFactory.instance.objectNode();
+        secret.putObject("metadata").put("name", "keys");
+        secret.putObject("data").put("AWS_ACCESS_KEY_ID", "eA==").put("AWS_SECRET_ACCESS_KEY", "eA==");
+        StandardPlan plan = StandardPlanner.plan(
+                service,
+                catalog(null),
+                new ObservedCluster(
+                        Map.of(),
+                        List.of(),
+                        JsonNodeFactory.instance.objectNode(),
+                        name -> name.equals("keys") ? secret : null,
+                        name -> name.equals("writer") ? account : null,
+                        map -> null),
+                NOW);
+        JsonNode variable = Trees.named(container(plan).path("env"), "AWS_ACCESS_KEY_ID");
+        assertThat(variable).isNotNull();
+        assertThat(variable.at("/valueFrom/secretKeyRef/name").asText()).isEqualTo("keys");
+    }
 }

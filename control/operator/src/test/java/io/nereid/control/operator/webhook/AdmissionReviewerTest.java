@@ -14,6 +14,7 @@ import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class AdmissionReviewerTest {
@@ -67,6 +68,39 @@ class AdmissionReviewerTest {
         assertThat(response("UPDATE", deleted, GOOD).path("allowed").asBoolean())
                 .isTrue();
         assertThat(response("UPDATE", BAD, GOOD).path("allowed").asBoolean()).isFalse();
+    }
+
+    @Test
+    void anUnknownEngineIsRefusedOnServicesAndNamespaces() throws Exception {
+        String annotated = GOOD.replace(
+                "\"namespace\":\"team\"",
+                "\"namespace\":\"team\",\"annotations\":{\"nereid.io/serving-engine\":\"ENGINE\"}");
+        assertThat(response("CREATE", annotated.replace("ENGINE", "nereid"), "null")
+                        .path("allowed")
+                        .asBoolean())
+                .isTrue();
+        String namespace = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"team\","
+                + "\"annotations\":{\"nereid.io/serving-engine\":\"ENGINE\"}}}";
+        assertThat(response("UPDATE", namespace.replace("ENGINE", "kserve"), "null")
+                        .path("allowed")
+                        .asBoolean())
+                .isTrue();
+        for (String wrong : List.of(annotated, namespace)) {
+            JsonNode refused = response("UPDATE", wrong.replace("ENGINE", "triton"), "null");
+            assertThat(refused.path("allowed").asBoolean()).isFalse();
+            assertThat(refused.at("/status/message").asText())
+                    .contains("nereid.io/serving-engine", "\"triton\" is not one of nereid, kserve");
+        }
+    }
+
+    @Test
+    void whatRunsInTheServerOfOneMachineIsRefusedByName() throws Exception {
+        String spec = "\"spec\":{\"explainer\":{\"nereid\":{\"method\":\"shap\"}},"
+                + "\"transformer\":{\"nereid\":{\"storageUri\":\"gs://steps\"}},";
+        JsonNode refused = response("CREATE", GOOD.replace("\"spec\":{", spec), "null");
+        assertThat(refused.path("allowed").asBoolean()).isFalse();
+        assertThat(refused.at("/status/message").asText())
+                .contains("spec.explainer.nereid: runs on one machine only", "spec.transformer.nereid: runs on one");
     }
 
     @Test

@@ -1,0 +1,164 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.pod;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.MissingNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.InferenceService.BatcherSpec;
+import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
+import io.nereid.control.api.InferenceService.LoggerSpec;
+import io.nereid.control.api.ServingEngine;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.component.ComponentPlan;
+import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.kubernetes.cluster.Trees;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The container of Nereid's engine, which logs and batches requests itself: no agent is beside it. Stateless.
+ */
+public final class EngineContainer {
+    private static final String PAYLOAD_LOG = "--payload-log=";
+    private static final String ANNOTATION = "nereid.io/logger-";
+    private static final String BUNDLE = "logger-ca-bundle";
+    private static final String BUNDLE_PATH = "/etc/tls/logger";
+
+    private EngineContainer() {}
+
+    /**
+     * Whether the component's server is Nereid's engine and the first to get its requests. A transformer in the same pod
+     * gets them before it, and is logged by KServe's agent.
+     */
+    public static boolean serves(ComponentPlan plan) {
+        if (plan.component() != Component.PREDICTOR
+                || plan.selection() == null
+                || plan.container(PodNames.TRANSFORMER) != null) {
+            return false;
+        }
+        ServingRuntime runtime = plan.selection().chosen();
+        return runtime != null && runtime.engine() == ServingEngine.NEREID;
+    }
+
+    /** The fields of a component without those that its container carries out itself. */
+    public static ComponentExtensionSpec beside(ComponentPlan plan, ComponentExtensionSpec spec) {
+        if (!serves(plan)) {
+            return spec;
+        }
+        return new ComponentExtensionSpec(
+                spec.minReplicas(),
+                spec.maxReplicas(),
+                spec.scaleTarget(),
+                spec.scaleMetric(),
+                spec.scaleMetricType(),
+                spec.autoScaling(),
+                spec.containerConcurrency(),
+                spec.timeout(),
+                spec.canaryTrafficPercent(),
+                null,
+                null,
+                spec.labels(),
+                spec.annotations(),
+                spec.deploymentStrategy());
+    }
+
+    /** Adds the arguments for logging and batching to the container, and what they need to the pod. */
+    static void complete(ObjectNode pod, ComponentPlan plan, PlanningContext context) {
+        ObjectNode container = Trees.named(pod.path("containers"), PodNames.MAIN);
+        if (container == null) {
+            return;
+        }
+        BatcherSpec batcher = plan.extension().batcher();
+        if (batcher != null) {
+            InferenceServiceConfig.Batcher usual = context.config.batcher();
+            argument(container, "--max-batchsize=" + orElse(batcher.maxBatchSize(), usual.maxBatchSize()));
+            argument(container, "--max-latency=" + orElse(batcher.maxLatency(), usual.maxLatencyMillis()));
+        }
+        LoggerSpec logger = plan.extension().logger();
+        if (logger != null) {
+            argument(container, PAYLOAD_LOG + log(logger, plan, context, pod, container));
+        }
+    }
+
+    private static int orElse(@Nullable Integer value, int usual) {
+        return value == null || value <= 0 ? usual : value;
+    }
+
+    private static void argument(ObjectNode container, String argument) {
+        Trees.list(container, "args").add(argument);
+    }
+
+    private static ObjectNode log(
+            LoggerSpec logger, ComponentPlan plan, PlanningContext context, ObjectNode pod, ObjectNode container) {
+        ObjectNode log = Trees.object();
+        log.put("namespace", context.namespace()).put("service", context.name());
+        log.put("component", plan.component().text()).put("source", plan.name());
+        InferenceServiceConfig.Logger usual = context.config.logger();
+        String url = logger.url();
+        log.put("url", url == null || url.isEmpty() ? usual.defaultUrl() : url).put("mode", logger.mode());
+        ObjectNode rest = logger.tree().deepCopy();
+        rest.remove("url");
+        rest.remove("mode");
+        log.set("logger", rest);
+        ObjectNode annotations = log.putObject("annotations");
+        Map<String, String> all = context.annotations(
+                context.propagated(plan.runtimeAnnotations()),
+                context.propagated(plan.extension().annotations()));
+        all.forEach((name, value) -> {
+            if (name.startsWith(ANNOTATION) || logger.metadataAnnotations().contains(name)) {
+                annotations.put(name, value);
+            }
+        });
+        if (usual.tlsSkipVerify()) {
+            log.put("tlsSkipVerify", true);
+        } else if (usual.caBundle() != null) {
+            log.put("caFile", BUNDLE_PATH + "/" + usual.caCertFile());
+            ObjectNode volume = Trees.object().put("name", BUNDLE);
+            volume.putObject("configMap").put("name", usual.caBundle()).put("optional", true);
+            Trees.addNamed(pod, "volumes", volume);
+            Trees.list(container, "volumeMounts")
+                    .addObject()
+                    .put("name", BUNDLE)
+                    .put("mountPath", BUNDLE_PATH)
+                    .put("readOnly", true);
+        }
+        return log;
+    }
+
+    /** Adds the credentials of the store that the container logs to, as KServe's agent gets them. */
+    static void credentials(ObjectNode pod, Map<String, String> annotations, StorageCredentials credentials) {
+        ObjectNode container = Trees.named(pod.path("containers"), PodNames.MAIN);
+        if (container == null) {
+            return;
+        }
+        for (JsonNode argument : container.path("args")) {
+            if (!argument.asText().startsWith(PAYLOAD_LOG)) {
+                continue;
+            }
+            JsonNode store = store(argument.asText().substring(PAYLOAD_LOG.length()));
+            if (!store.isObject()) {
+                continue;
+            }
+            String key = store.path("key").asText("");
+            if (key.isEmpty()) {
+                String account = store.path("serviceAccountName").asText("");
+                credentials.ofAccount(account.isEmpty() ? "logger-sa" : account, annotations, container, pod);
+            } else {
+                credentials.ofStorage(key, Map.of(), annotations, container);
+            }
+        }
+    }
+
+    private static JsonNode store(String log) {
+        try {
+            return new ObjectMapper().readTree(log).path("logger").path("storage");
+        } catch (JsonProcessingException e) {
+            return MissingNode.getInstance(); // an argument of the service itself
+        }
+    }
+}
