@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Threads;
 import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.config.InferenceServiceConfig;
@@ -50,7 +51,7 @@ final class PodProcess implements AutoCloseable {
 
     private PodProcess(Process process) {
         this.process = process;
-        io.nereid.base.Threads.named("output").newThread(this::read).start();
+        Threads.named("output").newThread(this::read).start();
     }
 
     /** The objects that are planned for a service, whose model has this block in YAML's flow style. */

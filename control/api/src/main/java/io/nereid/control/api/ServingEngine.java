@@ -3,6 +3,7 @@
 package io.nereid.control.api;
 
 import io.nereid.base.ServingException;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,6 +64,6 @@ public enum ServingEngine {
 
     /** What is wrong with a value that is none of an engine. */
     public static String unknown(String value) {
-        return ValidationErrors.unknownValue(value, java.util.List.of(NEREID.text, KSERVE.text));
+        return ValidationErrors.unknownValue(value, List.of(NEREID.text, KSERVE.text));
     }
 }

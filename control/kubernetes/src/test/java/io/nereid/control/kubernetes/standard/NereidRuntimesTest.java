@@ -5,6 +5,7 @@ package io.nereid.control.kubernetes.standard;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ServingEngine;
@@ -249,8 +250,7 @@ class NereidRuntimesTest {
                 .filter(one -> one.startsWith("--payload-log="))
                 .findFirst()
                 .orElseThrow();
-        JsonNode tree =
-                new com.fasterxml.jackson.databind.ObjectMapper().readTree(log.substring("--payload-log=".length()));
+        JsonNode tree = new ObjectMapper().readTree(log.substring("--payload-log=".length()));
         assertThat(tree.path("namespace").asText()).isEqualTo("team-a");
         assertThat(tree.path("service").asText()).isEqualTo("iris");
         assertThat(tree.path("component").asText()).isEqualTo("predictor");
