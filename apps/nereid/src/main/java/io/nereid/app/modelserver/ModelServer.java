@@ -154,7 +154,7 @@ public final class ModelServer implements AutoCloseable {
     }
 
     private void check() {
-        boolean complete = true;
+        boolean complete;
         List<String> reasons = new ArrayList<>();
         synchronized (this) {
             complete = !names.isEmpty();

@@ -253,7 +253,8 @@ public final class NereidServer {
 
     /** Starts loading; completes when every model is available or has failed. */
     public CompletionStage<Void> load() {
-        return models == null ? engine.start() : engine.start().thenCompose(started -> models.load());
+        ModelServer own = models;
+        return own == null ? engine.start() : engine.start().thenCompose(started -> own.load());
     }
 
     /** Polls a model list, and applies its changes. */
