@@ -92,6 +92,9 @@ public final class GatewayCommand implements Callable<Integer> {
     TlsFlags tls;
 
     @Mixin
+    KubernetesAuthOptions kubernetesAuth;
+
+    @Mixin
     ClusterOptions cluster;
 
     @Override
@@ -125,6 +128,7 @@ public final class GatewayCommand implements Callable<Integer> {
                 ClusterOptions.port("--stats-port", statsPort),
                 listen,
                 access,
+                kubernetesAuth.reviews(),
                 logging,
                 new GatewayProcess.Ending(grace, limit));
     }

@@ -13,6 +13,7 @@ import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
 import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier.Refusal;
@@ -97,6 +98,19 @@ final class ModeReconciler implements ServiceReconciler {
                     List.of(),
                     null);
         }
+        if (mode == DeploymentMode.STANDARD && needsAuth(service)) {
+            // Its pods would be open to all: neither made nor changed.
+            return new Outcome(
+                    UnsupportedStatus.of(
+                            service.path("status"),
+                            "AuthenticationNotSupported",
+                            "the annotation " + GatewayObjects.ENABLE_AUTH + " has no effect in the deployment mode"
+                                    + " Standard, whose requests do not pass the gateway; set the annotation " + MODE
+                                    + " to Knative, or remove " + GatewayObjects.ENABLE_AUTH,
+                            now),
+                    List.of(),
+                    null);
+        }
         ObjectNode current = inMode(service, mode);
         if (mode == DeploymentMode.STANDARD) {
             Outcome outcome = standard.reconcile(current, catalog, now);
@@ -112,6 +126,15 @@ final class ModeReconciler implements ServiceReconciler {
         }
         Duration wait = statuses.wait(uid, service.path("status"), outcome.status(), now);
         return wait.isZero() ? outcome : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
+    }
+
+    private static boolean needsAuth(ObjectNode service) {
+        String value = service.path("metadata")
+                .path("annotations")
+                .path(GatewayObjects.ENABLE_AUTH)
+                .asText("")
+                .strip();
+        return !value.isEmpty() && !value.equalsIgnoreCase("false");
     }
 
     /** The service without the status of another mode, whose conditions have other names. */

@@ -14,6 +14,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.kubernetes.cluster.Owner;
+import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionStates;
 import io.nereid.control.operator.cluster.ClusterClient;
@@ -202,7 +203,11 @@ public final class ClusterInfrastructure implements Infrastructure {
         }
         Route route = plan.route();
         if (route != null) {
-            desired.addAll(RevisionObjects.routeServices(owner, route, gateways.host()));
+            String enableAuth = resource.path("metadata")
+                    .path("annotations")
+                    .path(GatewayObjects.ENABLE_AUTH)
+                    .asText("");
+            desired.addAll(RevisionObjects.routeServices(owner, route, gateways.host(), enableAuth));
             desired.addAll(retiring(owner, stored, planned));
         }
         Refusal refusal = applier.apply(owner.uid(), desired);
