@@ -113,7 +113,7 @@ class ArchitectureTest {
             control/api control/core control/plane control/autoscaling control/gateway storage
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest revision standard | base control/api control/core
-        control/operator | io.nereid.control.operator | . access gateway webhook | base tensor observe transport-api transport control/api \
+        control/operator | io.nereid.control.operator | . access gateway upgrade webhook | base tensor observe transport-api transport control/api \
             control/core control/plane control/autoscaling control/gateway control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api

@@ -5,6 +5,7 @@ package io.nereid.control.operator.gateway;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.Config;
 import io.fabric8.kubernetes.client.ConfigBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
@@ -12,6 +13,7 @@ import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.control.api.store.ResourceStore.Change;
+import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.operator.access.AccessReviewOptions;
 import io.nereid.control.operator.access.ProtectedServices;
 import io.nereid.control.operator.access.ServiceAccess;
@@ -49,6 +51,9 @@ class KubernetesAuthTest {
         String why = TestCluster.unavailable().orElse("");
         assumeTrue(why.isEmpty(), why);
         cluster = TestCluster.start(directory.resolve("cluster"));
+        cluster.define(CustomResourceDefinitions.all().stream()
+                .map(ObjectNode::toString)
+                .toList());
         for (String account : List.of("gateway", "client", "stranger", "admin")) {
             cluster.kubectl("create", "serviceaccount", account);
         }
