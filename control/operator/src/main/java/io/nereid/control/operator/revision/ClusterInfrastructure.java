@@ -10,6 +10,7 @@ import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.Plan;
+import io.nereid.control.core.Revision;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadState;

@@ -23,6 +23,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -52,7 +54,8 @@ public final class TemplateRollout {
     /** How long a count of upgrades is used that leaves no place. */
     private static final Duration COUNTED = Duration.ofMillis(500);
 
-    private final ServiceObjects objects;
+    private final Function<String, Map<ObjectKey, ObjectNode>> objects;
+    private final Supplier<List<ObjectNode>> deployments;
     private final String shipped;
     private final int budget;
     private final Clock clock;
@@ -76,7 +79,21 @@ public final class TemplateRollout {
 
     /** @param shipped the resources that come with the operator; empty for none */
     public TemplateRollout(ServiceObjects objects, UpgradeOptions options, String shipped, Clock clock) {
+        this(objects::of, () -> objects.all("Deployment"), options, shipped, clock);
+    }
+
+    /**
+     * @param objects the objects of an owner, by its uid
+     * @param deployments the Deployments of all owners
+     */
+    TemplateRollout(
+            Function<String, Map<ObjectKey, ObjectNode>> objects,
+            Supplier<List<ObjectNode>> deployments,
+            UpgradeOptions options,
+            String shipped,
+            Clock clock) {
         this.objects = objects;
+        this.deployments = deployments;
         this.shipped = options.version() + "\n" + shipped;
         this.budget = options.budget();
         this.clock = clock;
@@ -138,7 +155,7 @@ public final class TemplateRollout {
             // A graph, which has no pods.
             return false;
         }
-        Map<ObjectKey, ObjectNode> stored = objects.of(uid);
+        Map<ObjectKey, ObjectNode> stored = objects.apply(uid);
         List<Held> held = new ArrayList<>();
         boolean complete = true;
         boolean failing = false;
@@ -207,7 +224,7 @@ public final class TemplateRollout {
             if (object.path("kind").asText().equals("Service")
                     && !object.path("metadata").has("resourceVersion")
                     && object.path("spec").path("selector").equals(selector)) {
-                ObjectNode before = objects.of(object.path("metadata")
+                ObjectNode before = objects.apply(object.path("metadata")
                                 .path("ownerReferences")
                                 .path(0)
                                 .path("uid")
@@ -255,7 +272,7 @@ public final class TemplateRollout {
             return false;
         }
         Set<String> upgrading = new HashSet<>(granted);
-        for (ObjectNode deployment : objects.all("Deployment")) {
+        for (ObjectNode deployment : deployments.get()) {
             TemplateStamp stamp = TemplateStamp.of(deployment);
             if (stamp != null && !stamp.from().isEmpty() && !isComplete(deployment)) {
                 upgrading.add(deployment
@@ -300,7 +317,7 @@ public final class TemplateRollout {
         boolean upgraded = false;
         boolean complete = true;
         String failed = "";
-        for (Map.Entry<ObjectKey, ObjectNode> entry : objects.of(uid).entrySet()) {
+        for (Map.Entry<ObjectKey, ObjectNode> entry : objects.apply(uid).entrySet()) {
             TemplateStamp stamp =
                     entry.getKey().kind().equals("Deployment") ? TemplateStamp.of(entry.getValue()) : null;
             if (stamp != null && !stamp.from().isEmpty()) {
