@@ -82,6 +82,13 @@ public final class GatewayCommand implements Callable<Integer> {
             description = "Largest body of a request or gRPC message (default: ${DEFAULT-VALUE}).")
     String maxRequestBytes;
 
+    @Option(
+            names = "--zone",
+            paramLabel = "NAME",
+            defaultValue = "${env:NEREID_ZONE:-}",
+            description = "The zone of the gateway, whose pods are preferred (default: NEREID_ZONE, else none).")
+    String zone;
+
     @Option(names = "--access-log", description = "Log every finished request.")
     boolean accessLog;
 
@@ -126,6 +133,7 @@ public final class GatewayCommand implements Callable<Integer> {
         return GatewayProcess.run(
                 cluster,
                 ClusterOptions.port("--stats-port", statsPort),
+                zone.strip(),
                 listen,
                 access,
                 kubernetesAuth.reviews(),

@@ -41,6 +41,7 @@ final class GatewayProcess {
     static int run(
             ClusterOptions cluster,
             int statisticsPort,
+            String zone,
             ServerOptions.Builder listen,
             AccessControl access,
             AccessReviewOptions reviews,
@@ -54,7 +55,8 @@ final class GatewayProcess {
                     namespace == null ? KubernetesClients.namespace(client) : namespace,
                     cluster.watched(),
                     cluster.healthPort(),
-                    statisticsPort);
+                    statisticsPort,
+                    zone);
             GatewayServer server = new GatewayServer(options, listen, client, reviewing, reviews, access);
             HangupSignal.handle(() -> {
                 logging.reopen();

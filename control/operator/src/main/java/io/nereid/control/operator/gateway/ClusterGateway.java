@@ -107,7 +107,8 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
      * @throws ServingException UNAVAILABLE when the API server does not answer, PERMISSION_DENIED
      */
     public void start(Gateway gateway, BiFunction<Route, InferenceServiceConfig, List<ProtocolCodec>> graphs) {
-        ClusterRouting routing = new ClusterRouting(gateway, route -> graphs.apply(route, config), access);
+        ClusterRouting routing =
+                new ClusterRouting(gateway, route -> graphs.apply(route, config), access, options.zone());
         LoadSampler measured = new LoadSampler(routing, clock);
         sampler = measured;
         statistics = new StatisticsServer(options.statisticsPort(), measured);

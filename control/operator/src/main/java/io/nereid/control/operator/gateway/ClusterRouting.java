@@ -47,6 +47,7 @@ final class ClusterRouting {
     private final Gateway gateway;
     private final Function<Route, List<ProtocolCodec>> graphs;
     private final ProtectedServices access;
+    private final String zone;
 
     @GuardedBy("this") private final Map<String, Revision> revisions = new HashMap<>();
 
@@ -96,11 +97,14 @@ final class ClusterRouting {
      *
      * @param graphs makes the endpoints of a route's graph; fails with INVALID_ARGUMENT for an invalid one
      * @param access is told which services need callers that Kubernetes knows
+     * @param zone the gateway's zone; empty when it is not known
      */
-    ClusterRouting(Gateway gateway, Function<Route, List<ProtocolCodec>> graphs, ProtectedServices access) {
+    ClusterRouting(
+            Gateway gateway, Function<Route, List<ProtocolCodec>> graphs, ProtectedServices access, String zone) {
         this.gateway = gateway;
         this.graphs = graphs;
         this.access = access;
+        this.zone = zone;
     }
 
     private static String key(String namespace, String name) {
@@ -363,7 +367,10 @@ final class ClusterRouting {
     @GuardedBy("this") private void update(Revision revision) {
         RevisionSettings settings = revision.settings;
         List<RevisionTarget.Replica> replicas = EndpointReplicas.of(
-                slices.getOrDefault(revision.service, Map.of()).values(), settings.httpPort(), settings.grpcPort());
+                slices.getOrDefault(revision.service, Map.of()).values(),
+                settings.httpPort(),
+                settings.grpcPort(),
+                zone);
         int count = replicas.size();
         revision.replicas = count;
         RevisionTarget target = new RevisionTarget.Processes(replicas);

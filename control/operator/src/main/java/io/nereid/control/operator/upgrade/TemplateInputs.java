@@ -128,12 +128,12 @@ final class TemplateInputs {
                 annotations.set(key, entry.getValue());
             }
         });
-        ArrayNode runtimes = tree.putArray("runtimes");
+        ObjectNode runtimes = tree.putObject("runtimes");
         Set<String> names = names(service, status);
         for (List<ServingRuntime> all : List.of(catalog.namespaceRuntimes(), catalog.clusterRuntimes())) {
             all.stream()
                     .filter(runtime -> names.contains(runtime.metadata().name()))
-                    .forEach(runtime -> runtimes.add(own(runtime.tree())));
+                    .forEach(runtime -> runtimes.set(runtime.metadata().name(), own(runtime.tree())));
         }
         ObjectNode containers = tree.putObject("containers");
         for (ClusterStorageContainer container : catalog.storageContainers()) {

@@ -72,7 +72,7 @@ final class GatewayFixture implements AutoCloseable {
 
     /** @param access makes the access policy of the gateway */
     GatewayFixture(ProtectedServices services, Function<Gateway, AccessPolicy> access) {
-        routing = new ClusterRouting(gateway, route -> List.of(), services);
+        routing = new ClusterRouting(gateway, route -> List.of(), services, "");
         sampler = new LoadSampler(routing, Clock.system());
         server = new Server(
                 ServerOptions.builder()
