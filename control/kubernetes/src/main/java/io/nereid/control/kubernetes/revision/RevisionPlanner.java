@@ -72,7 +72,9 @@ public final class RevisionPlanner {
                 changed = true;
             }
         }
-        return changed ? new ObservedState(observed.workloads(), List.copyOf(known), observed.status()) : observed;
+        return changed ? new ObservedState(
+                        observed.workloads(), List.copyOf(known), observed.status(), observed.gatewayProblem())
+                : observed;
     }
 
     /**
