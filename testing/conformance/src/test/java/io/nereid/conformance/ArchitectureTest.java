@@ -103,7 +103,7 @@ class ArchitectureTest {
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
         control/store | io.nereid.control.store | . | base control/api control/core
         control/apiserver | io.nereid.control.apiserver | . | base tensor transport-api control/api control/core
-        control/gateway | io.nereid.control.gateway | . activator upstream | base tensor json observe spi transport-api \
+        control/gateway | io.nereid.control.gateway | . access activator upstream | base tensor json observe spi transport-api \
             scheduling control/api control/core control/autoscaling
         control/graph | io.nereid.control.graph | . | base tensor transport-api control/api control/core
         serving/storage | io.nereid.storage | . request | base storage-spi
@@ -113,7 +113,7 @@ class ArchitectureTest {
             control/api control/core control/plane control/autoscaling control/gateway storage
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api
         control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd manifest revision standard | base control/api control/core
-        control/operator | io.nereid.control.operator | . gateway webhook | base tensor observe transport-api transport control/api \
+        control/operator | io.nereid.control.operator | . access gateway upgrade webhook | base tensor observe transport-api transport control/api \
             control/core control/plane control/autoscaling control/gateway control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api

@@ -82,6 +82,13 @@ public final class GatewayCommand implements Callable<Integer> {
             description = "Largest body of a request or gRPC message (default: ${DEFAULT-VALUE}).")
     String maxRequestBytes;
 
+    @Option(
+            names = "--zone",
+            paramLabel = "NAME",
+            defaultValue = "${env:NEREID_ZONE:-}",
+            description = "The zone of the gateway, whose pods are preferred (default: NEREID_ZONE, else none).")
+    String zone;
+
     @Option(names = "--access-log", description = "Log every finished request.")
     boolean accessLog;
 
@@ -90,6 +97,9 @@ public final class GatewayCommand implements Callable<Integer> {
 
     @Mixin
     TlsFlags tls;
+
+    @Mixin
+    KubernetesAuthOptions kubernetesAuth;
 
     @Mixin
     ClusterOptions cluster;
@@ -123,8 +133,10 @@ public final class GatewayCommand implements Callable<Integer> {
         return GatewayProcess.run(
                 cluster,
                 ClusterOptions.port("--stats-port", statsPort),
+                zone.strip(),
                 listen,
                 access,
+                kubernetesAuth.reviews(),
                 logging,
                 new GatewayProcess.Ending(grace, limit));
     }

@@ -8,6 +8,7 @@ import io.nereid.access.audit.AuditLog;
 import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
 import io.nereid.base.Threads;
+import io.nereid.control.operator.access.AccessReviewOptions;
 import io.nereid.control.operator.gateway.GatewayOptions;
 import io.nereid.transport.ServerOptions;
 import java.time.Duration;
@@ -23,6 +24,9 @@ final class GatewayProcess {
     private static final Logger LOG = LoggerFactory.getLogger(GatewayProcess.class);
     private static final int REQUEST_TIMEOUT_MILLIS = 30_000;
 
+    /** Requests of clients wait for the answer. */
+    private static final int REVIEW_TIMEOUT_MILLIS = 5_000;
+
     private GatewayProcess() {}
 
     /**
@@ -37,19 +41,23 @@ final class GatewayProcess {
     static int run(
             ClusterOptions cluster,
             int statisticsPort,
+            String zone,
             ServerOptions.Builder listen,
             AccessControl access,
+            AccessReviewOptions reviews,
             Logging logging,
             Ending ending)
             throws InterruptedException {
         String namespace = cluster.namespace();
-        try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
+        try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS);
+                KubernetesClient reviewing = KubernetesClients.once(cluster.kubeconfig, REVIEW_TIMEOUT_MILLIS)) {
             GatewayOptions options = new GatewayOptions(
                     namespace == null ? KubernetesClients.namespace(client) : namespace,
                     cluster.watched(),
                     cluster.healthPort(),
-                    statisticsPort);
-            GatewayServer server = new GatewayServer(options, listen, client, access);
+                    statisticsPort,
+                    zone);
+            GatewayServer server = new GatewayServer(options, listen, client, reviewing, reviews, access);
             HangupSignal.handle(() -> {
                 logging.reopen();
                 AuditLog audit = access.audit();

@@ -9,6 +9,9 @@ import io.nereid.app.controlplane.V2ProtocolTranscoder;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.control.gateway.Gateway;
+import io.nereid.control.operator.access.AccessReviewOptions;
+import io.nereid.control.operator.access.ProtectedServices;
+import io.nereid.control.operator.access.ServiceAccess;
 import io.nereid.control.operator.gateway.ClusterGateway;
 import io.nereid.control.operator.gateway.GatewayOptions;
 import io.nereid.observe.metrics.MetricsWriter;
@@ -31,6 +34,7 @@ final class GatewayServer {
 
     private final Clock clock = Clock.system();
     private final AccessControl access;
+    private final ServiceAccess reviewed;
     private final EventLoops loops;
     private final PooledUpstreamClient upstream;
     private final ExecutorService pool =
@@ -44,19 +48,29 @@ final class GatewayServer {
      *
      * @param listen the addresses for requests, and the limits
      * @param client closed by the caller
+     * @param reviewing asks the API server about callers; closed by the caller
      * @param access closed with the gateway
      */
-    GatewayServer(GatewayOptions options, ServerOptions.Builder listen, KubernetesClient client, AccessControl access) {
+    GatewayServer(
+            GatewayOptions options,
+            ServerOptions.Builder listen,
+            KubernetesClient client,
+            KubernetesClient reviewing,
+            AccessReviewOptions reviews,
+            AccessControl access) {
         this.access = access;
         this.loops = new EventLoops(listen.build().eventLoops(), true);
         this.upstream = new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT.withLoops(loops));
         this.gateway = new Gateway(upstream, new V2ProtocolTranscoder(pool), clock, this::wake);
-        this.cluster = new ClusterGateway(options, client, clock, this::writeMetrics);
+        ProtectedServices services = new ProtectedServices(reviews.mode());
+        this.cluster = new ClusterGateway(options, client, clock, services, this::writeMetrics);
+        this.reviewed = new ServiceAccess(
+                services, reviews, reviewing, gateway::routeOf, access, GatewayAudit.of(access.audit(), clock), clock);
         this.transport = new Server(
                 listen.clock(clock)
                         .virtualHosts(gateway)
                         .loops(loops)
-                        .access(access)
+                        .access(reviewed)
                         .codecExecutor(pool)
                         .build(),
                 List.of());
@@ -70,6 +84,7 @@ final class GatewayServer {
     private void writeMetrics(MetricsWriter page) {
         gateway.writeMetrics(page);
         access.writeMetrics(page);
+        reviewed.writeMetrics(page);
     }
 
     /** Starts to serve: first it learns what there is, then it opens its port, then it is ready. Returns the port. */
@@ -123,6 +138,7 @@ final class GatewayServer {
         gateway.close();
         upstream.close();
         pool.shutdown();
+        reviewed.close();
         access.close();
         loops.close();
     }

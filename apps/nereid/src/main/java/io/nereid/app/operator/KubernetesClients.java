@@ -28,6 +28,19 @@ final class KubernetesClients {
      * @throws ServingException NOT_FOUND when there is no such file
      */
     static KubernetesClient create(@Nullable String kubeconfig, int timeoutMillis) {
+        return new KubernetesClientBuilder()
+                .withConfig(config(kubeconfig, timeoutMillis))
+                .build();
+    }
+
+    /** Creates a client that makes each request once: it tells at once that the API server is away. */
+    static KubernetesClient once(@Nullable String kubeconfig, int timeoutMillis) {
+        Config config = config(kubeconfig, timeoutMillis);
+        config.setRequestRetryBackoffLimit(0);
+        return new KubernetesClientBuilder().withConfig(config).build();
+    }
+
+    private static Config config(@Nullable String kubeconfig, int timeoutMillis) {
         VERSIONS.setLevel(Level.SEVERE);
         Config config;
         if (kubeconfig == null) {
@@ -42,7 +55,7 @@ final class KubernetesClients {
         }
         config.setRequestTimeout(timeoutMillis);
         config.setConnectionTimeout(timeoutMillis);
-        return new KubernetesClientBuilder().withConfig(config).build();
+        return config;
     }
 
     /** The namespace of the pod or of the kubeconfig. */

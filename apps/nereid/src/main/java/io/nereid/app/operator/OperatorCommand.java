@@ -61,6 +61,15 @@ public final class OperatorCommand implements Callable<Integer> {
                     + " certificate (default: ${DEFAULT-VALUE}).")
     String webhookConfiguration = "nereid";
 
+    @Option(
+            names = "--upgrade-budget",
+            paramLabel = "N",
+            defaultValue = "1",
+            description =
+                    "To how many services at a time a new version of the operator brings the pod templates that it"
+                            + " plans in another way; 0 for none until they are changed (default: ${DEFAULT-VALUE}).")
+    int upgradeBudget;
+
     @Override
     public Integer call() throws Exception {
         Logging.configure(cluster.logFormat, Level.INFO);
@@ -69,7 +78,8 @@ public final class OperatorCommand implements Callable<Integer> {
                 identity == null ? hostname() : identity,
                 builtInResources,
                 ClusterOptions.port("--webhook-port", webhookPort),
-                webhookConfiguration);
+                webhookConfiguration,
+                upgradeBudget);
     }
 
     private static String hostname() {

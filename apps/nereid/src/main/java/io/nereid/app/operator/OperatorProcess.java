@@ -3,10 +3,12 @@
 package io.nereid.app.operator;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Threads;
 import io.nereid.control.graph.GjsonPath;
 import io.nereid.control.operator.Operator;
 import io.nereid.control.operator.OperatorOptions;
+import io.nereid.control.operator.upgrade.UpgradeOptions;
 import io.nereid.control.operator.webhook.WebhookOptions;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
@@ -31,7 +33,8 @@ final class OperatorProcess {
             String identity,
             @Nullable Path builtInResources,
             int webhookPort,
-            String webhookConfiguration)
+            String webhookConfiguration,
+            int upgradeBudget)
             throws InterruptedException {
         String namespace = cluster.namespace();
         CountDownLatch end = new CountDownLatch(1);
@@ -55,7 +58,8 @@ final class OperatorProcess {
                                 identity,
                                 cluster.healthPort(),
                                 builtInResources,
-                                webhookPort == 0 ? null : webhook(webhookPort, webhookConfiguration)),
+                                webhookPort == 0 ? null : webhook(webhookPort, webhookConfiguration),
+                                new UpgradeOptions(ProgramVersion.number(), upgradeBudget)),
                         client,
                         leases,
                         () -> {

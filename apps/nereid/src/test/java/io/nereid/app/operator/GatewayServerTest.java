@@ -22,6 +22,7 @@ import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionSettings;
+import io.nereid.control.operator.access.AccessReviewOptions;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.gateway.GatewayOptions;
@@ -47,6 +48,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -111,6 +113,8 @@ class GatewayServerTest {
                 new GatewayOptions(NAMESPACE, Set.of(), 0, 0),
                 ServerOptions.builder().listen("127.0.0.1", 0),
                 client,
+                client,
+                new AccessReviewOptions(AccessReviewOptions.Mode.ANNOTATED, List.of(), Duration.ofSeconds(30)),
                 new AccessControl(access));
     }
 
@@ -545,6 +549,70 @@ class GatewayServerTest {
             assertThat(pod.requests.get()).isEqualTo(1);
         } finally {
             guarded.close();
+        }
+    }
+
+    @Test
+    void protectedServicesTakeTokensOfTheClusterOverGrpcAndHttp() throws Exception {
+        Server pod = new Server(ServerOptions.builder().listen(address, 0).build(), List.of(new EchoCodec()));
+        int podPort = pod.start().get(0).getPort();
+        OPENED.add(pod);
+        ObjectNode slice = slice("closed-1", podPort, true, false);
+        slice.putArray("ports").addObject().put("name", "grpc").put("port", podPort);
+        ObjectNode unused = objects.apply(ClusterKinds.ENDPOINT_SLICE, slice);
+        revision("closed-1", 0, 9000);
+        ObjectNode service = service("closed");
+        service.withObject("/metadata/labels").put(GatewayObjects.ROUTE, "true");
+        service.withObject("/metadata/annotations")
+                .put(GatewayObjects.ENABLE_AUTH, "true")
+                .put(
+                        GatewayObjects.ROUTE,
+                        RouteCodec.write(new Route(
+                                NAMESPACE,
+                                "closed",
+                                "InferenceService",
+                                List.of(new IngressRule("127.0.0.1", "", null, null)),
+                                Map.of(Component.PREDICTOR, new Backend(List.of(to("closed-1", 100)), List.of(), null)),
+                                "")));
+        service.withObject("/spec").put("type", "ExternalName").put("externalName", "gateway.nereid.svc.cluster.local");
+        ObjectNode unusedToo = objects.apply(ClusterKinds.SERVICE, service);
+        String role =
+                "{\"apiVersion\":\"rbac.authorization.k8s.io/v1\",\"kind\":\"Role\",\"metadata\":{\"name\":\"caller\","
+                        + "\"namespace\":\"default\"},\"rules\":[{\"apiGroups\":[\"serving.kserve.io\"],\"resources\":"
+                        + "[\"inferenceservices\"],\"resourceNames\":[\"closed\"],\"verbs\":[\"get\"]}]}";
+        Path file = directory.resolve("role.json");
+        Files.writeString(file, role);
+        cluster.kubectl("create", "-f", file.toString());
+        for (String account : List.of("caller", "stranger")) {
+            cluster.kubectl("create", "serviceaccount", account);
+        }
+        cluster.kubectl("create", "rolebinding", "caller", "--role=caller", "--serviceaccount=default:caller");
+        String caller = cluster.kubectl("create", "token", "caller").strip();
+        String stranger = cluster.kubectl("create", "token", "stranger").strip();
+        Path audit = directory.resolve("audit.log");
+        GatewayServer reviewing = gateway(
+                new AccessOptions(null, null, false, Set.of(), List.of(), List.of(), null, audit, Clock.system()));
+        int at = reviewing.start();
+        try (GrpcEcho calls = new GrpcEcho("127.0.0.1", at)) {
+            assertThat(calls.say("hello", caller)).isEqualTo("hello");
+            assertThat(calls.say("again", caller)).isEqualTo("again");
+            assertThat(calls.say("hello", stranger)).isEqualTo("PERMISSION_DENIED");
+            assertThat(calls.say("hello", stranger)).isEqualTo("PERMISSION_DENIED");
+            assertThat(calls.say("hello", null)).isEqualTo("UNAUTHENTICATED");
+            HttpResponse<String> denied =
+                    post(at, "/anything", "authorization", "Bearer " + stranger).get(60, TimeUnit.SECONDS);
+            assertThat(denied.statusCode()).as(denied.body()).isEqualTo(403);
+            until("the audit log names the account", () -> {
+                try {
+                    return Files.exists(audit)
+                            && Files.readString(audit).contains("system:serviceaccount:default:stranger");
+                } catch (IOException e) {
+                    throw new AssertionError(e);
+                }
+            });
+            assertThat(Files.readString(audit)).doesNotContain(stranger);
+        } finally {
+            reviewing.close();
         }
     }
 }

@@ -244,6 +244,12 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return services.containsKey(key(namespace, name));
     }
 
+    /** The route that a request follows; null when it follows none. */
+    public @Nullable Route routeOf(Head head) {
+        HostPathTable.Entry entry = table.find(head.authority(), head.path());
+        return entry == null ? null : entry.service().route;
+    }
+
     /** The activator of a revision, or null. */
     public @Nullable RevisionActivator activator(String namespace, String revision) {
         ActivatorSlot slot = slots.get(key(namespace, revision));

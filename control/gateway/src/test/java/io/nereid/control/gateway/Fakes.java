@@ -195,7 +195,7 @@ public final class Fakes {
     }
 
     /** A gRPC call that records its responses. */
-    public static final class TestCall implements GrpcCall {
+    public static class TestCall implements GrpcCall {
         public final String path;
         final Map<String, String> metadata = new HashMap<>();
         public final List<String> sent = new ArrayList<>();

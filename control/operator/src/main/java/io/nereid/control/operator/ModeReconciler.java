@@ -13,15 +13,22 @@ import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.kubernetes.cluster.ObservedCluster;
+import io.nereid.control.kubernetes.revision.GatewayObjects;
+import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
 import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier.Refusal;
+import io.nereid.control.operator.objects.ServiceObjects;
+import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
 import io.nereid.control.operator.revision.ClusterInfrastructure;
 import io.nereid.control.operator.revision.ClusterRevisions;
+import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.plane.PlanReconciler;
 import io.nereid.control.plane.ServiceReconciler;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -40,21 +47,34 @@ final class ModeReconciler implements ServiceReconciler {
     private final PlanReconciler knative;
     private final ClusterInfrastructure infrastructure;
     private final ClusterRevisions revisions;
+    private final TemplateRollout rollout;
     private final StatusPacing statuses = new StatusPacing();
 
     ModeReconciler(
             StandardReconciler standard,
             ClusterReader reader,
             ClusterInfrastructure infrastructure,
-            ClusterRevisions revisions) {
+            ClusterRevisions revisions,
+            ServiceObjects objects,
+            TemplateRollout rollout) {
         this.standard = standard;
         this.infrastructure = infrastructure;
         this.revisions = revisions;
-        this.knative = new PlanReconciler(
-                revisions,
-                infrastructure,
-                (service, catalog, observed, now) ->
-                        RevisionPlanner.plan(service, catalog, observed, reader.observe(service), now));
+        this.rollout = rollout;
+        this.knative = new PlanReconciler(revisions, infrastructure, (service, catalog, observed, now) -> {
+            ObservedCluster cluster = reader.observe(service);
+            Plan plan = RevisionPlanner.plan(service, catalog, observed, cluster, now);
+            TemplateRollout.Planned planned = rollout.planned(service, plan.status(), catalog);
+            Map<ObjectKey, ObjectNode> stored =
+                    objects.of(service.path("metadata").path("uid").asText());
+            ObservedState known = RevisionPlanner.withoutNew(
+                    observed,
+                    plan,
+                    revision -> TemplateRollout.isOfAnotherForm(
+                            stored.get(new ObjectKey("Deployment", RevisionObjects.deploymentName(revision))),
+                            planned));
+            return known == observed ? plan : RevisionPlanner.plan(service, catalog, known, cluster, now);
+        });
     }
 
     @Override
@@ -62,6 +82,7 @@ final class ModeReconciler implements ServiceReconciler {
         standard.onChange(listener);
         knative.onChange(listener);
         infrastructure.onGatewayChange(listener);
+        rollout.onChange(listener);
     }
 
     /** The mode of the annotation, else the one that the service runs in, else the default of its namespace. */
@@ -83,6 +104,17 @@ final class ModeReconciler implements ServiceReconciler {
 
     @Override
     public Outcome reconcile(ObjectNode service, RuntimeCatalog catalog, Instant now) {
+        Outcome outcome = inItsMode(service, catalog, now);
+        List<Plan.Event> upgrade = rollout.observe(service);
+        if (upgrade.isEmpty()) {
+            return outcome;
+        }
+        List<Plan.Event> events = new ArrayList<>(outcome.events());
+        events.addAll(upgrade);
+        return new Outcome(outcome.status(), events, outcome.requeueAfter());
+    }
+
+    private Outcome inItsMode(ObjectNode service, RuntimeCatalog catalog, Instant now) {
         DeploymentMode mode = mode(service, catalog);
         String namespace = service.path("metadata").path("namespace").asText();
         String name = service.path("metadata").path("name").asText();
@@ -93,6 +125,19 @@ final class ModeReconciler implements ServiceReconciler {
                             "DeploymentModeNotSupported",
                             "this operator carries out the deployment modes Standard and Knative; set the annotation "
                                     + MODE + " to one of them",
+                            now),
+                    List.of(),
+                    null);
+        }
+        if (mode == DeploymentMode.STANDARD && needsAuth(service)) {
+            // Its pods would be open to all: neither made nor changed.
+            return new Outcome(
+                    UnsupportedStatus.of(
+                            service.path("status"),
+                            "AuthenticationNotSupported",
+                            "the annotation " + GatewayObjects.ENABLE_AUTH + " has no effect in the deployment mode"
+                                    + " Standard, whose requests do not pass the gateway; set the annotation " + MODE
+                                    + " to Knative, or remove " + GatewayObjects.ENABLE_AUTH,
                             now),
                     List.of(),
                     null);
@@ -112,6 +157,15 @@ final class ModeReconciler implements ServiceReconciler {
         }
         Duration wait = statuses.wait(uid, service.path("status"), outcome.status(), now);
         return wait.isZero() ? outcome : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
+    }
+
+    private static boolean needsAuth(ObjectNode service) {
+        String value = service.path("metadata")
+                .path("annotations")
+                .path(GatewayObjects.ENABLE_AUTH)
+                .asText("")
+                .strip();
+        return !value.isEmpty() && !value.equalsIgnoreCase("false");
     }
 
     /** The service without the status of another mode, whose conditions have other names. */
@@ -149,6 +203,7 @@ final class ModeReconciler implements ServiceReconciler {
     @Override
     public void forget(boolean graph, String namespace, String name) {
         if (!graph) {
+            rollout.forget(namespace, name);
             infrastructure.forget(namespace, name);
         }
     }

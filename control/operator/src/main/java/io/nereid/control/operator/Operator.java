@@ -25,6 +25,7 @@ import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.operator.revision.GatewayLoads;
 import io.nereid.control.operator.revision.LoadSource;
 import io.nereid.control.operator.revision.RevisionAutoscalers;
+import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.operator.webhook.Webhook;
 import io.nereid.control.operator.webhook.WebhookOptions;
 import io.nereid.control.plane.ServiceController;
@@ -147,6 +148,11 @@ public final class Operator implements AutoCloseable {
             ObjectApplier applier = new ObjectApplier(client, objects);
             LoadSource load = opened(loads.get());
             RevisionAutoscalers autoscalers = opened(new RevisionAutoscalers(objects, applier, load, clock));
+            BuiltInResources builtIn = options.builtInResources() == null
+                    ? null
+                    : new BuiltInResources(client, options.builtInResources(), options.watchNamespaces());
+            TemplateRollout rollout =
+                    new TemplateRollout(objects, options.upgrades(), builtIn == null ? "" : builtIn.text(), clock);
             ClusterInfrastructure infrastructure = opened(new ClusterInfrastructure(
                     store,
                     objects,
@@ -154,22 +160,25 @@ public final class Operator implements AutoCloseable {
                     autoscalers,
                     load,
                     new ClusterInfrastructure.Gateways(options.namespace(), GATEWAY),
+                    rollout,
                     RETIREMENT,
                     clock));
             ClusterReader reader = new ClusterReader(client, store, objects, options.namespace());
             ServiceController controller = opened(new ServiceController(
                     store,
                     metrics.counting(new ModeReconciler(
-                            new StandardReconciler(store, objects, applier, reader),
+                            new StandardReconciler(store, objects, applier, reader, rollout),
                             reader,
                             infrastructure,
-                            revisions)),
+                            revisions,
+                            objects,
+                            rollout)),
                     catalogs,
                     events,
                     Retries.ofReconciliation(),
                     EventLoop.threads(clock)));
-            if (options.builtInResources() != null) {
-                new BuiltInResources(client, options.builtInResources(), options.watchNamespaces()).apply();
+            if (builtIn != null) {
+                builtIn.apply();
             }
             WebhookOptions webhook = options.webhook();
             if (webhook != null) {
@@ -200,7 +209,7 @@ public final class Operator implements AutoCloseable {
         List<ObjectCache> caches = new ArrayList<>();
         caches.add(cache(ResourceKinds.INFERENCE_SERVICE, all));
         caches.add(cache(ResourceKinds.INFERENCE_GRAPH, all));
-        caches.add(cache(ResourceKinds.SERVING_RUNTIME, all));
+        caches.add(shipped(ResourceKinds.SERVING_RUNTIME, all));
         caches.add(cache(ResourceKinds.SERVICE_ACCOUNT, all));
         caches.add(new ObjectCache(
                 client,
@@ -217,12 +226,16 @@ public final class Operator implements AutoCloseable {
             // An operator of some namespaces has no rights on the cluster.
             return new ClusterStore(client, caches, ofCluster);
         }
-        ofCluster.forEach(kind -> caches.add(cache(kind, Set.of())));
+        ofCluster.forEach(kind -> caches.add(shipped(kind, Set.of())));
         return new ClusterStore(client, caches, Set.of());
     }
 
     private ObjectCache cache(ResourceKind kind, Set<String> namespaces) {
         return new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::resource);
+    }
+
+    private ObjectCache shipped(ResourceKind kind, Set<String> namespaces) {
+        return new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::shipped);
     }
 
     private Set<String> withOwn(Set<String> namespaces) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
+import io.nereid.control.operator.upgrade.UpgradeOptions;
 import io.nereid.control.operator.webhook.WebhookOptions;
 import java.nio.file.Path;
 import java.util.Set;
@@ -17,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param healthPort the port of probes and metrics; 0 for any free one
  * @param builtInResources the directory with the runtimes that the leader creates; null for none
  * @param webhook the validating webhook; null for none
+ * @param upgrades how new pod templates reach services that run
  */
 public record OperatorOptions(
         String namespace,
@@ -24,7 +26,26 @@ public record OperatorOptions(
         String identity,
         int healthPort,
         @Nullable Path builtInResources,
-        @Nullable WebhookOptions webhook) {
+        @Nullable WebhookOptions webhook,
+        UpgradeOptions upgrades) {
+    /** Options with the default of upgrades, for a program without a version. */
+    public OperatorOptions(
+            String namespace,
+            Set<String> watchNamespaces,
+            String identity,
+            int healthPort,
+            @Nullable Path builtInResources,
+            @Nullable WebhookOptions webhook) {
+        this(
+                namespace,
+                watchNamespaces,
+                identity,
+                healthPort,
+                builtInResources,
+                webhook,
+                new UpgradeOptions("", UpgradeOptions.DEFAULT_BUDGET));
+    }
+
     public OperatorOptions {
         watchNamespaces = Set.copyOf(watchNamespaces);
     }

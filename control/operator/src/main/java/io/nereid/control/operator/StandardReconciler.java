@@ -16,6 +16,7 @@ import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
+import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.plane.ServiceReconciler;
 import java.time.Duration;
 import java.time.Instant;
@@ -38,15 +39,22 @@ final class StandardReconciler implements ServiceReconciler {
     private final ServiceObjects objects;
     private final ObjectApplier applier;
     private final ClusterReader reader;
+    private final TemplateRollout rollout;
     private final StatusPacing statuses = new StatusPacing();
     private volatile ChangeListener listener = (graph, namespace, name) -> {};
 
     /** @param store has the services */
-    StandardReconciler(ResourceStore store, ServiceObjects objects, ObjectApplier applier, ClusterReader reader) {
+    StandardReconciler(
+            ResourceStore store,
+            ServiceObjects objects,
+            ObjectApplier applier,
+            ClusterReader reader,
+            TemplateRollout rollout) {
         this.store = store;
         this.objects = objects;
         this.applier = applier;
         this.reader = reader;
+        this.rollout = rollout;
     }
 
     private static ResourceStore.Type type(ResourceKind kind) {
@@ -63,7 +71,14 @@ final class StandardReconciler implements ServiceReconciler {
     public Outcome reconcile(ObjectNode service, RuntimeCatalog catalog, Instant now) {
         String uid = service.path("metadata").path("uid").asText();
         StandardPlan plan = StandardPlanner.plan(service, catalog, reader.observe(service), now);
-        Refusal refusal = applier.apply(uid, plan.objects());
+        rollout.planned(service, plan.status(), catalog);
+        Refusal refusal;
+        try {
+            rollout.pin(service, plan.objects(), Set.of());
+            refusal = applier.apply(uid, plan.objects());
+        } finally {
+            rollout.applied(service);
+        }
         if (refusal != null) {
             return refused(service, plan.status(), refusal, now);
         }

@@ -5,6 +5,7 @@ package io.nereid.control.gateway.activator;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.gateway.access.PendingRequests;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.scheduling.admission.AdmissionControl;
@@ -34,6 +35,9 @@ public final class ActivatorContext {
 
     /** Limits the memory of the bodies of waiting requests. */
     final ByteBudget budget;
+
+    /** Holds requests back whose callers are not known yet. */
+    final PendingRequests pending;
 
     /** Activators with waiting requests: the only ones that the periodic sweep has to visit. */
     public final Set<RevisionActivator> withQueue = ConcurrentHashMap.newKeySet();
@@ -71,6 +75,7 @@ public final class ActivatorContext {
         this.listener = listener;
         this.executor = executor;
         this.budget = budget;
+        this.pending = new PendingRequests(executor, budget);
         this.chance = chance;
     }
 

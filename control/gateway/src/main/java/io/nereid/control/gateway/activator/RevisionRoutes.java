@@ -91,7 +91,12 @@ public final class RevisionRoutes {
         VirtualHost virtualHost = virtualHosts.get(prefix);
         if (virtualHost == null) {
             Built now = built();
-            virtualHost = context.factory().virtualHost(now.routes, now.methods, prefix);
+            // Outside of everything else: a request whose caller is not known yet must not even count.
+            virtualHost = context.factory()
+                    .virtualHost(
+                            now.routes.stream().map(context.pending::guard).toList(),
+                            now.methods.stream().map(context.pending::guard).toList(),
+                            prefix);
             Map<String, VirtualHost> more = new HashMap<>(virtualHosts);
             more.put(prefix, virtualHost);
             virtualHosts = Map.copyOf(more);

@@ -38,6 +38,17 @@ public sealed interface RevisionTarget {
      *
      * @param httpPort 0 when it does not speak HTTP
      * @param grpcPort 0 when it does not speak gRPC; may equal {@code httpPort}
+     * @param preferred whether it is taken before those that are not, as one in the same zone is
      */
-    record Replica(String host, int httpPort, int grpcPort) {}
+    record Replica(String host, int httpPort, int grpcPort, boolean preferred) {
+        /** A replica that is as good as the others. */
+        public Replica(String host, int httpPort, int grpcPort) {
+            this(host, httpPort, grpcPort, true);
+        }
+
+        /** Whether it is the same process as another one. */
+        public boolean isSame(Replica other) {
+            return host.equals(other.host) && httpPort == other.httpPort && grpcPort == other.grpcPort;
+        }
+    }
 }

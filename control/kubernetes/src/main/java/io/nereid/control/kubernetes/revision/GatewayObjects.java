@@ -21,6 +21,12 @@ public final class GatewayObjects {
     /** The annotation with the settings of a revision. */
     public static final String REVISION = "nereid.io/revision";
 
+    /**
+     * The annotation of an InferenceService or InferenceGraph, and of its Service with the route, which says whether
+     * callers need a token of the cluster; the name is Open Data Hub's.
+     */
+    public static final String ENABLE_AUTH = "security.opendatahub.io/enable-auth";
+
     /** The label with the name of a revision, of its pods, its Service and the EndpointSlices of that. */
     public static final String REVISION_LABEL = "serving.knative.dev/revision";
 

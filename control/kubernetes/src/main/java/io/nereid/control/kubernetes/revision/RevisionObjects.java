@@ -27,7 +27,7 @@ public final class RevisionObjects {
     private static final double BURST = 211;
     private static final int DEFAULT_PORT = 8080;
     private static final List<String> NOT_OF_PODS =
-            List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/");
+            List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/", GatewayObjects.ENABLE_AUTH);
 
     private RevisionObjects() {}
 
@@ -187,8 +187,9 @@ public final class RevisionObjects {
      *
      * @param gateway the name of the gateways' Service in the cluster, such as {@code
      *     nereid-gateway.nereid.svc.cluster.local}
+     * @param enableAuth the service's annotation {@link GatewayObjects#ENABLE_AUTH}; empty for none
      */
-    public static List<ObjectNode> routeServices(Owner owner, Route route, String gateway) {
+    public static List<ObjectNode> routeServices(Owner owner, Route route, String gateway, String enableAuth) {
         String suffix = "." + route.namespace() + ".svc";
         TreeSet<String> names = new TreeSet<>();
         for (IngressRule rule : route.rules()) {
@@ -208,7 +209,9 @@ public final class RevisionObjects {
             Map<String, String> annotations = Map.of();
             if (name.equals(route.name())) {
                 labels.put(GatewayObjects.ROUTE, "true");
-                annotations = Map.of(GatewayObjects.ROUTE, RouteCodec.write(route));
+                annotations = enableAuth.isEmpty()
+                        ? Map.of(GatewayObjects.ROUTE, RouteCodec.write(route))
+                        : Map.of(GatewayObjects.ROUTE, RouteCodec.write(route), GatewayObjects.ENABLE_AUTH, enableAuth);
             }
             ObjectNode service = owner.object("v1", "Service", name, labels, annotations);
             ObjectNode spec = service.putObject("spec");

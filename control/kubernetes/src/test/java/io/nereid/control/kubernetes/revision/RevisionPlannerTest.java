@@ -112,7 +112,7 @@ class RevisionPlannerTest {
                 .at("/metadata/annotations/nereid.io~1revision")
                 .asText());
         assertThat(settings.containerConcurrency()).isEqualTo(4);
-        assertThat(RevisionObjects.routeServices(Owner.of(resource), ready.route(), "gateway.home"))
+        assertThat(RevisionObjects.routeServices(Owner.of(resource), ready.route(), "gateway.home", ""))
                 .extracting(one -> one.at("/metadata/name").asText())
                 .containsExactly("iris", "iris-predictor");
     }

@@ -13,6 +13,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
+import io.nereid.control.operator.access.ProtectedServices;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.cluster.ObjectCache;
@@ -38,7 +39,7 @@ import org.slf4j.LoggerFactory;
  * gateway and the client.
  *
  * <pre>{@code
- * ClusterGateway cluster = new ClusterGateway(options, client, clock, page -> {});
+ * ClusterGateway cluster = new ClusterGateway(options, client, clock, protectedServices, page -> {});
  * Gateway gateway = new Gateway(upstream, transcoder, clock, cluster);
  * cluster.start(gateway, graphs);
  * server.start();
@@ -53,6 +54,7 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
 
     private final GatewayOptions options;
     private final Clock clock;
+    private final ProtectedServices access;
     private final HealthServer health;
     private final ObjectCache settings;
     private final ObjectCache slices;
@@ -67,12 +69,18 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
      * Creates a gateway that serves nothing yet and answers probes from now on.
      *
      * @param client closed by the caller
+     * @param access is told which services need callers that Kubernetes knows
      * @param metrics writes the metrics that the health port shows
      */
     public ClusterGateway(
-            GatewayOptions options, KubernetesClient client, Clock clock, Consumer<MetricsWriter> metrics) {
+            GatewayOptions options,
+            KubernetesClient client,
+            Clock clock,
+            ProtectedServices access,
+            Consumer<MetricsWriter> metrics) {
         this.options = options;
         this.clock = clock;
+        this.access = access;
         ClusterClient cluster = new ClusterClient(client);
         Set<String> all = options.watchNamespaces();
         this.settings = new ObjectCache(
@@ -99,7 +107,8 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
      * @throws ServingException UNAVAILABLE when the API server does not answer, PERMISSION_DENIED
      */
     public void start(Gateway gateway, BiFunction<Route, InferenceServiceConfig, List<ProtocolCodec>> graphs) {
-        ClusterRouting routing = new ClusterRouting(gateway, route -> graphs.apply(route, config));
+        ClusterRouting routing =
+                new ClusterRouting(gateway, route -> graphs.apply(route, config), access, options.zone());
         LoadSampler measured = new LoadSampler(routing, clock);
         sampler = measured;
         statistics = new StatisticsServer(options.statisticsPort(), measured);

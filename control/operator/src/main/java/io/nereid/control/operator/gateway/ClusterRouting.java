@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.gateway;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
@@ -14,11 +17,14 @@ import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionSettings;
+import io.nereid.control.operator.access.ProtectedServices;
 import io.nereid.transport.api.ProtocolCodec;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -36,9 +42,12 @@ import org.slf4j.LoggerFactory;
  */
 final class ClusterRouting {
     private static final Logger LOG = LoggerFactory.getLogger(ClusterRouting.class);
+    private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Gateway gateway;
     private final Function<Route, List<ProtocolCodec>> graphs;
+    private final ProtectedServices access;
+    private final String zone;
 
     @GuardedBy("this") private final Map<String, Revision> revisions = new HashMap<>();
 
@@ -83,10 +92,19 @@ final class ClusterRouting {
      */
     private record Routed(Route route, @Nullable RevisionActivator graph) {}
 
-    /** @param graphs makes the endpoints of a route's graph; fails with INVALID_ARGUMENT for an invalid one */
-    ClusterRouting(Gateway gateway, Function<Route, List<ProtocolCodec>> graphs) {
+    /**
+     * Creates a routing without routes.
+     *
+     * @param graphs makes the endpoints of a route's graph; fails with INVALID_ARGUMENT for an invalid one
+     * @param access is told which services need callers that Kubernetes knows
+     * @param zone the gateway's zone; empty when it is not known
+     */
+    ClusterRouting(
+            Gateway gateway, Function<Route, List<ProtocolCodec>> graphs, ProtectedServices access, String zone) {
         this.gateway = gateway;
         this.graphs = graphs;
+        this.access = access;
+        this.zone = zone;
     }
 
     private static String key(String namespace, String name) {
@@ -142,6 +160,7 @@ final class ClusterRouting {
             waiting.remove(key);
             Routed old = routes.remove(key);
             gateway.route(namespace(service), name(service), null);
+            access.remove(namespace(service), name(service));
             close(old);
             closeDeleted();
             return;
@@ -154,6 +173,13 @@ final class ClusterRouting {
             if (!route.name().equals(name(service))) {
                 throw ServingException.invalidArgument("the route is of " + route.name());
             }
+            // Before the route, and also when that has to wait: nothing is reached without its protection.
+            access.put(
+                    route.namespace(),
+                    route.name(),
+                    route.kind(),
+                    annotation(service, GatewayObjects.ENABLE_AUTH),
+                    steps(route));
             waiting.remove(key);
             if (routes.containsKey(key) && !isKnown(route)) {
                 waiting.put(key, route);
@@ -201,6 +227,22 @@ final class ClusterRouting {
         if (old != null && old.graph != graph) {
             close(old);
         }
+    }
+
+    /** The services that a route's graph calls by their names. */
+    private static Set<String> steps(Route route) {
+        if (route.graph().isEmpty()) {
+            return Set.of();
+        }
+        Set<String> names = new TreeSet<>();
+        try {
+            for (JsonNode name : JSON.readTree(route.graph()).findValues("serviceName")) {
+                names.add(name.asText());
+            }
+        } catch (JsonProcessingException e) {
+            throw ServingException.invalidArgument("the graph of the route is not JSON: " + e.getOriginalMessage());
+        }
+        return names;
     }
 
     /** Whether all revisions that get traffic are known. */
@@ -325,7 +367,10 @@ final class ClusterRouting {
     @GuardedBy("this") private void update(Revision revision) {
         RevisionSettings settings = revision.settings;
         List<RevisionTarget.Replica> replicas = EndpointReplicas.of(
-                slices.getOrDefault(revision.service, Map.of()).values(), settings.httpPort(), settings.grpcPort());
+                slices.getOrDefault(revision.service, Map.of()).values(),
+                settings.httpPort(),
+                settings.grpcPort(),
+                zone);
         int count = replicas.size();
         revision.replicas = count;
         RevisionTarget target = new RevisionTarget.Processes(replicas);

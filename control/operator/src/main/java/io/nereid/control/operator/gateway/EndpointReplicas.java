@@ -12,12 +12,19 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Predicate;
 
 /**
  * Reads the replicas that take new requests from EndpointSlices ({@code discovery.k8s.io/v1}): endpoints that are ready
  * and not terminating. As the API says, a missing {@code ready} is true, a missing {@code terminating} false, and the
  * first address of an endpoint is the one to use. A pod with addresses of both families counts once, by its IPv4
- * address. Zones are not considered. Stateless.
+ * address.
+ *
+ * <p>The pods in the gateway's own zone are preferred when they are at least as many as those of the zones on average, so that
+ * they are not overloaded. Where a slice has hints ({@code hints.forZones}), which Kubernetes gives by the same reasoning, those
+ * decide. Stateless.
  */
 final class EndpointReplicas {
     private EndpointReplicas() {}
@@ -28,13 +35,14 @@ final class EndpointReplicas {
      * @param slices all of the Service's
      * @param http the port for HTTP unless a slice has a port named {@code http}; 0 for none
      * @param grpc the port for gRPC unless a slice has a port named {@code grpc}; 0 for none
+     * @param zone the gateway's zone; empty when it is not known
      */
-    static List<Replica> of(Collection<ObjectNode> slices, int http, int grpc) {
+    static List<Replica> of(Collection<ObjectNode> slices, int http, int grpc, String zone) {
         List<ObjectNode> sorted = new ArrayList<>(slices);
         sorted.sort(Comparator.comparing(
                         (ObjectNode slice) -> slice.path("addressType").asText())
                 .thenComparing(slice -> slice.path("metadata").path("name").asText()));
-        Map<String, Replica> replicas = new LinkedHashMap<>();
+        Map<String, Found> replicas = new LinkedHashMap<>();
         for (ObjectNode slice : sorted) {
             if (slice.path("addressType").asText().equals("FQDN")) {
                 continue;
@@ -53,10 +61,48 @@ final class EndpointReplicas {
                 String key = pod.path("uid").asText(pod.path("name").asText(""));
                 replicas.putIfAbsent(
                         key.isEmpty() ? address + ":" + httpPort + ":" + grpcPort : key,
-                        new Replica(address, httpPort, grpcPort));
+                        new Found(
+                                address,
+                                httpPort,
+                                grpcPort,
+                                endpoint.path("zone").asText(""),
+                                zones(endpoint.path("hints").path("forZones"))));
             }
         }
-        return List.copyOf(replicas.values());
+        Predicate<Found> preferred = preferred(replicas.values(), zone);
+        return replicas.values().stream()
+                .map(found -> new Replica(found.address, found.http, found.grpc, preferred.test(found)))
+                .toList();
+    }
+
+    /**
+     * An endpoint that takes requests.
+     *
+     * @param zone empty when it is not known
+     * @param hints the zones for which it is; empty for no hints
+     */
+    private record Found(String address, int http, int grpc, String zone, Set<String> hints) {}
+
+    private static Set<String> zones(JsonNode hints) {
+        Set<String> zones = new TreeSet<>();
+        hints.forEach(hint -> zones.add(hint.path("name").asText()));
+        return zones;
+    }
+
+    /** Whether an endpoint is taken before others. */
+    private static Predicate<Found> preferred(Collection<Found> all, String zone) {
+        if (zone.isEmpty() || all.isEmpty()) {
+            return found -> true;
+        }
+        if (all.stream().noneMatch(found -> found.hints.isEmpty())) {
+            return all.stream().anyMatch(found -> found.hints.contains(zone))
+                    ? found -> found.hints.contains(zone)
+                    : found -> true;
+        }
+        Set<String> zones = new TreeSet<>();
+        all.forEach(found -> zones.add(found.zone));
+        long near = all.stream().filter(found -> found.zone.equals(zone)).count();
+        return near * zones.size() >= all.size() ? found -> found.zone.equals(zone) : found -> true;
     }
 
     private static boolean takesRequests(JsonNode conditions) {

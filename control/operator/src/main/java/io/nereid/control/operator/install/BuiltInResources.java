@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class BuiltInResources {
     /** The field manager of what this class writes. */
-    static final String FIELD_MANAGER = "nereid-built-in";
+    public static final String FIELD_MANAGER = "nereid-built-in";
 
     private static final Logger LOG = LoggerFactory.getLogger(BuiltInResources.class);
 
@@ -91,6 +91,17 @@ public final class BuiltInResources {
                 LOG.warn("{} cannot be written: {}", name, e.describe());
             }
         }
+    }
+
+    /**
+     * All resources as one text, which differs when one of them does.
+     *
+     * @throws ServingException as {@link #apply}
+     */
+    public String text() {
+        StringBuilder text = new StringBuilder();
+        read().forEach(resource -> text.append(resource).append('\n'));
+        return text.toString();
     }
 
     private List<ObjectNode> read() {

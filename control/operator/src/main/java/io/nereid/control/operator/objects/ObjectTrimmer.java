@@ -7,7 +7,9 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.kubernetes.apply.OwnedFields;
 import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.install.BuiltInResources;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +18,9 @@ import org.jspecify.annotations.Nullable;
  * change the trees that they are given.
  */
 public final class ObjectTrimmer {
+    /** The annotation of trimmed resources with the fields that the operator has not made. */
+    public static final String OTHERS = "nereid.io/fields-of-others";
+
     private ObjectTrimmer() {}
 
     /** An object that an InferenceService or InferenceGraph owns, with the fields that this operator applied; else null. */
@@ -75,6 +80,19 @@ public final class ObjectTrimmer {
                         "podIP",
                         "startTime"));
         return pod;
+    }
+
+    /**
+     * A resource that may be one that comes with the operator: also has the annotation {@link #OTHERS} then, which says what
+     * others have changed of it.
+     */
+    public static ObjectNode shipped(ObjectNode resource) {
+        if (OwnedFields.has(resource, BuiltInResources.FIELD_MANAGER)) {
+            String others = OwnedFields.specWithout(resource, BuiltInResources.FIELD_MANAGER)
+                    .toString();
+            resource.withObject("/metadata/annotations").put(OTHERS, others);
+        }
+        return resource(resource);
     }
 
     /** A resource without the list of its managers, which is as large as itself. */

@@ -140,6 +140,18 @@ public final class ServiceObjects implements AutoCloseable {
         return objects == null ? Map.of() : Map.copyOf(objects);
     }
 
+    /** Returns the objects of a kind of all owners. */
+    public List<ObjectNode> all(String kind) {
+        List<ObjectNode> all = new ArrayList<>();
+        owned.values()
+                .forEach(objects -> objects.forEach((key, object) -> {
+                    if (key.kind().equals(kind)) {
+                        all.add(object);
+                    }
+                }));
+        return all;
+    }
+
     /** Returns the pods of a service. */
     public List<ObjectNode> pods(String namespace, String service) {
         Map<String, ObjectNode> all = pods.get(namespace + "/" + service);

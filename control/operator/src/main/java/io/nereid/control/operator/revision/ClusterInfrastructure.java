@@ -10,11 +10,14 @@ import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.Plan;
+import io.nereid.control.core.Revision;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.kubernetes.cluster.Owner;
+import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionObjects;
+import io.nereid.control.kubernetes.revision.RevisionPlanner;
 import io.nereid.control.kubernetes.revision.RevisionStates;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.objects.ObjectApplier;
@@ -22,6 +25,7 @@ import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
 import io.nereid.control.plane.ServiceReconciler;
+import io.nereid.control.operator.upgrade.TemplateRollout;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -71,6 +75,7 @@ public final class ClusterInfrastructure implements Infrastructure {
     private final RevisionAutoscalers autoscalers;
     private final LoadSource load;
     private final Gateways gateways;
+    private final TemplateRollout rollout;
     private final Duration retirement;
     private final Clock clock;
     private final ScheduledThreadPoolExecutor timer = Threads.timer("revision-retirement");
@@ -95,6 +100,7 @@ public final class ClusterInfrastructure implements Infrastructure {
             RevisionAutoscalers autoscalers,
             LoadSource load,
             Gateways gateways,
+            TemplateRollout rollout,
             Duration retirement,
             Clock clock) {
         this.store = store;
@@ -103,6 +109,7 @@ public final class ClusterInfrastructure implements Infrastructure {
         this.autoscalers = autoscalers;
         this.load = load;
         this.gateways = gateways;
+        this.rollout = rollout;
         this.retirement = retirement;
         this.clock = clock;
     }
@@ -202,10 +209,20 @@ public final class ClusterInfrastructure implements Infrastructure {
         }
         Route route = plan.route();
         if (route != null) {
-            desired.addAll(RevisionObjects.routeServices(owner, route, gateways.host()));
+            String enableAuth = resource.path("metadata")
+                    .path("annotations")
+                    .path(GatewayObjects.ENABLE_AUTH)
+                    .asText("");
+            desired.addAll(RevisionObjects.routeServices(owner, route, gateways.host(), enableAuth));
             desired.addAll(retiring(owner, stored, planned));
         }
-        Refusal refusal = applier.apply(owner.uid(), desired);
+        Refusal refusal;
+        try {
+            rollout.pin(resource, desired, older(plan));
+            refusal = applier.apply(owner.uid(), desired);
+        } finally {
+            rollout.applied(resource);
+        }
         if (refusal == null) {
             refusals.remove(owner.uid());
         } else {
@@ -221,6 +238,24 @@ public final class ClusterInfrastructure implements Infrastructure {
         if (owner.kind().equals("InferenceService")) {
             autoscalers.configure(owner.uid(), owner.namespace(), owner.name(), plan.workloads(), routed);
         }
+    }
+
+    /** The Deployments of revisions that are not the newest of their component. */
+    private static Set<String> older(Plan plan) {
+        Map<String, Revision> newest = new HashMap<>();
+        for (Revision revision : plan.revisions()) {
+            newest.merge(
+                    RevisionPlanner.base(revision.name()),
+                    revision,
+                    (one, other) -> one.number() > other.number() ? one : other);
+        }
+        Set<String> older = new HashSet<>();
+        for (Revision revision : plan.revisions()) {
+            if (newest.get(RevisionPlanner.base(revision.name())) != revision) {
+                older.add(RevisionObjects.deploymentName(revision.name()));
+            }
+        }
+        return older;
     }
 
     /**

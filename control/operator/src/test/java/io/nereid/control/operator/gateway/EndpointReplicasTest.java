@@ -15,13 +15,16 @@ import org.junit.jupiter.api.Test;
 class EndpointReplicasTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private static List<Replica> read(String... slices) throws JsonProcessingException {
+    private List<Replica> read(String... slices) throws JsonProcessingException {
         List<ObjectNode> trees = new ArrayList<>();
         for (String slice : slices) {
             trees.add((ObjectNode) JSON.readTree(slice));
         }
-        return EndpointReplicas.of(trees, 8080, 0);
+        return EndpointReplicas.of(trees, 8080, 0, zone);
     }
+
+    /** The zone of the gateway. */
+    private String zone = "";
 
     @Test
     void onlyReadyEndpointsThatStayTakeRequests() throws Exception {
@@ -60,5 +63,42 @@ class EndpointReplicasTest {
     void namesAreNotAddresses() throws Exception {
         assertThat(read("{\"addressType\": \"FQDN\", \"endpoints\": [{\"addresses\": [\"example.com\"]}]}"))
                 .isEmpty();
+    }
+
+    private static String endpoint(String address, String zone, String hints) {
+        return "{\"addresses\": [\"" + address + "\"], \"zone\": \"" + zone + "\"" + hints + "}";
+    }
+
+    private List<String> preferred(String... endpoints) throws Exception {
+        return read("{\"addressType\": \"IPv4\", \"endpoints\": [" + String.join(",", endpoints) + "]}").stream()
+                .filter(Replica::preferred)
+                .map(Replica::host)
+                .toList();
+    }
+
+    @Test
+    void podsOfTheOwnZoneArePreferredWhenTheyAreEnough() throws Exception {
+        String[] even = {endpoint("10.0.0.1", "a", ""), endpoint("10.0.0.2", "b", ""), endpoint("10.0.0.3", "b", "")};
+        assertThat(preferred(even)).as("an unknown zone").hasSize(3);
+        zone = "b";
+        assertThat(preferred(even)).containsExactly("10.0.0.2", "10.0.0.3");
+        zone = "a";
+        assertThat(preferred(even))
+                .as("one of three pods in two zones is too few")
+                .hasSize(3);
+        zone = "c";
+        assertThat(preferred(even)).as("no pod in the zone").hasSize(3);
+    }
+
+    @Test
+    void hintsOfKubernetesDecideWhereAllEndpointsHaveThem() throws Exception {
+        zone = "a";
+        String hint = ", \"hints\": {\"forZones\": [{\"name\": \"a\"}]}";
+        String other = ", \"hints\": {\"forZones\": [{\"name\": \"b\"}]}";
+        assertThat(preferred(endpoint("10.0.0.1", "b", hint), endpoint("10.0.0.2", "a", other)))
+                .containsExactly("10.0.0.1");
+        assertThat(preferred(endpoint("10.0.0.1", "b", hint), endpoint("10.0.0.2", "a", "")))
+                .as("hints of some only do not count")
+                .containsExactly("10.0.0.2");
     }
 }

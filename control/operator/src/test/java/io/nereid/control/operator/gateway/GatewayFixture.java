@@ -18,12 +18,15 @@ import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionSettings;
+import io.nereid.control.operator.access.AccessReviewOptions;
+import io.nereid.control.operator.access.ProtectedServices;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.UpstreamClient.UnaryCalls;
 import io.nereid.transport.api.VirtualHosts.VirtualHost;
+import io.nereid.transport.api.access.AccessPolicy;
 import io.nereid.transport.proxy.PooledUpstreamClient;
 import io.nereid.transport.server.Server;
 import java.io.IOException;
@@ -44,6 +47,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 
 /** A gateway with real sockets, which is told the objects of a cluster by the test. Confined to the test's thread. */
 final class GatewayFixture implements AutoCloseable {
@@ -52,15 +56,31 @@ final class GatewayFixture implements AutoCloseable {
     final PooledUpstreamClient upstream = new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT);
     final Gateway gateway = new Gateway(
             upstream, new NoTranscoder(), Clock.system(), (namespace, revision) -> wake(namespace, revision));
-    final ClusterRouting routing = new ClusterRouting(gateway, route -> List.of());
-    final LoadSampler sampler = new LoadSampler(routing, Clock.system());
+    final ClusterRouting routing;
+    final LoadSampler sampler;
     final HttpClient client = HttpClient.newHttpClient();
-    private final Server server = new Server(
-            ServerOptions.builder().listen("127.0.0.1", 0).virtualHosts(gateway).build(), List.of());
+    private final Server server;
     final int port;
+    /** The annotation of the routes that follow; empty for none. */
+    String enableAuth = "";
+
     private final List<AutoCloseable> opened = new ArrayList<>();
 
     GatewayFixture() {
+        this(new ProtectedServices(AccessReviewOptions.Mode.ANNOTATED), gateway -> AccessPolicy.OPEN);
+    }
+
+    /** @param access makes the access policy of the gateway */
+    GatewayFixture(ProtectedServices services, Function<Gateway, AccessPolicy> access) {
+        routing = new ClusterRouting(gateway, route -> List.of(), services, "");
+        sampler = new LoadSampler(routing, Clock.system());
+        server = new Server(
+                ServerOptions.builder()
+                        .listen("127.0.0.1", 0)
+                        .virtualHosts(gateway)
+                        .access(access.apply(gateway))
+                        .build(),
+                List.of());
         gateway.hostFactory(server);
         port = server.start().get(0).getPort();
     }
@@ -149,7 +169,10 @@ final class GatewayFixture implements AutoCloseable {
 
     void routeText(Change.Kind change, String name, String text) {
         ObjectNode service = object(name);
-        service.withObject("/metadata/annotations").put(GatewayObjects.ROUTE, text);
+        ObjectNode annotations = service.withObject("/metadata/annotations").put(GatewayObjects.ROUTE, text);
+        if (!enableAuth.isEmpty()) {
+            annotations.put(GatewayObjects.ENABLE_AUTH, enableAuth);
+        }
         routing.route(change, service);
     }
 
