@@ -83,7 +83,7 @@ public final class ApplyCommand implements Callable<Integer> {
             throw ServingException.invalidArgument("no objects passed to apply", "the files contain no documents");
         }
         ControlClient client = options.client(spec);
-        List<ServingException> failures = new ArrayList<>();
+        List<String> failures = new ArrayList<>();
         PrintWriter out = spec.commandLine().getOut();
         for (ObjectNode resource : ordered(resources)) {
             try {
@@ -92,12 +92,14 @@ public final class ApplyCommand implements Callable<Integer> {
                 if (e.code() == ErrorCode.UNAVAILABLE) {
                     throw e;
                 }
-                failures.add(e);
+                String name = resource.path("metadata").path("name").asText();
+                boolean said = name.isEmpty() || e.describe().contains("\"" + name + "\"");
+                failures.add((said ? "" : options.named(resource).shown() + ": ") + e.describe());
             }
             out.flush();
         }
-        for (ServingException failure : failures) {
-            spec.commandLine().getErr().println("nereid: " + failure.describe());
+        for (String failure : failures) {
+            spec.commandLine().getErr().println("nereid: " + failure);
         }
         return failures.isEmpty() ? 0 : 1;
     }

@@ -150,12 +150,12 @@ final class ControlClient {
     }
 
     private JsonNode parse(int status, String body) {
+        if (connection.isCluster() && status == 404 && body.startsWith("404 page not found")) {
+            throw unknownKind();
+        }
         try {
             return body.isEmpty() ? JSON.createObjectNode() : JSON.readTree(body);
         } catch (JsonProcessingException e) {
-            if (connection.isCluster() && status == 404 && body.startsWith("404 page not found")) {
-                throw unknownKind();
-            }
             throw ServingException.of(
                     ErrorCode.UNKNOWN,
                     connection.url() + " answered HTTP " + status
@@ -202,9 +202,16 @@ final class ControlClient {
                         text,
                         "the program behind the webhook does not answer: see its pods");
             }
-            if (text.contains(": field not declared in schema")) {
+            if (text.startsWith("failed to create typed patch object")) {
                 return ServingException.of(
-                        ErrorCode.INVALID_ARGUMENT, text, "the cluster's definition of the kind does not have the field");
+                        ErrorCode.INVALID_ARGUMENT,
+                        text,
+                        text.contains(": field not declared in schema")
+                                ? "the cluster's definition of the kind does not have the field"
+                                : null);
+            }
+            if (status == 500) {
+                return ServingException.of(ErrorCode.UNKNOWN, text);
             }
         }
         ErrorCode code = switch (status) {
@@ -238,12 +245,9 @@ final class ControlClient {
         if (text.isEmpty()) {
             return ServingException.of(ErrorCode.ABORTED, body.path("message").asText());
         }
-        JsonNode details = body.path("details");
-        String kind = details.path("kind").asText("");
         return ServingException.of(
                 ErrorCode.ABORTED,
-                (kind.isEmpty() ? "" : kind + " ") + "\"" + details.path("name").asText("") + "\""
-                        + " has fields of other managers with other values:" + text,
+                "other managers have set fields to other values:" + text + "\n ",
                 "leave these fields out of the file, or take them over with --force-conflicts");
     }
 

@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Base64;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.BaseStream;
 import javax.net.ssl.SSLContext;
@@ -31,10 +32,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * Sends requests to the API server of a cluster with the credentials of a kubeconfig. A credential plugin runs before the
  * first request, when its credentials have expired, and once more when the server does not accept them. Credentials are
- * sent over encrypted connections only. Thread-safe.
+ * sent over encrypted connections only. A request that a busy server puts off is repeated. Thread-safe.
  */
 final class ClusterConnection implements ApiConnection {
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(10);
+
+    private static final int RETRIES = 10;
+    private static final long LONGEST_PAUSE = 10;
 
     private final KubeContext context;
     private final Overrides overrides;
@@ -90,10 +94,18 @@ final class ClusterConnection implements ApiConnection {
         try {
             HttpResponse<T> response = exchange(used, request, handler);
             if (response.statusCode() == 401 && plugin() != null) {
-                if (response.body() instanceof BaseStream<?, ?> unread) {
-                    unread.close();
+                drop(response);
+                used = session(used);
+                response = exchange(used, request, handler);
+            }
+            for (int retries = 0; retries < RETRIES; retries++) {
+                long seconds = retryAfter(response);
+                if (seconds < 0) {
+                    break;
                 }
-                response = exchange(session(used), request, handler);
+                drop(response);
+                TimeUnit.SECONDS.sleep(seconds);
+                response = exchange(used, request, handler);
             }
             return response;
         } catch (IOException e) {
@@ -102,6 +114,21 @@ final class ClusterConnection implements ApiConnection {
             Thread.currentThread().interrupt();
             throw ServingException.of(ErrorCode.CANCELLED, "interrupted");
         }
+    }
+
+    private static void drop(HttpResponse<?> response) {
+        if (response.body() instanceof BaseStream<?, ?> unread) {
+            unread.close();
+        }
+    }
+
+    /** How long a busy server asks to wait, in seconds; negative for an answer that is final. */
+    private static long retryAfter(HttpResponse<?> response) {
+        if (response.statusCode() != 429 && response.statusCode() != 503) {
+            return -1;
+        }
+        String asked = response.headers().firstValue("retry-after").orElse("");
+        return asked.matches("\\d{1,4}") ? Math.min(Long.parseLong(asked), LONGEST_PAUSE) : -1;
     }
 
     private <T> HttpResponse<T> exchange(Session used, HttpRequest request, HttpResponse.BodyHandler<T> handler)
