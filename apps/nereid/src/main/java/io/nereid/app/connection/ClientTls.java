@@ -84,10 +84,7 @@ public record ClientTls(
         KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
         store.load(null, null);
         store.setKeyEntry(
-                "client",
-                key.key(),
-                NO_PASSWORD,
-                certificate.certificates().toArray(new Certificate[0]));
+                "client", key.key(), NO_PASSWORD, certificate.certificates().toArray(new Certificate[0]));
         KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         factory.init(store, NO_PASSWORD);
         return factory.getKeyManagers();

@@ -172,8 +172,12 @@ public final class ConnectionOptions {
      * @param token the token to send; null for the credentials of the kubeconfig
      * @param unverified whether any certificate of the server may be accepted
      */
-    public record Overrides(@Nullable String token, @Nullable PemFile authorities, @Nullable PemFile certificate,
-            @Nullable PemFile key, boolean unverified) {
+    public record Overrides(
+            @Nullable String token,
+            @Nullable PemFile authorities,
+            @Nullable PemFile certificate,
+            @Nullable PemFile key,
+            boolean unverified) {
         /** Without the token. */
         @Override
         public String toString() {
@@ -188,8 +192,7 @@ public final class ConnectionOptions {
             throw ServingException.invalidArgument((certificate ? "--client-cert" : "--client-key")
                     + " is given alone (expected: both --client-cert and --client-key)");
         }
-        Credentials given =
-                line.hasMatchedOption(TOKEN) || line.hasMatchedOption("--token-file") ? given() : null;
+        Credentials given = line.hasMatchedOption(TOKEN) || line.hasMatchedOption("--token-file") ? given() : null;
         return new Overrides(
                 given == null ? null : given.token(),
                 line.hasMatchedOption("--ca-cert") ? ClientTls.file("--ca-cert", authorities) : null,

@@ -30,8 +30,8 @@ final class ClusterSelection {
      * @param service a stored service with its status, or one of a file
      */
     static ObjectNode explain(ControlClient client, String namespace, ObjectNode service) {
-        RuntimeCatalogCache runtimes = new RuntimeCatalogCache(
-                () -> RuntimeCatalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults);
+        RuntimeCatalogCache runtimes =
+                new RuntimeCatalogCache(() -> RuntimeCatalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults);
         collect(client, runtimes, Role.CLUSTER_RUNTIME, ResourceKinds.CLUSTER_SERVING_RUNTIME, "");
         collect(client, runtimes, Role.RUNTIME, ResourceKinds.SERVING_RUNTIME, namespace);
         RuntimeCatalog catalog = runtimes.of(namespace);
@@ -49,7 +49,8 @@ final class ClusterSelection {
 
     private static void collect(
             ControlClient client, RuntimeCatalogCache runtimes, Role role, ResourceKind kind, String namespace) {
-        for (JsonNode item : client.get(ControlClient.path(kind, namespace, null)).path("items")) {
+        for (JsonNode item :
+                client.get(ControlClient.path(kind, namespace, null)).path("items")) {
             runtimes.put(role, (ObjectNode) item, false);
         }
     }

@@ -158,8 +158,7 @@ final class ControlClient {
         } catch (JsonProcessingException e) {
             throw ServingException.of(
                     ErrorCode.UNKNOWN,
-                    connection.url() + " answered HTTP " + status
-                            + " with a body that is not JSON",
+                    connection.url() + " answered HTTP " + status + " with a body that is not JSON",
                     connection.unexpected());
         }
     }
@@ -295,8 +294,7 @@ final class ControlClient {
         try (Stream<String> lines = response.body()) {
             if (response.statusCode() >= 300) {
                 throw failure(
-                        response.statusCode(),
-                        parse(response.statusCode(), lines.collect(Collectors.joining("\n"))));
+                        response.statusCode(), parse(response.statusCode(), lines.collect(Collectors.joining("\n"))));
             }
             lines.forEach(listener);
         } catch (java.io.UncheckedIOException e) {

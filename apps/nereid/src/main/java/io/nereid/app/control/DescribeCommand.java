@@ -169,7 +169,8 @@ public final class DescribeCommand implements Callable<Integer> {
             String ready = component.getValue().path("latestReadyRevision").asText("");
             Set<String> named = new LinkedHashSet<>();
             for (JsonNode target : component.getValue().path("traffic")) {
-                String revision = target.path("revisionName").asText(target.path("latestRevision").asBoolean() ? ready : "");
+                String revision = target.path("revisionName")
+                        .asText(target.path("latestRevision").asBoolean() ? ready : "");
                 named.add(revision);
                 any = true;
                 table.row(

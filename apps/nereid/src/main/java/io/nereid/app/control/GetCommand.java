@@ -221,7 +221,8 @@ public final class GetCommand implements Callable<Integer> {
     private int watch(ControlClient client, ResourceKind kind, String namespace, @Nullable String name) {
         ResourceTablePrinter table = new ResourceTablePrinter("wide".equals(output), everywhere && kind.namespaced());
         boolean tables = !structured() && !"name".equals(output);
-        String path = ControlClient.path(kind, namespace, null) + (selector == null ? "?" : query() + "&")
+        String path = ControlClient.path(kind, namespace, null)
+                + (selector == null ? "?" : query() + "&")
                 + (name == null ? "" : "fieldSelector=metadata.name%3D" + ServerClient.segment(name) + "&");
         String version = "";
         while (true) {
@@ -242,7 +243,8 @@ public final class GetCommand implements Callable<Integer> {
                             last[0] = "";
                             return false;
                         }
-                        throw ServingException.invalidArgument(object.path("message").asText());
+                        throw ServingException.invalidArgument(
+                                object.path("message").asText());
                     }
                     JsonNode about = tables ? object.at("/rows/0/object") : object;
                     last[0] = about.path("metadata").path("resourceVersion").asText(last[0]);

@@ -48,7 +48,10 @@ final class ClusterConnection implements ApiConnection {
     @GuardedBy("lock") private @Nullable Session session;
 
     /** A client with a certificate and a token, both of a plugin or of the kubeconfig. */
-    private record Session(HttpClient http, @Nullable String authorization, @Nullable Instant expires) {}
+    private record Session(
+            HttpClient http,
+            @Nullable String authorization,
+            @Nullable Instant expires) {}
 
     /** @param overrides what the command line says, which wins over the kubeconfig */
     ClusterConnection(KubeContext context, Overrides overrides) {
@@ -179,7 +182,8 @@ final class ClusterConnection implements ApiConnection {
         PemFile key = overrides.certificate() != null ? overrides.key() : user.key();
         String authorization = user.token() != null ? "Bearer " + user.token() : null;
         if (user.basic() != null) {
-            authorization = "Basic " + Base64.getEncoder().encodeToString(user.basic().getBytes(StandardCharsets.UTF_8));
+            authorization =
+                    "Basic " + Base64.getEncoder().encodeToString(user.basic().getBytes(StandardCharsets.UTF_8));
         }
         Instant expires = null;
         ExecPlugin plugin = plugin();
@@ -203,8 +207,9 @@ final class ClusterConnection implements ApiConnection {
             client.proxy(ProxySelector.of(context.cluster().proxy()));
         }
         if (context.cluster().server().encrypted()) {
-            PemFile authorities =
-                    overrides.authorities() != null ? overrides.authorities() : context.cluster().authorities();
+            PemFile authorities = overrides.authorities() != null
+                    ? overrides.authorities()
+                    : context.cluster().authorities();
             SSLContext tls = new ClientTls(authorities, certificate, key, overrides.unverified()).context();
             if (tls != null) {
                 client.sslContext(tls);
@@ -255,13 +260,17 @@ final class ClusterConnection implements ApiConnection {
         if (why.contains("No subject alternative") || why.contains("No name matching")) {
             return "use a server address with a name that the certificate is for";
         }
-        return e instanceof SSLException ? "check the server's address and the client certificate in the kubeconfig" : null;
+        return e instanceof SSLException
+                ? "check the server's address and the client certificate in the kubeconfig"
+                : null;
     }
 
     @Override
     public @Nullable ServingException refusal(int status, String text) {
         if (status == 401) {
-            String credentials = overrides.token() != null ? "the token of the command line" : context.user().shown();
+            String credentials = overrides.token() != null
+                    ? "the token of the command line"
+                    : context.user().shown();
             boolean hidden = !context.cluster().server().encrypted();
             return ServingException.of(
                     ErrorCode.UNAUTHENTICATED,

@@ -88,7 +88,8 @@ record ExecPlugin(
                 .redirectError(Redirect.INHERIT)
                 .redirectInput(terminal ? Redirect.INHERIT : Redirect.from(new File("/dev/null")));
         builder.environment().putAll(environment);
-        builder.environment().put("KUBERNETES_EXEC_INFO", info(cluster, terminal).toString());
+        builder.environment()
+                .put("KUBERNETES_EXEC_INFO", info(cluster, terminal).toString());
         byte[] output;
         int status;
         try {
@@ -167,7 +168,9 @@ record ExecPlugin(
                     key.isEmpty() ? null : pem("clientKeyData", key),
                     expires.isEmpty() ? null : OffsetDateTime.parse(expires).toInstant());
         } catch (DateTimeException e) {
-            throw failed("printed the expirationTimestamp " + expires + " (expected: a time such as 2026-01-02T03:04:05Z)", null);
+            throw failed(
+                    "printed the expirationTimestamp " + expires + " (expected: a time such as 2026-01-02T03:04:05Z)",
+                    null);
         }
     }
 

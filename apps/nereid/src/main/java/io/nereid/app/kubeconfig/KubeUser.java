@@ -37,7 +37,9 @@ record KubeUser(
                                 ? "the token of '" + tokenFile + "'"
                                 : plugin != null
                                         ? "the credentials of the plugin '" + plugin.command() + "'"
-                                        : certificate != null ? "the client certificate" : "requests without credentials";
+                                        : certificate != null
+                                                ? "the client certificate"
+                                                : "requests without credentials";
         return name.isEmpty() ? kind : kind + " of the user \"" + name + "\"";
     }
 

@@ -61,7 +61,7 @@ final class Kubeconfig {
             String data = text(field + "-data");
             if (!data.isEmpty()) {
                 try {
-                    return Base64.getMimeDecoder().decode(data);
+                    return Base64.getDecoder().decode(data.replaceAll("\\s", ""));
                 } catch (IllegalArgumentException e) {
                     throw wrong("has a " + field + "-data that is not Base64: " + e.getMessage(), null);
                 }
@@ -130,10 +130,9 @@ final class Kubeconfig {
         String kind = tree.path("kind").asText("Config");
         String version = tree.path("apiVersion").asText("v1");
         if (documents.size() > 1 || !kind.equals("Config") || !version.equals("v1")) {
-            throw ServingException.invalidArgument(
-                    file + " is not a kubeconfig: it has "
-                            + (documents.size() > 1 ? documents.size() + " documents" : version + " " + kind)
-                            + " (expected: one document, v1 Config)");
+            throw ServingException.invalidArgument(file + " is not a kubeconfig: it has "
+                    + (documents.size() > 1 ? documents.size() + " documents" : version + " " + kind)
+                    + " (expected: one document, v1 Config)");
         }
         return tree;
     }
@@ -179,8 +178,7 @@ final class Kubeconfig {
             throw ServingException.of(
                     ErrorCode.NOT_FOUND,
                     where + " has no " + what + " \"" + name + "\"",
-                    NameSuggestions.didYouMean(
-                            name, all.keySet(), "there are: " + String.join(", ", all.keySet())));
+                    NameSuggestions.didYouMean(name, all.keySet(), "there are: " + String.join(", ", all.keySet())));
         }
         return found;
     }
@@ -220,7 +218,8 @@ final class Kubeconfig {
         String scheme = String.valueOf(uri.getScheme()).toLowerCase(Locale.ROOT);
         if (uri.getHost() == null || uri.getUserInfo() != null || !scheme.equals("http")) {
             throw entry.wrong(
-                    "has a proxy-url of the form " + scheme + "://" + (uri.getUserInfo() == null ? "…" : "user:password@…")
+                    "has a proxy-url of the form " + scheme + "://"
+                            + (uri.getUserInfo() == null ? "…" : "user:password@…")
                             + ", which is not supported (expected: http://host:port)",
                     "connections through the proxy are encrypted from here to the API server");
         }
@@ -279,7 +278,8 @@ final class Kubeconfig {
         if (!entry.tree().path("as-groups").isEmpty()) {
             headers.put("Impersonate-Group", texts(entry.tree().path("as-groups")));
         }
-        for (Map.Entry<String, JsonNode> extra : entry.tree().path("as-user-extra").properties()) {
+        for (Map.Entry<String, JsonNode> extra :
+                entry.tree().path("as-user-extra").properties()) {
             String key = java.net.URLEncoder.encode(extra.getKey().toLowerCase(Locale.ROOT), StandardCharsets.UTF_8);
             headers.put("Impersonate-Extra-" + key, texts(extra.getValue()));
         }

@@ -31,8 +31,7 @@ import picocli.CommandLine;
 
 /** A control API in this process and a cluster with the same definitions, and commands that run against one of them. */
 final class BothTargets implements AutoCloseable {
-    private static final ResourceStore.Type SERVICES =
-            new ResourceStore.Type("serving.kserve.io", "inferenceservices");
+    private static final ResourceStore.Type SERVICES = new ResourceStore.Type("serving.kserve.io", "inferenceservices");
 
     private final Path directory;
     private final TestCluster cluster;

@@ -67,7 +67,9 @@ class ClusterCommandsTest {
     private static String kubeconfig(String name, String user, String context) throws Exception {
         String text = Files.readString(targets.cluster().kubeconfig())
                 .replaceAll("users: .*", "users: [{name: other, user: " + user + "}]")
-                .replaceAll("contexts: .*", "contexts: [{name: test, context: {cluster: test, user: other" + context + "}}]");
+                .replaceAll(
+                        "contexts: .*",
+                        "contexts: [{name: test, context: {cluster: test, user: other" + context + "}}]");
         return targets.file(name, text);
     }
 
@@ -84,15 +86,23 @@ class ClusterCommandsTest {
         assertThat(refused.code()).isEqualTo(1);
         assertThat(refused.out()).isEmpty();
         assertThat(refused.err())
-                .contains("inferenceservice.serving.kserve.io/contested: other managers have set fields to other values:")
+                .contains(
+                        "inferenceservice.serving.kserve.io/contested: other managers have set fields to other values:")
                 .contains("\n    .spec.predictor.minReplicas is set by console")
                 .contains("--force-conflicts");
-        assertThat(targets.remote("apply", "-f", file, "--force-conflicts", "--dry-run").out())
+        assertThat(targets.remote("apply", "-f", file, "--force-conflicts", "--dry-run")
+                        .out())
                 .contains("contested configured (server dry run)");
         assertThat(targets.remote("apply", "-f", file).code()).isEqualTo(1);
-        assertThat(targets.remote("apply", "-f", file, "--force-conflicts").out()).contains("contested configured");
-        assertThat(targets.cluster().kubectl("get", "isvc", "contested", "-o", "jsonpath={.spec.predictor.minReplicas}"
-                        + " {.metadata.managedFields[*].manager}"))
+        assertThat(targets.remote("apply", "-f", file, "--force-conflicts").out())
+                .contains("contested configured");
+        assertThat(targets.cluster()
+                        .kubectl(
+                                "get",
+                                "isvc",
+                                "contested",
+                                "-o",
+                                "jsonpath={.spec.predictor.minReplicas}" + " {.metadata.managedFields[*].manager}"))
                 .startsWith("1 ")
                 .contains("nereid");
         assertThat(targets.remote("delete", "isvc", "contested").code()).isZero();
@@ -103,7 +113,8 @@ class ClusterCommandsTest {
         targets.file("partly/a.yaml", iris("a").replace("minReplicas: 1", "minReplicaz: 1"));
         targets.file("partly/b.yaml", iris("b").replace("minReplicas: 1", "minReplicas: many"));
         targets.file("partly/c.yaml", iris("c"));
-        Result result = targets.remote("apply", "-f", directory.resolve("partly").toString());
+        Result result =
+                targets.remote("apply", "-f", directory.resolve("partly").toString());
         assertThat(result.code()).isEqualTo(1);
         assertThat(result.out()).isEqualTo("inferenceservice.serving.kserve.io/c created\n");
         assertThat(result.err()).contains(".spec.predictor.minReplicaz").contains("does not have the field");
@@ -116,7 +127,8 @@ class ClusterCommandsTest {
     void namespacesAreThoseOfTheFileTheOptionOrTheContext() throws Exception {
         targets.file("placed/a.yaml", iris("placed").replace("name: placed", "name: placed\n  namespace: team-a"));
         targets.file("placed/z.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}");
-        assertThat(targets.remote("apply", "-f", directory.resolve("placed").toString()).out())
+        assertThat(targets.remote("apply", "-f", directory.resolve("placed").toString())
+                        .out())
                 .isEqualTo("namespace/team-a created\ninferenceservice.serving.kserve.io/placed created\n");
         assertThat(targets.remote("get", "isvc", "-n", "team-a", "-o", "name").out())
                 .isEqualTo("inferenceservice.serving.kserve.io/placed\n");
@@ -129,7 +141,8 @@ class ClusterCommandsTest {
                 Files.readString(targets.cluster().kubeconfig())
                         .replace("user: admin}", "user: admin, namespace: team-a}"));
         assertThat(as(context, "get", "isvc", "-o", "name").out()).contains("/placed");
-        assertThat(as(context, "get", "isvc", "-n", "default", "-o", "name").out()).doesNotContain("/placed");
+        assertThat(as(context, "get", "isvc", "-n", "default", "-o", "name").out())
+                .doesNotContain("/placed");
         Result other = as(context, "get", "isvc", "placed", "--context", "tset");
         assertThat(other.err()).contains("has no context \"tset\"").contains("did you mean 'test'?");
         Result missing = targets.remote("apply", "-n", "absent", "-f", targets.file("placed.yaml", iris("placed")));
@@ -141,21 +154,44 @@ class ClusterCommandsTest {
 
     @Test
     void watchingPrintsWhatThereIsAndThenEachChange() throws Exception {
-        assertThat(targets.remote("apply", "-f", targets.file("seen.yaml", iris("seen"))).code())
+        assertThat(targets.remote("apply", "-f", targets.file("seen.yaml", iris("seen")))
+                        .code())
                 .isZero();
         StringWriter out = new StringWriter();
         CommandLine command = Main.commandLine();
         command.setOut(new PrintWriter(out, true));
-        Thread watching = Threads.named("watch").newThread(() -> command.execute(
-                "get", "isvc", "-w", "-l", "team=a", "--kubeconfig", targets.cluster().kubeconfig().toString()));
+        Thread watching = Threads.named("watch")
+                .newThread(() -> command.execute(
+                        "get",
+                        "isvc",
+                        "-w",
+                        "-l",
+                        "team=a",
+                        "--kubeconfig",
+                        targets.cluster().kubeconfig().toString()));
         watching.start();
         until(() -> out.toString().contains("seen"));
         targets.cluster()
-                .kubectl("patch", "isvc", "seen", "--subresource=status", "--type=merge", "-p", "{\"status\":{\"url\":\"http://seen\"}}");
+                .kubectl(
+                        "patch",
+                        "isvc",
+                        "seen",
+                        "--subresource=status",
+                        "--type=merge",
+                        "-p",
+                        "{\"status\":{\"url\":\"http://seen\"}}");
         until(() -> out.toString().contains("http://seen"));
         assertThat(targets.remote("delete", "isvc", "seen").code()).isZero();
-        until(() -> out.toString().lines().filter(line -> line.contains("http://seen")).count() == 2);
-        assertThat(out.toString().lines().filter(line -> line.startsWith("NAME")).count()).isEqualTo(1);
+        until(() -> out.toString()
+                        .lines()
+                        .filter(line -> line.contains("http://seen"))
+                        .count()
+                == 2);
+        assertThat(out.toString()
+                        .lines()
+                        .filter(line -> line.startsWith("NAME"))
+                        .count())
+                .isEqualTo(1);
     }
 
     private static void until(BooleanSupplier condition) throws InterruptedException {
@@ -168,7 +204,8 @@ class ClusterCommandsTest {
 
     @Test
     void waitEndsWithTheConditionOrTheDeletion() throws Exception {
-        assertThat(targets.remote("apply", "-f", targets.file("slow.yaml", iris("slow"))).code())
+        assertThat(targets.remote("apply", "-f", targets.file("slow.yaml", iris("slow")))
+                        .code())
                 .isZero();
         Result late = targets.remote("wait", "isvc/slow", "--timeout", "1s");
         assertThat(late.code()).isEqualTo(1);
@@ -257,7 +294,8 @@ class ClusterCommandsTest {
             assertThat(info.at("/apiVersion").asText()).isEqualTo("client.authentication.k8s.io/" + version);
             assertThat(info.at("/spec/interactive").asBoolean(true)).isFalse();
             assertThat(info.at("/spec/cluster/server").asText()).startsWith("https://127.0.0.1:");
-            assertThat(info.at("/spec/cluster/certificate-authority-data").asText()).isNotEmpty();
+            assertThat(info.at("/spec/cluster/certificate-authority-data").asText())
+                    .isNotEmpty();
         }
         Result wrong = as(
                 kubeconfig(
@@ -285,13 +323,14 @@ class ClusterCommandsTest {
 
     @Test
     void theCertificateOfTheServerIsVerified() throws Exception {
-        String unknown = Files.readString(targets.cluster().kubeconfig())
-                .replaceAll(", certificate-authority-data: [^}]*", "");
+        String unknown =
+                Files.readString(targets.cluster().kubeconfig()).replaceAll(", certificate-authority-data: [^}]*", "");
         Result untrusted = as(targets.file("untrusted.kubeconfig", unknown), "get", "cm");
         assertThat(untrusted.code()).isEqualTo(1);
         assertThat(untrusted.err()).contains("PKIX").contains("certificate-authority-data of the cluster \"test\"");
         String authority = directory.resolve("cluster/pki/ca.crt").toString();
-        assertThat(as(targets.file("untrusted.kubeconfig", unknown), "get", "cm", "--ca-cert", authority).code())
+        assertThat(as(targets.file("untrusted.kubeconfig", unknown), "get", "cm", "--ca-cert", authority)
+                        .code())
                 .isZero();
         String insecure = targets.file(
                 "insecure.kubeconfig",
@@ -311,10 +350,11 @@ class ClusterCommandsTest {
         Path cluster = directory.resolve("cluster");
         try (TlsTestServer webhook = new TlsTestServer(cluster, exchange -> {
             JsonNode review = ControlClient.JSON.readTree(exchange.getRequestBody());
-            byte[] answer = ("{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"response\":{\"uid\":\""
-                            + review.at("/request/uid").asText()
-                            + "\",\"allowed\":false,\"status\":{\"message\":\"minReplicas is 1 (expected: 2)\"}}}")
-                    .getBytes(StandardCharsets.UTF_8);
+            byte[] answer =
+                    ("{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"response\":{\"uid\":\""
+                                    + review.at("/request/uid").asText()
+                                    + "\",\"allowed\":false,\"status\":{\"message\":\"minReplicas is 1 (expected: 2)\"}}}")
+                            .getBytes(StandardCharsets.UTF_8);
             exchange.getResponseHeaders().add("content-type", "application/json");
             exchange.sendResponseHeaders(200, answer.length);
             exchange.getResponseBody().write(answer);
@@ -327,7 +367,9 @@ class ClusterCommandsTest {
                 "failurePolicy":"Fail","timeoutSeconds":5,"clientConfig":{"url":"https://127.0.0.1:PORT/","caBundle":"CA"},
                 "namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"guarded"}},
                 "rules":[{"apiGroups":["serving.kserve.io"],"apiVersions":["*"],"operations":["CREATE"],"resources":["*"]}]}]}
-                """.replace("PORT", Integer.toString(webhook.port())).replace("CA", bundle)));
+                """.replace(
+                            "PORT", Integer.toString(webhook.port()))
+                    .replace("CA", bundle)));
             String file = targets.file("guarded.yaml", iris("guarded"));
             Result[] last = new Result[1];
             // the API server learns of the webhook a moment later
@@ -363,9 +405,7 @@ class ClusterCommandsTest {
         targets.cluster().kubectl("create", "namespace", "select");
         String iris = targets.file("selected.yaml", iris("selected"));
         Result builtIn = targets.remote("explain-selection", iris, "-n", "select");
-        assertThat(builtIn.out())
-                .as(builtIn.err())
-                .startsWith("selected: kserve-sklearnserver");
+        assertThat(builtIn.out()).as(builtIn.err()).startsWith("selected: kserve-sklearnserver");
         assertThat(targets.remote("apply", "-n", "select", "-f", targets.file("runtimes.yaml", """
             apiVersion: serving.kserve.io/v1alpha1
             kind: ServingRuntime
@@ -374,20 +414,30 @@ class ClusterCommandsTest {
               supportedModelFormats: [{name: sklearn, version: "1", autoSelect: true, priority: 3}]
               protocolVersions: [v1]
               containers: [{name: kserve-container, image: "example.com/own:1"}]
-            """)).code())
+            """))
+                        .code())
                 .isZero();
         Result own = targets.remote("explain-selection", iris, "-n", "select");
         assertThat(own.out()).startsWith("selected: own (v1)").containsPattern("own +namespace +yes +yes");
         assertThat(targets.remote("explain-selection", iris, "-n", "default").out())
                 .startsWith("selected: kserve-sklearnserver");
         assertThat(targets.remote("apply", "-n", "select", "-f", iris).code()).isZero();
-        assertThat(targets.remote("explain-selection", "isvc/selected", "-n", "select").out())
+        assertThat(targets.remote("explain-selection", "isvc/selected", "-n", "select")
+                        .out())
                 .isEqualTo(own.out());
         targets.cluster()
                 .kubectl(
-                        "patch", "isvc", "selected", "-n", "select", "--subresource=status", "--type=merge", "-p",
+                        "patch",
+                        "isvc",
+                        "selected",
+                        "-n",
+                        "select",
+                        "--subresource=status",
+                        "--type=merge",
+                        "-p",
                         "{\"status\":{\"observedGeneration\":1,\"clusterServingRuntimeName\":\"kserve-sklearnserver\"}}");
-        assertThat(targets.remote("explain-selection", "selected", "-n", "select").out())
+        assertThat(targets.remote("explain-selection", "selected", "-n", "select")
+                        .out())
                 .contains("It runs with kserve-sklearnserver, and stays with it until its specification changes.");
     }
 
@@ -402,7 +452,8 @@ class ClusterCommandsTest {
         assertThat(result.err())
                 .contains("no API server responds at https://127.0.0.1:1 (context \"test\" of " + away + ")");
         // nothing is guessed: the built-in runtimes are not those of the cluster that was named
-        assertThat(as(away, "explain-selection", targets.file("away.yaml", iris("away"))).code())
+        assertThat(as(away, "explain-selection", targets.file("away.yaml", iris("away")))
+                        .code())
                 .isEqualTo(1);
     }
 }

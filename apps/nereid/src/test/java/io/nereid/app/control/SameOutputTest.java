@@ -111,7 +111,8 @@ class SameOutputTest {
                 .replaceAll("(resourceVersion\"? ?: ?)\"?[0-9]+\"?", "$1V")
                 .replaceAll("\\d{4}-\\d\\d-\\d\\dT[0-9:.]+Z", "T")
                 .replaceAll("(?m) +[0-9]+[smh]([0-9]+[smh])?$", " AGE")
-                // the admission of one machine writes it, as KServe's does; in a cluster nothing is written into resources
+                // the admission of one machine writes it, as KServe's does; in a cluster nothing is written into
+                // resources
                 .replaceAll(",?\\s*\"?modelFormat\"? ?[:=] ?\"?sklearn\"?", "")
                 .replaceAll("(?m)(AGE|LAST SEEN) *$", "$1");
     }

@@ -109,7 +109,8 @@ public final class ResourceKinds {
             List.of(new Column("Type", "string", "the type of the data", 0, ".type"), data(), age()));
 
     /** Kubernetes' ConfigMap: settings. */
-    public static final ResourceKind CONFIG_MAP = core("ConfigMap", "configmaps", List.of("cm"), true, List.of(data(), age()));
+    public static final ResourceKind CONFIG_MAP =
+            core("ConfigMap", "configmaps", List.of("cm"), true, List.of(data(), age()));
 
     /** Kubernetes' ServiceAccount: names the secrets that a service uses. */
     public static final ResourceKind SERVICE_ACCOUNT =
