@@ -4,6 +4,8 @@ package io.nereid.app.control;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
@@ -15,6 +17,8 @@ import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.kubernetes.cluster.ChosenRuntime;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache.Role;
+import java.util.LinkedHashSet;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,13 +31,17 @@ final class ClusterSelection {
     /**
      * Explains the selection, in the form of the control API.
      *
+     * @param home the operator's namespace, whose settings count for all services
      * @param service a stored service with its status, or one of a file
      */
-    static ObjectNode explain(ControlClient client, String namespace, ObjectNode service) {
-        RuntimeCatalogCache runtimes =
-                new RuntimeCatalogCache(() -> RuntimeCatalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults);
+    static ObjectNode explain(ControlClient client, String home, String namespace, ObjectNode service) {
+        RuntimeCatalogCache runtimes = RuntimeCatalogCache.ofCluster(home);
         collect(client, runtimes, Role.CLUSTER_RUNTIME, ResourceKinds.CLUSTER_SERVING_RUNTIME, "");
         collect(client, runtimes, Role.RUNTIME, ResourceKinds.SERVING_RUNTIME, namespace);
+        for (String one : new LinkedHashSet<>(List.of(home, namespace))) {
+            put(client, runtimes, Role.CONFIG, ResourceKinds.CONFIG_MAP, one, InferenceServiceConfig.CONFIG_MAP);
+        }
+        put(client, runtimes, Role.NAMESPACE, ResourceKinds.NAMESPACE, "", namespace);
         RuntimeCatalog catalog = runtimes.of(namespace);
         ObjectNode whole = service.deepCopy();
         new InferenceServiceDefaulter(catalog.config()).apply(whole, null);
@@ -45,6 +53,27 @@ final class ClusterSelection {
             tree.put("kept", kept);
         }
         return tree;
+    }
+
+    /** Adds what may choose the engine; it may be missing, or not be for the eyes of the user. */
+    private static void put(
+            ControlClient client,
+            RuntimeCatalogCache runtimes,
+            Role role,
+            ResourceKind kind,
+            String namespace,
+            String name) {
+        try {
+            JsonNode found = client.find(ControlClient.path(kind, namespace, name));
+            if (found != null) {
+                runtimes.put(role, (ObjectNode) found, false);
+            }
+        } catch (ServingException e) {
+            if (e.code() != ErrorCode.PERMISSION_DENIED) {
+                throw e;
+            }
+            client.warn("what it says about the engine is not considered: " + e.getMessage());
+        }
     }
 
     private static void collect(

@@ -68,6 +68,12 @@ final class ControlClient {
         return connection.isCluster();
     }
 
+    /** Shows a warning as one of the server. */
+    void warn(String text) {
+        err.println("Warning: " + text);
+        err.flush();
+    }
+
     /** A response. */
     record Reply(int status, JsonNode body) {}
 

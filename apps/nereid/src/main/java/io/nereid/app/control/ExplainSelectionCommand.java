@@ -33,8 +33,8 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description = {
             "Show every runtime that was considered for an InferenceService, and why it was chosen or not.",
-            "For a file, the runtimes of the cluster or of a running server are considered; without --kubeconfig, --context"
-                    + " and a server, the built-in ones."
+            "For a file, the runtimes of the cluster or of a running server are considered; without --kubeconfig,"
+                    + " --context and a server, the built-in ones."
         },
         footer = {"", "  nereid explain-selection iris", "  nereid explain-selection iris.yaml"})
 @SuppressWarnings("NullAway.Init") // set by picocli
@@ -46,6 +46,14 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
 
     @Option(names = "--built-in", description = "Consider only the built-in runtimes, without a server.")
     private boolean builtIn;
+
+    @Option(
+            names = "--operator-namespace",
+            paramLabel = "NAME",
+            defaultValue = "nereid",
+            description = "The namespace of the operator in a cluster, whose ConfigMap inferenceservice-config counts"
+                    + " (default: nereid).")
+    private String home;
 
     @Mixin
     private ControlOptions options;
@@ -68,7 +76,8 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
             return print(
                     named.name(),
                     client.isCluster()
-                            ? ClusterSelection.explain(client, named.namespace(), (ObjectNode) client.get(named.path()))
+                            ? ClusterSelection.explain(
+                                    client, home, named.namespace(), (ObjectNode) client.get(named.path()))
                             : client.get(named.path() + "/selection"));
         }
         int worst = 0;
@@ -93,7 +102,7 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
 
     private JsonNode explained(ControlClient client, Named named, ObjectNode resource) {
         if (!builtIn && client.isCluster()) {
-            return ClusterSelection.explain(client, named.namespace(), admitted(named, resource));
+            return ClusterSelection.explain(client, home, named.namespace(), admitted(named, resource));
         }
         if (!builtIn) {
             try {

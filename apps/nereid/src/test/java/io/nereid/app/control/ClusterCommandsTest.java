@@ -353,7 +353,8 @@ class ClusterCommandsTest {
             byte[] answer =
                     ("{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\",\"response\":{\"uid\":\""
                                     + review.at("/request/uid").asText()
-                                    + "\",\"allowed\":false,\"status\":{\"message\":\"minReplicas is 1 (expected: 2)\"}}}")
+                                    + "\",\"allowed\":false,\"status\":{\"message\":\"minReplicas is 1 (expected:"
+                                    + " 2)\"}}}")
                             .getBytes(StandardCharsets.UTF_8);
             exchange.getResponseHeaders().add("content-type", "application/json");
             exchange.sendResponseHeaders(200, answer.length);
@@ -404,8 +405,32 @@ class ClusterCommandsTest {
     void theSelectionIsThatOfTheClustersRuntimes() throws Exception {
         targets.cluster().kubectl("create", "namespace", "select");
         String iris = targets.file("selected.yaml", iris("selected"));
-        Result builtIn = targets.remote("explain-selection", iris, "-n", "select");
-        assertThat(builtIn.out()).as(builtIn.err()).startsWith("selected: kserve-sklearnserver");
+        String clusterRuntime = """
+            apiVersion: serving.kserve.io/v1alpha1
+            kind: ClusterServingRuntime
+            metadata: {name: NAME, annotations: {nereid.io/serving-engine: ENGINE}}
+            spec:
+              supportedModelFormats: [{name: sklearn, version: "1", autoSelect: true, priority: 1}]
+              protocolVersions: [v1]
+              containers: [{name: kserve-container, image: "example.com/a:1"}]
+            ---
+            """;
+        assertThat(targets.remote("explain-selection", iris, "-n", "select").code())
+                .isEqualTo(1);
+        Result installed = targets.remote(
+                "apply",
+                "-f",
+                targets.file(
+                        "cluster-runtimes.yaml",
+                        clusterRuntime.replace("NAME", "theirs").replace("ENGINE", "kserve")
+                                + clusterRuntime.replace("NAME", "ours").replace("ENGINE", "nereid")));
+        assertThat(installed.code()).as(installed.err()).isZero();
+        assertThat(targets.remote("explain-selection", iris, "-n", "select").out())
+                .startsWith("selected: theirs");
+        targets.cluster().kubectl("annotate", "namespace", "select", "nereid.io/serving-engine=nereid");
+        assertThat(targets.remote("explain-selection", iris, "-n", "select").out())
+                .startsWith("selected: ours");
+        targets.cluster().kubectl("annotate", "namespace", "select", "nereid.io/serving-engine-");
         assertThat(targets.remote("apply", "-n", "select", "-f", targets.file("runtimes.yaml", """
             apiVersion: serving.kserve.io/v1alpha1
             kind: ServingRuntime
@@ -420,7 +445,7 @@ class ClusterCommandsTest {
         Result own = targets.remote("explain-selection", iris, "-n", "select");
         assertThat(own.out()).startsWith("selected: own (v1)").containsPattern("own +namespace +yes +yes");
         assertThat(targets.remote("explain-selection", iris, "-n", "default").out())
-                .startsWith("selected: kserve-sklearnserver");
+                .startsWith("selected: theirs");
         assertThat(targets.remote("apply", "-n", "select", "-f", iris).code()).isZero();
         assertThat(targets.remote("explain-selection", "isvc/selected", "-n", "select")
                         .out())
@@ -435,10 +460,10 @@ class ClusterCommandsTest {
                         "--subresource=status",
                         "--type=merge",
                         "-p",
-                        "{\"status\":{\"observedGeneration\":1,\"clusterServingRuntimeName\":\"kserve-sklearnserver\"}}");
+                        "{\"status\":{\"observedGeneration\":1,\"clusterServingRuntimeName\":\"theirs\"}}");
         assertThat(targets.remote("explain-selection", "selected", "-n", "select")
                         .out())
-                .contains("It runs with kserve-sklearnserver, and stays with it until its specification changes.");
+                .contains("It runs with theirs, and stays with it until its specification changes.");
     }
 
     @Test

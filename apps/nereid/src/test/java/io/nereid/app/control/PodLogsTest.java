@@ -51,10 +51,16 @@ class PodLogsTest {
         kubelet = new TlsTestServer(directory.resolve("cluster"), PodLogsTest::log);
         targets.cluster()
                 .kubectl(
-                        "patch", "node", "node-1", "--subresource=status", "--type=merge", "-p",
+                        "patch",
+                        "node",
+                        "node-1",
+                        "--subresource=status",
+                        "--type=merge",
+                        "-p",
                         "{\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"127.0.0.1\"}],"
                                 + "\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":" + kubelet.port() + "}}}}");
-        assertThat(targets.remote("apply", "-f", targets.file("iris.yaml", SERVICE)).code())
+        assertThat(targets.remote("apply", "-f", targets.file("iris.yaml", SERVICE))
+                        .code())
                 .isZero();
         pod("iris-predictor-1", "predictor", ", initContainers: [{name: storage-initializer, image: a}]");
         pod("iris-transformer-1", "transformer", "");
@@ -76,7 +82,9 @@ class PodLogsTest {
             kind: Pod
             metadata: {name: NAME, labels: {serving.kserve.io/inferenceservice: iris, component: COMPONENT}}
             spec: {containers: [{name: kserve-container, image: a}]MORE}
-            """.replace("NAME", name).replace("COMPONENT", component).replace("MORE", more)));
+            """.replace("NAME", name)
+                .replace("COMPONENT", component)
+                .replace("MORE", more)));
         targets.cluster().kubectl("wait", "--for=condition=Ready", "pod/" + name, "--timeout=60s");
     }
 
@@ -90,7 +98,8 @@ class PodLogsTest {
         try (OutputStream out = exchange.getResponseBody()) {
             String start = (query.contains("previous=true") ? "before " : "") + path[4] + " of " + path[3] + "\n";
             out.write(start.getBytes(StandardCharsets.UTF_8));
-            out.write(("query " + (query.contains("tailLines=7") ? "7" : "other") + "\n").getBytes(StandardCharsets.UTF_8));
+            out.write(("query " + (query.contains("tailLines=7") ? "7" : "other") + "\n")
+                    .getBytes(StandardCharsets.UTF_8));
             if (follow) {
                 out.flush();
                 MORE.await();
@@ -115,7 +124,8 @@ class PodLogsTest {
                         "[iris-transformer-1 kserve-container] query 7");
         assertThat(targets.remote("logs", "isvc/iris", "-c", "transformer").out())
                 .isEqualTo("kserve-container of iris-transformer-1\nquery other\n");
-        assertThat(targets.remote("logs", "iris", "--container", "storage-initializer").out())
+        assertThat(targets.remote("logs", "iris", "--container", "storage-initializer")
+                        .out())
                 .isEqualTo("storage-initializer of iris-predictor-1\nquery other\n");
     }
 
@@ -143,8 +153,13 @@ class PodLogsTest {
         StringWriter out = new StringWriter();
         CommandLine command = Main.commandLine();
         command.setOut(new PrintWriter(out, true));
-        Thread following = Threads.named("follow").newThread(() -> command.execute(
-                "logs", name, "-f", "--kubeconfig", targets.cluster().kubeconfig().toString()));
+        Thread following = Threads.named("follow")
+                .newThread(() -> command.execute(
+                        "logs",
+                        name,
+                        "-f",
+                        "--kubeconfig",
+                        targets.cluster().kubeconfig().toString()));
         following.start();
         followed(name, "followed-1");
         until(() -> out.toString().contains("[followed-1 kserve-container] kserve-container of followed-1\n"));
@@ -165,7 +180,8 @@ class PodLogsTest {
             kind: Pod
             metadata: {name: NAME, labels: {serving.kserve.io/inferenceservice: SERVICE, component: predictor}}
             spec: {containers: [{name: kserve-container, image: a}]}
-            """.replace("NAME", pod).replace("SERVICE", service)));
+            """.replace("NAME", pod)
+                .replace("SERVICE", service)));
     }
 
     private static void until(BooleanSupplier condition) throws InterruptedException {

@@ -136,7 +136,8 @@ class SameOutputTest {
                {"latestRevision":true,"percent":20,"revisionName":"iris-predictor-00002"},
                {"latestRevision":false,"percent":80,"revisionName":"iris-predictor-00001","tag":"prev"}]}},
              "conditions":[{"type":"PredictorReady","status":"True"},
-               {"type":"Ready","status":"True","reason":"Served","message":"it answers"}]}""");
+               {"type":"Ready","status":"True","reason":"Served","message":"it answers"}]}\
+            """);
         targets.status("iris", status);
         targets.event("iris", "Warning", "ModelLoadFailed", "no such file");
         for (String line : List.of(

@@ -120,9 +120,8 @@ class KubeconfigTest {
     private static boolean cluster(Map<String, String> environment, Map<String, String> defaults, String... words) {
         Options options = new Options();
         CommandLine command = new CommandLine(options)
-                .setDefaultValueProvider(arg -> arg instanceof CommandLine.Model.OptionSpec option
-                        ? defaults.get(option.longestName())
-                        : null);
+                .setDefaultValueProvider(arg ->
+                        arg instanceof CommandLine.Model.OptionSpec option ? defaults.get(option.longestName()) : null);
         return options.kubeconfig.chosen(command.parseArgs(words), environment);
     }
 
@@ -133,9 +132,11 @@ class KubeconfigTest {
         assertThat(cluster(none, none)).isFalse();
         assertThat(cluster(Map.of("KUBECONFIG", "f"), none)).isFalse();
         assertThat(cluster(Map.of("KUBECONFIG", "f"), none, "--context", "x")).isTrue();
-        assertThat(cluster(Map.of("NEREID_CONTROL", "http://h"), none, "--kubeconfig", "f")).isTrue();
+        assertThat(cluster(Map.of("NEREID_CONTROL", "http://h"), none, "--kubeconfig", "f"))
+                .isTrue();
         assertThat(cluster(Map.of("NEREID_KUBECONFIG", "f"), file)).isTrue();
-        assertThat(cluster(Map.of("NEREID_KUBECONFIG", "f"), file, "--server", "http://h")).isFalse();
+        assertThat(cluster(Map.of("NEREID_KUBECONFIG", "f"), file, "--server", "http://h"))
+                .isFalse();
         assertThatThrownBy(() -> cluster(none, none, "--server", "http://h", "--context", "x"))
                 .hasMessageContaining("both --server and --context are given");
         assertThatThrownBy(() -> cluster(Map.of("NEREID_CONTROL", "http://h"), file))
