@@ -25,16 +25,19 @@ import org.jspecify.annotations.Nullable;
 /**
  * Which servers a command trusts, and the certificate that it shows. Immutable.
  *
- * @param authorities the authorities of the server's certificate, as PEM; null for those of the Java runtime
- * @param certificate the client's certificate chain, as PEM; null for none
- * @param key the certificate's private key, as PEM; null without a certificate
+ * @param authorities the authorities of the server's certificate; null for those of the Java runtime
+ * @param certificate the client's certificate chain; null for none
+ * @param key the certificate's private key; null without a certificate
  * @param unverified whether any certificate of the server is accepted
  */
-record ClientTls(
-        @Nullable Path authorities,
-        @Nullable Path certificate,
-        @Nullable Path key,
+public record ClientTls(
+        @Nullable PemFile authorities,
+        @Nullable PemFile certificate,
+        @Nullable PemFile key,
         boolean unverified) {
+    /** What the Java runtime trusts, without a certificate of the client. */
+    static final ClientTls DEFAULT = new ClientTls(null, null, null, false);
+
     private static final char[] NO_PASSWORD = new char[0];
 
     /**
@@ -42,7 +45,7 @@ record ClientTls(
      *
      * @throws ServingException FAILED_PRECONDITION when a file cannot be used
      */
-    @Nullable SSLContext context() {
+    public @Nullable SSLContext context() {
         if (authorities == null && certificate == null && !unverified) {
             return null;
         }
@@ -66,7 +69,7 @@ record ClientTls(
         KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
         store.load(null, null);
         int number = 0;
-        for (X509Certificate authority : pem("--ca-cert", authorities).certificates()) {
+        for (X509Certificate authority : authorities.certificates()) {
             store.setCertificateEntry("ca-" + number++, authority);
         }
         TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
@@ -81,16 +84,22 @@ record ClientTls(
         KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
         store.load(null, null);
         store.setKeyEntry(
-                "client",
-                pem("--client-key", key).key(),
-                NO_PASSWORD,
-                pem("--client-cert", certificate).certificates().toArray(new Certificate[0]));
+                "client", key.key(), NO_PASSWORD, certificate.certificates().toArray(new Certificate[0]));
         KeyManagerFactory factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         factory.init(store, NO_PASSWORD);
         return factory.getKeyManagers();
     }
 
-    private static PemFile pem(String option, Path file) {
+    /**
+     * Reads a file that an option names.
+     *
+     * @return null without a file
+     * @throws ServingException NOT_FOUND when it cannot be read
+     */
+    public static @Nullable PemFile file(String option, @Nullable Path file) {
+        if (file == null) {
+            return null;
+        }
         try {
             return new PemFile("the file '" + file + "' of " + option, Files.readAllBytes(file));
         } catch (IOException e) {

@@ -5,6 +5,7 @@ package io.nereid.app.connection;
 import io.nereid.app.connection.ServerConnection.Credentials;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.transport.tls.PemFile;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -13,6 +14,7 @@ import java.util.Map;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.ScopeType;
 
 /**
@@ -153,8 +155,50 @@ public final class ConnectionOptions {
         if (known == null && stored != null && stored.certificateAuthority() != null) {
             known = Path.of(stored.certificateAuthority());
         }
-        return new ServerConnection(
-                server, chosen, new ClientTls(known, clientCertificate, clientKey, unverified), missing);
+        ClientTls tls = server.encrypted()
+                ? new ClientTls(
+                        ClientTls.file("--ca-cert", known),
+                        ClientTls.file("--client-cert", clientCertificate),
+                        ClientTls.file("--client-key", clientKey),
+                        unverified)
+                : ClientTls.DEFAULT;
+        return new ServerConnection(server, chosen, tls, missing);
+    }
+
+    /**
+     * What the command line says about a server that a kubeconfig names; it wins over the kubeconfig. Variables of the
+     * environment do not count, as they are meant for servers of Nereid.
+     *
+     * @param token the token to send; null for the credentials of the kubeconfig
+     * @param unverified whether any certificate of the server may be accepted
+     */
+    public record Overrides(
+            @Nullable String token,
+            @Nullable PemFile authorities,
+            @Nullable PemFile certificate,
+            @Nullable PemFile key,
+            boolean unverified) {
+        /** Without the token. */
+        @Override
+        public String toString() {
+            return "Overrides[unverified=" + unverified + "]";
+        }
+    }
+
+    /** What the options of a command line say about a server that a kubeconfig names. */
+    public Overrides overrides(ParseResult line) {
+        boolean certificate = line.hasMatchedOption("--client-cert");
+        if (certificate != line.hasMatchedOption("--client-key")) {
+            throw ServingException.invalidArgument((certificate ? "--client-cert" : "--client-key")
+                    + " is given alone (expected: both --client-cert and --client-key)");
+        }
+        Credentials given = line.hasMatchedOption(TOKEN) || line.hasMatchedOption("--token-file") ? given() : null;
+        return new Overrides(
+                given == null ? null : given.token(),
+                line.hasMatchedOption("--ca-cert") ? ClientTls.file("--ca-cert", authorities) : null,
+                certificate ? ClientTls.file("--client-cert", clientCertificate) : null,
+                certificate ? ClientTls.file("--client-key", clientKey) : null,
+                line.hasMatchedOption("--insecure-skip-tls-verify") && unverified);
     }
 
     /** The token of the options; null when none is given. */

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * ServingException refused = connection.refusal(response.statusCode(), "the server's text");
  * }</pre>
  */
-public final class ServerConnection {
+public final class ServerConnection implements ApiConnection {
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
 
     private final ServerAddress server;
@@ -67,12 +67,28 @@ public final class ServerConnection {
         return server;
     }
 
+    @Override
+    public String url() {
+        return server.url();
+    }
+
+    @Override
+    public boolean isCluster() {
+        return false;
+    }
+
+    @Override
+    public String unexpected() {
+        return "is that the port of the control API? It is 8090 unless --control-port is set";
+    }
+
     /** The token that is sent; empty without credentials. */
     String token() {
         return credentials == null ? "" : credentials.token();
     }
 
     /** Builds a request for a path, with the credentials. */
+    @Override
     public HttpRequest.Builder request(String path) {
         HttpRequest.Builder request =
                 HttpRequest.newBuilder(URI.create(server.url() + path)).header("user-agent", "nereid");
@@ -82,11 +98,7 @@ public final class ServerConnection {
         return request;
     }
 
-    /**
-     * Sends a request.
-     *
-     * @throws ServingException UNAVAILABLE when there is no response, CANCELLED when the thread is interrupted
-     */
+    @Override
     public <T> HttpResponse<T> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
         try {
             return http.send(request, handler);
@@ -98,7 +110,7 @@ public final class ServerConnection {
         }
     }
 
-    /** The error of a request that got no response, or a part of one. */
+    @Override
     public ServingException unreachable(IOException e) {
         if (e instanceof ConnectException) {
             return ServingException.of(
@@ -127,11 +139,7 @@ public final class ServerConnection {
         return e instanceof SSLException ? "if the port is not encrypted, its URL begins with http://" : null;
     }
 
-    /**
-     * The error of a response by which a server refuses the caller or sends it elsewhere; null for another status.
-     *
-     * @param text the server's message
-     */
+    @Override
     public @Nullable ServingException refusal(int status, String text) {
         if (status == 401) {
             return ServingException.of(

@@ -9,6 +9,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -25,13 +26,15 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description = {
             "Create resources from files, or update existing ones (server-side apply).",
-            "A field that an earlier apply has set and that the file no longer has is removed."
+            "A field that an earlier apply has set and that the file no longer has is removed.",
+            "The field manager is nereid."
         },
         footer = {
             "",
             "  nereid apply -f iris.yaml",
             "  nereid apply -f services/ -R",
-            "  cat iris.yaml | nereid apply -f -"
+            "  cat iris.yaml | nereid apply -f -",
+            "  nereid apply -f iris.yaml --context prod --dry-run=server"
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class ApplyCommand implements Callable<Integer> {
@@ -47,13 +50,20 @@ public final class ApplyCommand implements Callable<Integer> {
             description = "Include subdirectories.")
     private boolean recursive;
 
-    @Option(names = "--dry-run", description = "Let the server validate the resources without storing them.")
-    private boolean dryRun;
+    @Option(
+            names = "--dry-run",
+            arity = "0..1",
+            paramLabel = "WHERE",
+            defaultValue = "none",
+            fallbackValue = "server",
+            description = "server: let the server validate the resources without storing them; none: store them"
+                    + " (default: none; server without a value).")
+    private String dryRun;
 
     @Option(
-            names = "--no-force",
-            description = "Fail on conflicts with other field managers instead of taking" + " their fields over.")
-    private boolean noForce;
+            names = "--force-conflicts",
+            description = "Take over fields that other field managers have set to other values, instead of failing.")
+    private boolean force;
 
     @Mixin
     private ControlOptions options;
@@ -63,28 +73,42 @@ public final class ApplyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        if (!List.of("server", "none").contains(dryRun)) {
+            throw ServingException.invalidArgument(
+                    "--dry-run=" + dryRun + " is not known (expected server or none)",
+                    dryRun.equals("client") ? "the server has the rules: --dry-run=server" : null);
+        }
         List<ObjectNode> resources = ControlOptions.resources(files, recursive);
         if (resources.isEmpty()) {
             throw ServingException.invalidArgument("no objects passed to apply", "the files contain no documents");
         }
         ControlClient client = options.client(spec);
-        List<ServingException> failures = new ArrayList<>();
+        List<String> failures = new ArrayList<>();
         PrintWriter out = spec.commandLine().getOut();
-        for (ObjectNode resource : resources) {
+        for (ObjectNode resource : ordered(resources)) {
             try {
                 out.println(apply(client, resource));
             } catch (ServingException e) {
                 if (e.code() == ErrorCode.UNAVAILABLE) {
                     throw e;
                 }
-                failures.add(e);
+                String name = resource.path("metadata").path("name").asText();
+                boolean said = name.isEmpty() || e.describe().contains("\"" + name + "\"");
+                failures.add((said ? "" : options.named(resource).shown() + ": ") + e.describe());
             }
             out.flush();
         }
-        for (ServingException failure : failures) {
-            spec.commandLine().getErr().println("nereid: " + failure.describe());
+        for (String failure : failures) {
+            spec.commandLine().getErr().println("nereid: " + failure);
         }
         return failures.isEmpty() ? 0 : 1;
+    }
+
+    /** Namespaces come first, so that a folder may have them in any file. */
+    private static List<ObjectNode> ordered(List<ObjectNode> resources) {
+        List<ObjectNode> all = new ArrayList<>(resources);
+        all.sort(Comparator.comparing(one -> !one.path("kind").asText().equals("Namespace")));
+        return all;
     }
 
     private String apply(ControlClient client, ObjectNode resource) {
@@ -93,13 +117,14 @@ public final class ApplyCommand implements Callable<Integer> {
         ObjectNode metadata = resource.withObject("/metadata");
         metadata.remove(List.of("managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"));
         JsonNode before = client.find(named.path());
-        String query = "?fieldManager=nereid&force=" + !noForce + (dryRun ? "&dryRun=All" : "");
+        String query = "?fieldManager=nereid&fieldValidation=Strict&force=" + force
+                + (dryRun.equals("server") ? "&dryRun=All" : "");
         ControlClient.Reply reply =
                 client.send("PATCH", named.path() + query, "application/apply-patch+yaml", resource);
         String what = reply.status() == 201
                 ? "created"
                 : before != null && same(before, reply.body()) ? "unchanged" : "configured";
-        return named.shown() + " " + what + (dryRun ? " (dry run)" : "");
+        return named.shown() + " " + what + (dryRun.equals("server") ? " (server dry run)" : "");
     }
 
     private static boolean same(@Nullable JsonNode before, JsonNode after) {

@@ -9,6 +9,7 @@ import io.nereid.app.connection.ServerAddress;
 import io.nereid.app.controlplane.ControlCertificate;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlToken;
+import io.nereid.app.kubeconfig.KubeconfigOptions;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -29,6 +30,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
 
 /** The options that all commands on resources share. Set by picocli; confined to one thread. */
 @SuppressWarnings("NullAway.Init")
@@ -47,7 +49,7 @@ final class ControlOptions {
     @Option(
             names = {"-n", "--namespace"},
             paramLabel = "NAME",
-            description = "The namespace (default: default).")
+            description = "The namespace (default: that of the kubeconfig's context, or default).")
     private @Nullable String namespace;
 
     @Option(
@@ -58,10 +60,27 @@ final class ControlOptions {
     private @Nullable Path directory;
 
     @Mixin
+    private KubeconfigOptions kubeconfig;
+
+    @Mixin
     private ConnectionOptions connection;
+
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec command;
+
+    /** Whether the command is for a Kubernetes cluster. */
+    boolean isCluster() {
+        return kubeconfig.chosen(command.commandLine().getParseResult(), System.getenv());
+    }
 
     ControlClient client(CommandSpec spec) {
         PrintWriter err = spec.commandLine().getErr();
+        if (isCluster()) {
+            return new ControlClient(
+                    kubeconfig.connect(
+                            connection.overrides(command.commandLine().getParseResult()), err),
+                    err);
+        }
         return new ControlClient(
                 connection.connect(
                         ServerAddress.of(server),
@@ -81,6 +100,12 @@ final class ControlOptions {
 
     /** How a Kubernetes client reaches the control API, with the credentials that the commands use. */
     KubernetesAccess access(CommandSpec spec) {
+        if (isCluster()) {
+            throw ServingException.invalidArgument(
+                    "--kubeconfig and --context have no meaning here: the kubeconfig that is printed is for the control"
+                            + " API of a server of Nereid",
+                    "for the contexts of a kubeconfig: kubectl config view");
+        }
         Path where = ControlFlags.directoryOr(directory);
         ServerAddress given = ServerAddress.of(server);
         ServerAddress secure = ServerAddress.of(given.url().replaceFirst("(?i)^http://", "https://"));
@@ -106,7 +131,7 @@ final class ControlOptions {
     }
 
     String namespace() {
-        return namespace == null ? DEFAULT_NAMESPACE : namespace;
+        return namespace != null ? namespace : isCluster() ? kubeconfig.namespace() : DEFAULT_NAMESPACE;
     }
 
     /**

@@ -6,15 +6,20 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.client.ServerClient;
 import io.nereid.app.control.ControlOptions.Named;
+import io.nereid.app.text.SortedTree;
 import io.nereid.app.text.TextTable;
 import io.nereid.app.text.YamlWriter;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKinds;
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -76,8 +81,8 @@ public final class DescribeCommand implements Callable<Integer> {
             line(out, "Namespace", named.namespace());
         }
         line(out, "Kind", named.kind().kind() + " (" + named.kind().apiVersion() + ")");
-        map(out, "Labels", metadata.path("labels"));
-        map(out, "Annotations", metadata.path("annotations"));
+        map(out, "Labels", SortedTree.of(metadata.path("labels")));
+        map(out, "Annotations", SortedTree.of(metadata.path("annotations")));
         line(out, "Created", metadata.path("creationTimestamp").asText("-"));
         if (metadata.has("deletionTimestamp")) {
             line(
@@ -94,7 +99,7 @@ public final class DescribeCommand implements Callable<Integer> {
                     metadata.path("generation").asText()
                             + (observed == null ? "" : ", of which " + observed.asText() + " is reconciled"));
         }
-        for (Map.Entry<String, JsonNode> part : resource.properties()) {
+        for (Map.Entry<String, JsonNode> part : SortedTree.of(resource).properties()) {
             if (List.of("apiVersion", "kind", "metadata", "status").contains(part.getKey())) {
                 continue;
             }
@@ -104,8 +109,9 @@ public final class DescribeCommand implements Callable<Integer> {
             ObjectNode rest = object.deepCopy();
             rest.remove(List.of("conditions", "observedGeneration"));
             if (!rest.isEmpty()) {
-                block(out, "status", rest);
+                block(out, "status", SortedTree.of(rest));
             }
+            revisions(out, object.path("components"));
             conditions(out, object.path("conditions"));
         }
         events(client, named, metadata.path("uid").asText(), out);
@@ -154,6 +160,45 @@ public final class DescribeCommand implements Callable<Integer> {
         YamlWriter.of(value).lines().forEach(l -> out.println("  " + l));
     }
 
+    /** Which share of the requests each revision gets; nothing for services without revisions. */
+    private static void revisions(PrintWriter out, JsonNode components) {
+        TextTable table = new TextTable("COMPONENT", "REVISION", "TRAFFIC", "TAG", "STATE");
+        boolean any = false;
+        for (Map.Entry<String, JsonNode> component : SortedTree.of(components).properties()) {
+            String newest = component.getValue().path("latestCreatedRevision").asText("");
+            String ready = component.getValue().path("latestReadyRevision").asText("");
+            Set<String> named = new LinkedHashSet<>();
+            for (JsonNode target : component.getValue().path("traffic")) {
+                String revision = target.path("revisionName")
+                        .asText(target.path("latestRevision").asBoolean() ? ready : "");
+                named.add(revision);
+                any = true;
+                table.row(
+                        component.getKey(),
+                        revision,
+                        target.path("percent").asInt(0) + "%",
+                        target.path("tag").asText(""),
+                        state(revision, newest, ready));
+            }
+            for (String revision : new LinkedHashSet<>(List.of(ready, newest))) {
+                if (!revision.isEmpty() && named.add(revision)) {
+                    any = true;
+                    table.row(component.getKey(), revision, "0%", "", state(revision, newest, ready));
+                }
+            }
+        }
+        if (any) {
+            out.println("Revisions:");
+            table.print(out);
+        }
+    }
+
+    private static String state(String revision, String newest, String ready) {
+        return revision.equals(ready)
+                ? revision.equals(newest) ? "newest, ready" : "newest that is ready"
+                : revision.equals(newest) ? "newest, not ready" : "";
+    }
+
     private static void conditions(PrintWriter out, JsonNode conditions) {
         if (conditions.isEmpty()) {
             return;
@@ -189,17 +234,27 @@ public final class DescribeCommand implements Callable<Integer> {
             out.println("Events:         none");
             return;
         }
-        events.sort(java.util.Comparator.comparing(e -> e.path("lastTimestamp").asText("")));
+        events.sort(Comparator.comparing(DescribeCommand::seen));
         out.println("Events:");
         TextTable table = new TextTable("TYPE", "REASON", "LAST SEEN", "COUNT", "MESSAGE");
         for (JsonNode event : events) {
             table.row(
                     event.path("type").asText(),
                     event.path("reason").asText(),
-                    event.path("lastTimestamp").asText("-"),
-                    Integer.toString(event.path("count").asInt(1)),
+                    seen(event).isEmpty() ? "-" : seen(event),
+                    Integer.toString(event.path("count")
+                            .asInt(event.path("series").path("count").asInt(1))),
                     event.path("message").asText());
         }
         table.print(out);
+    }
+
+    /** When an event was last seen, whichever of the two forms of events it has. */
+    private static String seen(JsonNode event) {
+        return Stream.of("/lastTimestamp", "/series/lastObservedTime", "/eventTime", "/firstTimestamp")
+                .map(at -> event.at(at).asText(""))
+                .filter(time -> !time.isEmpty() && !time.equals("null"))
+                .findFirst()
+                .orElse("");
     }
 }

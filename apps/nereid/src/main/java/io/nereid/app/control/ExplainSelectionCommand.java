@@ -10,7 +10,6 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -34,7 +33,8 @@ import picocli.CommandLine.Spec;
         sortOptions = false,
         description = {
             "Show every runtime that was considered for an InferenceService, and why it was chosen or not.",
-            "For a file, the runtimes of a running server are considered if there is one, else the built-in ones."
+            "For a file, the runtimes of the cluster or of a running server are considered; without --kubeconfig,"
+                    + " --context and a server, the built-in ones."
         },
         footer = {"", "  nereid explain-selection iris", "  nereid explain-selection iris.yaml"})
 @SuppressWarnings("NullAway.Init") // set by picocli
@@ -46,6 +46,14 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
 
     @Option(names = "--built-in", description = "Consider only the built-in runtimes, without a server.")
     private boolean builtIn;
+
+    @Option(
+            names = "--operator-namespace",
+            paramLabel = "NAME",
+            defaultValue = "nereid",
+            description = "The namespace of the operator in a cluster, whose ConfigMap inferenceservice-config counts"
+                    + " (default: nereid).")
+    private String home;
 
     @Mixin
     private ControlOptions options;
@@ -65,7 +73,12 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
             Named named = subject.contains("/")
                     ? options.named(List.of(subject)).get(0)
                     : options.named(ResourceKinds.INFERENCE_SERVICE, subject);
-            return print(named.name(), client.get(named.path() + "/selection"));
+            return print(
+                    named.name(),
+                    client.isCluster()
+                            ? ClusterSelection.explain(
+                                    client, home, named.namespace(), (ObjectNode) client.get(named.path()))
+                            : client.get(named.path() + "/selection"));
         }
         int worst = 0;
         boolean any = false;
@@ -88,6 +101,9 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
     }
 
     private JsonNode explained(ControlClient client, Named named, ObjectNode resource) {
+        if (!builtIn && client.isCluster()) {
+            return ClusterSelection.explain(client, home, named.namespace(), admitted(named, resource));
+        }
         if (!builtIn) {
             try {
                 return client.send("POST", named.path() + "/selection", "application/json", resource)
@@ -102,20 +118,16 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
                 spec.commandLine().getErr().flush();
             }
         }
-        ObjectNode admitted = new Admission(AdmissionContext.NONE)
-                .admit(ResourceKinds.INFERENCE_SERVICE, resource, null)
+        return ClusterSelection.tree(
+                RuntimeSelection.of(InferenceService.read(admitted(named, resource)), RuntimeCatalog.builtIn()));
+    }
+
+    private static ObjectNode admitted(Named named, ObjectNode resource) {
+        ObjectNode placed = resource.deepCopy();
+        placed.withObject("/metadata").put("namespace", named.namespace());
+        return new Admission(AdmissionContext.NONE)
+                .admit(ResourceKinds.INFERENCE_SERVICE, placed, null)
                 .resource();
-        RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(admitted), RuntimeCatalog.builtIn());
-        ObjectNode tree = ControlClient.JSON.createObjectNode();
-        if (selection == null) {
-            return tree.put("message", "the predictor has custom containers, so no runtime is selected");
-        }
-        ServingRuntime chosen = selection.chosen();
-        tree.put("chosen", chosen == null ? null : chosen.name());
-        tree.put("protocol", selection.protocol()).put("reason", selection.reason());
-        tree.put("message", selection.message());
-        tree.set("considered", ControlClient.JSON.valueToTree(selection.considered()));
-        return tree;
     }
 
     private int print(String name, JsonNode explanation) {
@@ -127,6 +139,10 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
                         ? chosen + (explanation.hasNonNull("protocol") ? " (" + protocol + ")" : "") + ": "
                         : explanation.hasNonNull("reason") ? reason + ": " : "")
                 + explanation.path("message").asText());
+        if (explanation.hasNonNull("kept")) {
+            out().println("It runs with " + explanation.path("kept").asText()
+                    + ", and stays with it until its specification changes.");
+        }
         if (!explanation.path("considered").isEmpty()) {
             TextTable table = new TextTable("RUNTIME", "SCOPE", "FITS", "CHOSEN", "WHY");
             for (JsonNode one : explanation.path("considered")) {

@@ -8,7 +8,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.client.ServerClient;
 import io.nereid.app.control.ControlOptions.Named;
 import io.nereid.app.text.ResourceTablePrinter;
+import io.nereid.app.text.SortedTree;
 import io.nereid.app.text.YamlWriter;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import java.io.PrintWriter;
@@ -153,7 +155,7 @@ public final class GetCommand implements Callable<Integer> {
             String path = ControlClient.path(kind, everywhere ? "" : options.namespace(), null) + query();
             if (structured() || "name".equals(output)) {
                 for (JsonNode item : client.get(path).path("items")) {
-                    items.add(item);
+                    items.add(typed(item, kind));
                 }
                 continue;
             }
@@ -203,42 +205,84 @@ public final class GetCommand implements Callable<Integer> {
         });
         JsonNode tree;
         if (single) {
-            tree = items.get(0);
+            tree = SortedTree.of(items.get(0));
         } else {
             ObjectNode list = ControlClient.JSON.createObjectNode();
             list.put("apiVersion", "v1").put("kind", "List");
             ArrayNode array = list.putArray("items");
-            items.forEach(array::add);
+            items.forEach(item -> array.add(SortedTree.of(item)));
             tree = list;
         }
         out().print("yaml".equals(output) ? YamlWriter.of(tree) : tree.toPrettyString() + "\n");
         out().flush();
     }
 
+    /** Shows what there is, and then each change, until the server does not respond any more. */
     private int watch(ControlClient client, ResourceKind kind, String namespace, @Nullable String name) {
         ResourceTablePrinter table = new ResourceTablePrinter("wide".equals(output), everywhere && kind.namespaced());
-        String path = ControlClient.path(kind, namespace, null) + (selector == null ? "?" : query() + "&")
-                + "watch=true" + (name == null ? "" : "&fieldSelector=metadata.name%3D" + ServerClient.segment(name));
-        client.watch(path, !structured() && !"name".equals(output), event -> {
-            JsonNode object = event.path("object");
-            if (event.path("type").asText().equals("ERROR")) {
-                throw ServingException.invalidArgument(object.path("message").asText());
-            }
-            if (structured()) {
-                if ("yaml".equals(output)) {
-                    out().println("---");
+        boolean tables = !structured() && !"name".equals(output);
+        String path = ControlClient.path(kind, namespace, null)
+                + (selector == null ? "?" : query() + "&")
+                + (name == null ? "" : "fieldSelector=metadata.name%3D" + ServerClient.segment(name) + "&");
+        String version = "";
+        while (true) {
+            if (version.isEmpty()) {
+                JsonNode now = tables ? client.table(path) : client.get(path);
+                version = now.path("metadata").path("resourceVersion").asText("0");
+                if (tables && !now.path("rows").isEmpty()) {
+                    table.print(now, "", out());
                 }
-                show(List.of(object), true);
-            } else if ("name".equals(output)) {
-                out().println(options.named((ObjectNode) withoutNamespace(object))
-                        .shown());
-                out().flush();
-            } else {
-                table.print(object, "", out());
+                now.path("items").forEach(item -> changed(typed(item, kind)));
             }
-            return true;
-        });
-        return 0;
+            String[] last = {version};
+            try {
+                client.watch(path + "watch=true&resourceVersion=" + version, tables, event -> {
+                    JsonNode object = event.path("object");
+                    if (event.path("type").asText().equals("ERROR")) {
+                        if (object.path("code").asInt() == 410) {
+                            last[0] = "";
+                            return false;
+                        }
+                        throw ServingException.invalidArgument(
+                                object.path("message").asText());
+                    }
+                    JsonNode about = tables ? object.at("/rows/0/object") : object;
+                    last[0] = about.path("metadata").path("resourceVersion").asText(last[0]);
+                    if (tables) {
+                        table.print(object, "", out());
+                    } else {
+                        changed(object);
+                    }
+                    return true;
+                });
+            } catch (ServingException e) {
+                if (e.code() != ErrorCode.OUT_OF_RANGE) {
+                    throw e;
+                }
+                last[0] = "";
+            }
+            version = last[0];
+        }
+    }
+
+    private void changed(JsonNode object) {
+        if (structured()) {
+            if ("yaml".equals(output)) {
+                out().println("---");
+            }
+            show(List.of(object), true);
+        } else {
+            out().println(options.named((ObjectNode) withoutNamespace(object)).shown());
+            out().flush();
+        }
+    }
+
+    /** The items of a list have no type of their own. */
+    private static JsonNode typed(JsonNode item, ResourceKind kind) {
+        if (!item.has("kind")) {
+            ((ObjectNode) item).put("apiVersion", kind.apiVersion()).put("kind", kind.kind());
+        }
+        return item;
     }
 
     private PrintWriter out() {

@@ -27,8 +27,17 @@ import picocli.CommandLine.Spec;
         name = "logs",
         mixinStandardHelpOptions = true,
         sortOptions = false,
-        description = "Show the output of an InferenceService's processes, and the load messages of its models.",
-        footer = {"", "  nereid logs iris", "  nereid logs iris -c transformer -f"})
+        description = {
+            "Show the output of an InferenceService's processes, and the load messages of its models.",
+            "In a Kubernetes cluster, that are the logs of its pods, each line with its pod and container in front if"
+                    + " there are several."
+        },
+        footer = {
+            "",
+            "  nereid logs iris",
+            "  nereid logs iris -c transformer -f",
+            "  nereid logs iris --context prod --container kserve-container --previous"
+        })
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class LogsCommand implements Callable<Integer> {
     private static final int FOLLOWED = 5000;
@@ -43,10 +52,22 @@ public final class LogsCommand implements Callable<Integer> {
     private @Nullable String component;
 
     @Option(
+            names = "--container",
+            paramLabel = "NAME",
+            description = "Only this container of the pods, such as kserve-container or storage-initializer; all by"
+                    + " default. For clusters.")
+    private @Nullable String container;
+
+    @Option(
+            names = {"-p", "--previous"},
+            description = "The logs of the containers before their last restart. For clusters.")
+    private boolean previous;
+
+    @Option(
             names = "--tail",
             paramLabel = "LINES",
             defaultValue = "500",
-            description = "Number of lines from the end of the log (default: 500).")
+            description = "Number of lines from the end of each log (default: 500).")
     private int tail;
 
     @Option(
@@ -73,12 +94,28 @@ public final class LogsCommand implements Callable<Integer> {
         Named named = name.contains("/")
                 ? options.named(List.of(name)).get(0)
                 : options.named(ResourceKinds.INFERENCE_SERVICE, name);
+        if (follow && previous) {
+            throw ServingException.invalidArgument(
+                    "both --follow and --previous are given (expected one of them)",
+                    "a container that has ended writes nothing more");
+        }
         if (named.kind() != ResourceKinds.INFERENCE_SERVICE) {
             throw ServingException.invalidArgument(
                     "resources of kind " + named.kind().kind() + " do not have logs",
                     "for example: nereid logs" + " isvc/iris");
         }
         ControlClient client = options.client(spec);
+        if (client.isCluster()) {
+            new PodLogs(client, named, new PodLogs.Choice(component, container, previous, tail), spec.commandLine())
+                    .print(follow);
+            return 0;
+        }
+        if (container != null || previous) {
+            throw ServingException.invalidArgument(
+                    (container != null ? "--container" : "--previous")
+                            + " is for clusters: on one machine, all starts of a component share one log",
+                    "leave it out, or name the cluster with --kubeconfig or --context");
+        }
         PrintWriter out = spec.commandLine().getOut();
         List<String> lines = lines(client, named, tail);
         lines.forEach(out::println);

@@ -3,6 +3,7 @@
 package io.nereid.app.text;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,6 +18,8 @@ public final class ResourceTablePrinter {
     private final boolean namespaces;
     private final List<Integer> widths = new ArrayList<>();
     private boolean headed;
+    /** The columns of the last table that had some: of a watch, only the first event has them. */
+    private JsonNode columns = MissingNode.getInstance();
 
     public ResourceTablePrinter(boolean wide, boolean namespaces) {
         this.wide = wide;
@@ -25,12 +28,15 @@ public final class ResourceTablePrinter {
 
     public void print(JsonNode table, String prefix, PrintWriter out) {
         List<List<String>> rows = new ArrayList<>();
+        if (!table.path("columnDefinitions").isEmpty()) {
+            columns = table.path("columnDefinitions");
+        }
         if (!headed) {
             List<String> heads = new ArrayList<>();
             if (namespaces) {
                 heads.add("NAMESPACE");
             }
-            for (JsonNode column : table.path("columnDefinitions")) {
+            for (JsonNode column : columns) {
                 if (shown(column)) {
                     heads.add(column.path("name").asText().toUpperCase(Locale.ROOT));
                 }
@@ -44,7 +50,7 @@ public final class ResourceTablePrinter {
                 cells.add(row.path("object").path("metadata").path("namespace").asText(""));
             }
             for (int i = 0; i < row.path("cells").size(); i++) {
-                JsonNode column = table.path("columnDefinitions").path(i);
+                JsonNode column = columns.path(i);
                 if (shown(column)) {
                     JsonNode cell = row.path("cells").path(i);
                     String text = cell.isNull() ? "" : cell.asText();

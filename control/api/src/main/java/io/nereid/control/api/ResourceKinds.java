@@ -106,10 +106,11 @@ public final class ResourceKinds {
             "secrets",
             List.of(),
             true,
-            List.of(new Column("Type", "string", "the type of the data", 0, ".type"), age()));
+            List.of(new Column("Type", "string", "the type of the data", 0, ".type"), data(), age()));
 
     /** Kubernetes' ConfigMap: settings. */
-    public static final ResourceKind CONFIG_MAP = core("ConfigMap", "configmaps", List.of("cm"), true, List.of(age()));
+    public static final ResourceKind CONFIG_MAP =
+            core("ConfigMap", "configmaps", List.of("cm"), true, List.of(data(), age()));
 
     /** Kubernetes' ServiceAccount: names the secrets that a service uses. */
     public static final ResourceKind SERVICE_ACCOUNT =
@@ -263,6 +264,10 @@ public final class ResourceKinds {
             String kind, String plural, List<String> shortNames, boolean namespaced, List<Column> columns) {
         return new ResourceKind(
                 "", "v1", kind, plural, kind.toLowerCase(java.util.Locale.ROOT), shortNames, namespaced, columns);
+    }
+
+    private static Column data() {
+        return new Column("Data", "integer", "the number of entries", 0, ".data");
     }
 
     private static Column age() {

@@ -86,6 +86,10 @@ final class TablePrinter {
                     + about.path("name").asText(""));
             return;
         }
+        if (column.path().equals(".data")) {
+            cells.add(resource.path("data").size() + resource.path("binaryData").size());
+            return;
+        }
         List<JsonNode> found = JsonPath.find(resource, column.path());
         if (column.type().equals("date")) {
             cells.add(found.isEmpty() ? "<unknown>" : age(found.get(0).asText()));
@@ -100,11 +104,9 @@ final class TablePrinter {
                 && !column.type().equals("string")) {
             cells.add(found.get(0));
         } else {
-            StringBuilder text = new StringBuilder();
-            for (JsonNode one : found) {
-                text.append(text.isEmpty() ? "" : ",").append(one.isValueNode() ? one.asText() : one.toString());
-            }
-            cells.add(text.toString());
+            // of several values, Kubernetes shows the first one
+            JsonNode first = found.get(0);
+            cells.add(first.isValueNode() ? first.asText() : first.toString());
         }
     }
 

@@ -72,7 +72,8 @@ public final class RevisionPlanner {
                 changed = true;
             }
         }
-        return changed ? new ObservedState(
+        return changed
+                ? new ObservedState(
                         observed.workloads(), List.copyOf(known), observed.status(), observed.gatewayProblem())
                 : observed;
     }

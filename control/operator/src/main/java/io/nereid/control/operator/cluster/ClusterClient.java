@@ -17,6 +17,7 @@ import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -158,6 +159,24 @@ public final class ClusterClient {
             if (e.getCode() != 404) {
                 throw translated(kind, name, e);
             }
+        }
+    }
+
+    /**
+     * The objects of a kind as the API server has them now, in all namespaces or in one.
+     *
+     * @param namespace null for all
+     */
+    public List<ObjectNode> list(ResourceKind kind, @Nullable String namespace) {
+        try {
+            GenericKubernetesResourceList found = kind.namespaced() && namespace != null
+                    ? all(kind).inNamespace(namespace).list()
+                    : kind.namespaced()
+                            ? all(kind).inAnyNamespace().list()
+                            : all(kind).list();
+            return found.getItems().stream().map(this::tree).toList();
+        } catch (KubernetesClientException e) {
+            throw translated(kind, "", e);
         }
     }
 

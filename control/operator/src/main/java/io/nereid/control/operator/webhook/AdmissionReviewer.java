@@ -20,7 +20,8 @@ import org.jspecify.annotations.Nullable;
  * changes nothing: defaults stay out of the stored resource. Thread-safe.
  *
  * <pre>{@code
- * AdmissionReviewer reviewer = new AdmissionReviewer(new Admission(context, Site.KUBERNETES));
+ * AdmissionReviewer reviewer = new AdmissionReviewer(
+ *         new Admission(context, Site.KUBERNETES), new Admission(context.latest(), Site.KUBERNETES));
  * ObjectNode answer = reviewer.review(review);
  * }</pre>
  */
@@ -28,9 +29,15 @@ final class AdmissionReviewer {
     private static final String VERSION = "admission.k8s.io/v1";
 
     private final Admission admission;
+    private final Admission latest;
 
-    AdmissionReviewer(Admission admission) {
+    /**
+     * @param admission judges every resource, from what this replica knows
+     * @param latest judges again what would be refused, from what the API server has at that time
+     */
+    AdmissionReviewer(Admission admission, Admission latest) {
         this.admission = admission;
+        this.latest = latest;
     }
 
     /**
@@ -89,7 +96,14 @@ final class AdmissionReviewer {
             ServingEngine unused = ServingEngine.chosenBy(ObjectMeta.read(object));
             return List.of();
         }
-        return admission.admit(kind, object, old).warnings();
+        try {
+            return admission.admit(kind, object, old).warnings();
+        } catch (ServingException e) {
+            if (e.code() != ErrorCode.INVALID_ARGUMENT) {
+                throw e;
+            }
+            return latest.admit(kind, object, old).warnings();
+        }
     }
 
     /**

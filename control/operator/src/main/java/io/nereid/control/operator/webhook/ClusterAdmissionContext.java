@@ -15,10 +15,12 @@ import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ObjectCache;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,6 +36,7 @@ public final class ClusterAdmissionContext implements AdmissionContext, AutoClos
     private final ObjectCache runtimes;
     private final ObjectCache clusterRuntimes;
     private final ObjectCache containers;
+    private final ClusterClient client;
     private final String namespace;
     private final Consumer<String> conditions;
 
@@ -44,6 +47,7 @@ public final class ClusterAdmissionContext implements AdmissionContext, AutoClos
      * @param conditions throws an exception for a condition of a graph's step that cannot be parsed
      */
     public ClusterAdmissionContext(ClusterClient client, String namespace, Consumer<String> conditions) {
+        this.client = client;
         this.namespace = namespace;
         this.conditions = conditions;
         this.settings = new ObjectCache(
@@ -75,7 +79,10 @@ public final class ClusterAdmissionContext implements AdmissionContext, AutoClos
 
     @Override
     public InferenceServiceConfig config(String of) {
-        ObjectNode map = settings.get(namespace, InferenceServiceConfig.CONFIG_MAP);
+        return config(settings.get(namespace, InferenceServiceConfig.CONFIG_MAP), of);
+    }
+
+    private static InferenceServiceConfig config(@Nullable ObjectNode map, String of) {
         if (map == null) {
             return InferenceServiceConfig.defaults();
         }
@@ -89,18 +96,50 @@ public final class ClusterAdmissionContext implements AdmissionContext, AutoClos
 
     @Override
     public List<ClusterStorageContainer> storageContainers() {
-        return read(containers, "", ClusterStorageContainer::read);
+        return read(containers.all(), "", ClusterStorageContainer::read);
     }
 
     @Override
     public List<ServingRuntime> runtimes(String of) {
-        return read(of.isEmpty() ? clusterRuntimes : runtimes, of, ServingRuntime::read);
+        return read((of.isEmpty() ? clusterRuntimes : runtimes).all(), of, ServingRuntime::read);
+    }
+
+    /**
+     * The same, read from the API server by every call: a watch may lag behind a resource that was written just before,
+     * such as a storage container in the same file as the service that uses it.
+     */
+    public AdmissionContext latest() {
+        return new AdmissionContext() {
+            @Override
+            public InferenceServiceConfig config(String of) {
+                return ClusterAdmissionContext.config(
+                        client.get(ResourceKinds.CONFIG_MAP, namespace, InferenceServiceConfig.CONFIG_MAP), of);
+            }
+
+            @Override
+            public List<ClusterStorageContainer> storageContainers() {
+                return read(
+                        client.list(ResourceKinds.CLUSTER_STORAGE_CONTAINER, null), "", ClusterStorageContainer::read);
+            }
+
+            @Override
+            public List<ServingRuntime> runtimes(String of) {
+                ResourceKind kind =
+                        of.isEmpty() ? ResourceKinds.CLUSTER_SERVING_RUNTIME : ResourceKinds.SERVING_RUNTIME;
+                return read(client.list(kind, of.isEmpty() ? null : of), of, ServingRuntime::read);
+            }
+
+            @Override
+            public void condition(String condition) {
+                conditions.accept(condition);
+            }
+        };
     }
 
     /** The resources of a namespace that can be read; others were stored before there was a webhook. */
-    private static <T> List<T> read(ObjectCache cache, String namespace, Function<ObjectNode, T> reader) {
+    private static <T> List<T> read(Collection<ObjectNode> all, String namespace, Function<ObjectNode, T> reader) {
         List<T> read = new ArrayList<>();
-        for (ObjectNode one : cache.all()) {
+        for (ObjectNode one : all) {
             try {
                 if (namespace.isEmpty() || ObjectMeta.read(one).namespace().equals(namespace)) {
                     read.add(reader.apply(one));

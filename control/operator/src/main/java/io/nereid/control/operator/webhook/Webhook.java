@@ -4,8 +4,6 @@ package io.nereid.control.operator.webhook;
 
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.control.api.admission.Admission;
-import io.nereid.control.api.admission.Site;
 import io.nereid.control.operator.certificate.CertificateFile;
 import io.nereid.control.operator.cluster.ClusterClient;
 import java.time.Duration;
@@ -77,7 +75,7 @@ public final class Webhook implements AutoCloseable {
         if (closed || context == null) {
             return;
         }
-        WebhookServer made = new WebhookServer(options.port(), file.path(), new Admission(context, Site.KUBERNETES));
+        WebhookServer made = new WebhookServer(options.port(), file.path(), context);
         int unused = made.start();
         server = made;
     }

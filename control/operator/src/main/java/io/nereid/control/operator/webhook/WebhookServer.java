@@ -10,6 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.base.access.Operation;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.Site;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.HttpExchange;
@@ -36,7 +37,7 @@ import org.slf4j.LoggerFactory;
  * but whether the client's own object is valid. Thread-safe.
  *
  * <pre>{@code
- * try (WebhookServer webhook = new WebhookServer(9443, file.path(), new Admission(context, Site.KUBERNETES))) {
+ * try (WebhookServer webhook = new WebhookServer(9443, file.path(), context)) {
  *     webhook.start();
  * }
  * }</pre>
@@ -62,8 +63,9 @@ public final class WebhookServer implements AutoCloseable {
      * @param port the port on all addresses; 0 for any free one
      * @param certificate a file of PEM with the certificate and its key, which is polled
      */
-    public WebhookServer(int port, Path certificate, Admission admission) {
-        this.reviewer = new AdmissionReviewer(admission);
+    public WebhookServer(int port, Path certificate, ClusterAdmissionContext context) {
+        this.reviewer = new AdmissionReviewer(
+                new Admission(context, Site.KUBERNETES), new Admission(context.latest(), Site.KUBERNETES));
         ServerOptions options = ServerOptions.builder()
                 .listen(
                         "0.0.0.0",

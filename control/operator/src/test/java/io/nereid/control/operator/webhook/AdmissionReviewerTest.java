@@ -26,8 +26,11 @@ class AdmissionReviewerTest {
     private static final String BAD =
             GOOD.replace("\"storageUri\":\"gs://b\"", "\"name\":\"x\"").replace("iris", "1ris");
 
-    private final AdmissionReviewer reviewer =
-            new AdmissionReviewer(new Admission(AdmissionContext.NONE, Site.KUBERNETES));
+    private final AdmissionReviewer reviewer = reviewer(AdmissionContext.NONE);
+
+    private static AdmissionReviewer reviewer(AdmissionContext context) {
+        return new AdmissionReviewer(new Admission(context, Site.KUBERNETES), new Admission(context, Site.KUBERNETES));
+    }
 
     private static JsonNode review(String operation, String object, String old) throws Exception {
         ObjectNode review = (ObjectNode) JSON.readTree("""
@@ -119,7 +122,7 @@ class AdmissionReviewerTest {
                 throw ServingException.of(ErrorCode.UNAVAILABLE, "the API server is away");
             }
         };
-        AdmissionReviewer failing = new AdmissionReviewer(new Admission(broken, Site.KUBERNETES));
+        AdmissionReviewer failing = reviewer(broken);
         assertThatThrownBy(() -> failing.review(review("CREATE", GOOD, "null"))).isInstanceOf(ServingException.class);
         assertThatThrownBy(() -> failing.review(JSON.readTree("{\"apiVersion\":\"admission.k8s.io/v1beta1\"}")))
                 .hasMessageContaining("AdmissionReview");
