@@ -97,7 +97,7 @@ final class ContainerProcess {
     }
 
     boolean isReady() {
-        return isStarted() && (readiness == null || (readiness.passed()));
+        return isStarted() && (readiness == null || readiness.passed());
     }
 
     private boolean mayRestart() {
