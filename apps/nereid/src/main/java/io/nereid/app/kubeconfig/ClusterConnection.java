@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Base64;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.BaseStream;
@@ -107,7 +108,8 @@ final class ClusterConnection implements ApiConnection {
                     break;
                 }
                 drop(response);
-                TimeUnit.SECONDS.sleep(seconds);
+                // The time that the API server asks for; nothing ends it early but an interrupt.
+                boolean unused = new CountDownLatch(1).await(seconds, TimeUnit.SECONDS);
                 response = exchange(used, request, handler);
             }
             return response;

@@ -17,7 +17,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -141,7 +143,8 @@ public final class ModelServerFlags {
     /** Waits for the end of the grace period, while requests are served. Blocks. */
     public void grace() {
         try {
-            Thread.sleep(hopeless ? 0 : Units.duration(gracePeriod).toMillis());
+            long millis = hopeless ? 0 : Units.duration(gracePeriod).toMillis();
+            boolean unused = new CountDownLatch(1).await(millis, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

@@ -111,7 +111,7 @@ class KubeconfigTest {
         private final KubeconfigOptions kubeconfig = new KubeconfigOptions();
 
         @Option(names = "--server")
-        private String server = "";
+        void server(String unused) {}
 
         @Override
         public void run() {}

@@ -174,8 +174,10 @@ public final class TemplateRollout {
             TemplateStamp stamp = TemplateStamp.of(before);
             String inputs = snapshots.contains(name) && stamp != null ? stamp.inputs() : now.inputs();
             if (!differs(object, owned, before)) {
-                boolean same = stamp != null && stamp.inputs().equals(inputs);
-                (same ? stamp : new TemplateStamp(now.form(), inputs, "")).on(object);
+                TemplateStamp kept = stamp != null && stamp.inputs().equals(inputs)
+                        ? stamp
+                        : new TemplateStamp(now.form(), inputs, "");
+                kept.on(object);
             } else if (stamp != null
                     && (stamp.form().equals(now.form()) || !stamp.inputs().equals(inputs))) {
                 new TemplateStamp(now.form(), inputs, "").on(object);

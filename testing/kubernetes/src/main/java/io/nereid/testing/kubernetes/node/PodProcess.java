@@ -38,7 +38,6 @@ final class PodProcess {
     private static final Logger LOG = LoggerFactory.getLogger(PodProcess.class);
     private static final long LOOK_MILLIS = 100;
 
-    private final KubernetesClient client;
     private final Function<String, @Nullable ContainerImage> images;
     private final Pod pod;
     private final String address;
@@ -64,7 +63,6 @@ final class PodProcess {
             String address,
             Path folder,
             Consumer<PodStatus> report) {
-        this.client = client;
         this.images = images;
         this.pod = pod;
         this.address = address;

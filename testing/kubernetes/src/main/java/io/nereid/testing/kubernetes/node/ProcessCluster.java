@@ -55,7 +55,8 @@ public final class ProcessCluster {
 
     public static void main(String[] arguments) throws IOException {
         Optional<String> why = ProcessNode.unavailable().or(TestCluster::unavailable);
-        PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true);
+        PrintStream out =
+                new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true, StandardCharsets.UTF_8);
         if (why.isPresent()) {
             out.println("unavailable: " + why.get());
             return;
