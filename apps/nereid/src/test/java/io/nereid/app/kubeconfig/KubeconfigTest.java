@@ -111,10 +111,12 @@ class KubeconfigTest {
         private final KubeconfigOptions kubeconfig = new KubeconfigOptions();
 
         @Option(names = "--server")
-        void server(String unused) {}
+        String server = "";
 
         @Override
-        public void run() {}
+        public void run() {
+            throw new AssertionError("parsed only, with --server " + server);
+        }
     }
 
     private static boolean cluster(Map<String, String> environment, Map<String, String> defaults, String... words) {
