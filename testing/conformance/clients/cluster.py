@@ -172,7 +172,7 @@ class ClusterServer(ControlApi):
         return http.client.HTTPSConnection(address.hostname, address.port, timeout=timeout, context=self.kubernetes.tls)
 
     def text(self, file, **values):
-        # A folder of this machine is no storage of a cluster: the same files are on a volume.
+        # A cluster has no folders of this machine: the same files are on a volume.
         return super().text(file, **values).replace("file:///", "pvc://models/")
 
     def apply(self, file, **values):
