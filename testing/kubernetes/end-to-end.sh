@@ -38,6 +38,7 @@ if [ "${1:-}" = --all ]; then
     suites=(test_cluster.py test_control.py test_control_more.py test_control_graph_grpc.py test_control_logger.py)
 else
     suites=(test_cluster.py test_control.py)
-    set -- -m "not long" "$@"
+    only="test_cluster or sklearn or boosted or onnx_needs or triton or custom_predictor or transformer or explainer_of"
+    set -- -k "$only or canary_gets or batcher or of_one_node or switch_goes or archive or woken_by_grpc" "$@"
 fi
 exec "$here/network.sh" "$venv/bin/python" -m pytest -q -rfEs -p no:cacheprovider --tb=short "${suites[@]}" "$@"

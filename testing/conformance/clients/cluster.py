@@ -217,7 +217,7 @@ def cluster():
     global _cluster
     if _cluster is None:
         _cluster = Cluster()
-        _cluster.install("--replicas", "1")
+        _cluster.install("--replicas", "1", "--gateway-replicas", "1", "--deployment-mode", "Knative")
     return _cluster
 
 
