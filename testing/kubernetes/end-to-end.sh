@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The end-to-end suites against a cluster: real control plane, nodes of processes, operator and gateway installed as in production.
 #
-#   end-to-end.sh [PYTEST OPTION...]         the short form, which CI runs: about ten minutes on two cores
+#   end-to-end.sh [PYTEST OPTION...]         the short form: about ten minutes on two cores
 #   end-to-end.sh --all [PYTEST OPTION...]   every suite of the control plane that also runs on one machine, 50 changes of each kind under
 #                                            load, 200 services: about an hour
 #

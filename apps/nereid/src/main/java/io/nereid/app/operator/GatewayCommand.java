@@ -136,7 +136,7 @@ public final class GatewayCommand implements Callable<Integer> {
                 zone.strip(),
                 listen,
                 access,
-                kubernetesAuth.reviews(),
+                kubernetesAuth,
                 logging,
                 new GatewayProcess.Ending(grace, limit));
     }

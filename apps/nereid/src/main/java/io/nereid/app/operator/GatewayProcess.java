@@ -7,6 +7,7 @@ import io.nereid.access.AccessControl;
 import io.nereid.access.audit.AuditLog;
 import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
+import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.operator.access.AccessReviewOptions;
 import io.nereid.control.operator.gateway.GatewayOptions;
@@ -37,6 +38,18 @@ final class GatewayProcess {
      */
     record Ending(Duration grace, Duration limit) {}
 
+    private static AccessReviewOptions reviews(KubernetesAuthOptions options) {
+        AccessReviewOptions.Mode mode = switch (options.mode()) {
+            case "off" -> AccessReviewOptions.Mode.OFF;
+            case "annotated" -> AccessReviewOptions.Mode.ANNOTATED;
+            case "all" -> AccessReviewOptions.Mode.ALL;
+            default ->
+                throw ServingException.invalidArgument(
+                        "--kubernetes-auth: \"" + options.mode() + "\" is not known (expected: off, annotated or all)");
+        };
+        return new AccessReviewOptions(mode, options.audiences(), options.cache());
+    }
+
     /** Runs until the process receives a signal to end; returns the exit code. */
     static int run(
             ClusterOptions cluster,
@@ -44,11 +57,12 @@ final class GatewayProcess {
             String zone,
             ServerOptions.Builder listen,
             AccessControl access,
-            AccessReviewOptions reviews,
+            KubernetesAuthOptions kubernetesAuth,
             Logging logging,
             Ending ending)
             throws InterruptedException {
         String namespace = cluster.namespace();
+        AccessReviewOptions reviews = reviews(kubernetesAuth);
         try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS);
                 KubernetesClient reviewing = KubernetesClients.once(cluster.kubeconfig, REVIEW_TIMEOUT_MILLIS)) {
             GatewayOptions options = new GatewayOptions(

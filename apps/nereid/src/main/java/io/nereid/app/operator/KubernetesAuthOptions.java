@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.operator;
 
-import io.nereid.base.ServingException;
 import io.nereid.base.Units;
-import io.nereid.control.operator.access.AccessReviewOptions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Option;
 
-/** The options by which a gateway reviews its callers. */
+/**
+ * The options by which a gateway reviews its callers. It names no type of the operator: commands are loaded without its
+ * libraries.
+ */
 final class KubernetesAuthOptions {
     @Option(
             names = "--kubernetes-auth",
@@ -35,17 +37,15 @@ final class KubernetesAuthOptions {
                     + "(default: ${DEFAULT-VALUE}).")
     private String cache = "30s";
 
-    /** The options with checked values. */
-    AccessReviewOptions reviews() {
-        AccessReviewOptions.Mode chosen = switch (mode) {
-            case "off" -> AccessReviewOptions.Mode.OFF;
-            case "annotated" -> AccessReviewOptions.Mode.ANNOTATED;
-            case "all" -> AccessReviewOptions.Mode.ALL;
-            default ->
-                throw ServingException.invalidArgument(
-                        "--kubernetes-auth: \"" + mode + "\" is not known (expected: off, annotated or all)");
-        };
-        return new AccessReviewOptions(
-                chosen, audiences.stream().map(String::strip).toList(), Units.duration(cache));
+    String mode() {
+        return mode;
+    }
+
+    List<String> audiences() {
+        return audiences.stream().map(String::strip).toList();
+    }
+
+    Duration cache() {
+        return Units.duration(cache);
     }
 }

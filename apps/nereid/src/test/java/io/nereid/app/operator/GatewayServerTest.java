@@ -613,6 +613,9 @@ class GatewayServerTest {
             assertThat(Files.readString(audit)).doesNotContain(stranger);
         } finally {
             reviewing.close();
+            // Its host is that of all other tests.
+            client.services().inNamespace(NAMESPACE).withName("closed").delete();
+            until("the route is gone", () -> answer("/anything").startsWith("404"));
         }
     }
 }
