@@ -18,7 +18,7 @@ import urllib.parse
 import yaml
 
 from control_server import CONTROL, ControlApi, Refused, until
-from server import ROOT, program
+from server import ROOT, Address, program
 
 KUBERNETES = ROOT / "testing/kubernetes"
 IMAGE = "nereid:test"
@@ -136,7 +136,7 @@ class Cluster:
 PATH = "/opt/nereid/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class ClusterServer(ControlApi):
+class ClusterServer(ControlApi, Address):
     """The cluster as the suites of the control plane use it: models are on a volume that the claim `models` names."""
 
     cluster = True
@@ -148,24 +148,6 @@ class ClusterServer(ControlApi):
         self.values = {"python": sys.executable, "control": str(CONTROL), "models": "", **(values or {})}
         service = json.loads(kubernetes.kubectl("get", "service", "nereid-gateway", "-n", NAMESPACE, "-o", "json"))
         self.base = f"{service['spec']['clusterIP']}:{service['spec']['ports'][0]['port']}"
-
-    @property
-    def host(self):
-        return self.base.split(":")[0]
-
-    @property
-    def port(self):
-        return int(self.base.split(":")[1])
-
-    def ask(self, method, path, body=None, headers=None, timeout=60):
-        """(status, headers, body bytes)"""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
-        try:
-            connection.request(method, path, body, headers or {})
-            reply = connection.getresponse()
-            return reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read()
-        finally:
-            connection.close()
 
     def connection(self, timeout):
         address = self.kubernetes.address

@@ -34,7 +34,31 @@ def program():
     return found[-1]
 
 
-class Server:
+class Address:
+    """Plain HTTP requests to `base`, which is host:port."""
+
+    base = None
+
+    @property
+    def host(self):
+        return self.base.split(":")[0]
+
+    @property
+    def port(self):
+        return int(self.base.split(":")[1])
+
+    def ask(self, method, path, body=None, headers=None, timeout=30):
+        """(status, headers, body bytes)"""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        try:
+            connection.request(method, path, body, headers or {})
+            reply = connection.getresponse()
+            return reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read()
+        finally:
+            connection.close()
+
+
+class Server(Address):
     """One process of the server. `base` is host:port; `environment` is added to that of the tests."""
 
     def __init__(self, *arguments, start_timeout=120, environment=None):
@@ -63,24 +87,6 @@ class Server:
                 self.base = address.group(1)
                 self.ready.set()
         self.ready.set()
-
-    @property
-    def host(self):
-        return self.base.split(":")[0]
-
-    @property
-    def port(self):
-        return int(self.base.split(":")[1])
-
-    def ask(self, method, path, body=None, headers=None, timeout=30):
-        """(status, headers, body bytes)"""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
-        try:
-            connection.request(method, path, body, headers or {})
-            reply = connection.getresponse()
-            return reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read()
-        finally:
-            connection.close()
 
     def metric(self, name):
         page = self.ask("GET", "/metrics")[2].decode()

@@ -131,7 +131,7 @@ class TlsTest {
         try (Rig rig = new Rig(encrypted(options()))) {
             String pem = authority.certificatePem();
             assertThat(asked(rig, PooledUpstreamClient.Trust.of("a test", pem))).isEqualTo(200);
-            assertThat(asked(rig, PooledUpstreamClient.Trust.ANYBODY)).isEqualTo(200);
+            assertThat(asked(rig, PooledUpstreamClient.Trust.ANY_CERTIFICATE)).isEqualTo(200);
             assertThatThrownBy(() -> asked(rig, PooledUpstreamClient.Trust.JVM))
                     .hasCauseInstanceOf(ServingException.class);
             String other = stranger.certificatePem();

@@ -344,7 +344,7 @@ public final class PooledUpstreamClient implements UpstreamClient {
         public static final Trust JVM = new Trust(List.of(), false);
 
         /** Trusts every server, without verification. */
-        public static final Trust ANYBODY = new Trust(List.of(), true);
+        public static final Trust ANY_CERTIFICATE = new Trust(List.of(), true);
 
         /** Keeps a copy. */
         public Trust {

@@ -59,7 +59,7 @@ final class LoggerConnections implements AutoCloseable {
     private PooledUpstreamClient.Trust trust(String namespace, InferenceServiceConfig.Logger config) {
         String bundle = config.caBundle();
         if (config.tlsSkipVerify()) {
-            return PooledUpstreamClient.Trust.ANYBODY;
+            return PooledUpstreamClient.Trust.ANY_CERTIFICATE;
         }
         if (bundle == null) {
             return PooledUpstreamClient.Trust.JVM;

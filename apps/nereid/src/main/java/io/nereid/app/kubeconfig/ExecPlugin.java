@@ -24,13 +24,13 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A program that prints credentials, by the protocol {@code client.authentication.k8s.io} in the versions {@code v1} and
- * {@code v1beta1}: it is told about the request in the variable {@code KUBERNETES_EXEC_INFO} and prints an {@code
+ * {@code v1beta1}: it reads the request from the variable {@code KUBERNETES_EXEC_INFO} and prints an {@code
  * ExecCredential}. Its error output is the terminal's. Immutable.
  *
  * @param where the user that it belongs to, for messages
  * @param command the program: a path, or a name that is looked for in PATH
  * @param installHint what to do where it is missing; empty for nothing
- * @param clusterInfo whether it is told about the cluster
+ * @param clusterInfo whether the request describes the cluster
  * @param interaction {@code Never}, {@code IfAvailable} or {@code Always}: whether it reads from the terminal
  */
 record ExecPlugin(

@@ -110,7 +110,7 @@ final class PayloadLogging implements AutoCloseable {
 
     private static PooledUpstreamClient.Trust trust(JsonNode tree) {
         if (tree.path("tlsSkipVerify").asBoolean()) {
-            return PooledUpstreamClient.Trust.ANYBODY;
+            return PooledUpstreamClient.Trust.ANY_CERTIFICATE;
         }
         String file = tree.path("caFile").asText("");
         if (file.isEmpty()) {

@@ -33,7 +33,7 @@ final class KubernetesClients {
                 .build();
     }
 
-    /** Creates a client that makes each request once: it tells at once that the API server is away. */
+    /** Creates a client that makes each request once: it fails at once while the API server is away. */
     static KubernetesClient once(@Nullable String kubeconfig, int timeoutMillis) {
         Config config = config(kubeconfig, timeoutMillis);
         config.setRequestRetryBackoffLimit(0);

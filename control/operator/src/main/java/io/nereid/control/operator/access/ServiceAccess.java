@@ -54,7 +54,7 @@ public final class ServiceAccess implements AccessPolicy, AutoCloseable {
     private final AccessPolicy others;
     private final RefusalListener refusals;
 
-    /** Told of each refusal, such as by an audit log. Called on any thread; must not block. */
+    /** Called for each refusal, such as by an audit log, on any thread; must not block. */
     @FunctionalInterface
     public interface RefusalListener {
         /** A request was refused. */
@@ -151,12 +151,12 @@ public final class ServiceAccess implements AccessPolicy, AutoCloseable {
         if (decision == null || decision.refusal() == null) {
             caller.whenDecided(e -> {
                 if (e != null) {
-                    told(refusal, caller, e);
+                    notifyRefusal(refusal, caller, e);
                 }
             });
             return caller;
         }
-        told(refusal, caller, decision.refusal());
+        notifyRefusal(refusal, caller, decision.refusal());
         throw decision.refusal();
     }
 
@@ -208,7 +208,7 @@ public final class ServiceAccess implements AccessPolicy, AutoCloseable {
                 early);
     }
 
-    private void told(Refusal refusal, ReviewedCaller caller, ServingException e) {
+    private void notifyRefusal(Refusal refusal, ReviewedCaller caller, ServingException e) {
         refusals.refused(new Refusal(
                 caller.name(),
                 refusal.operation(),

@@ -186,7 +186,7 @@ public final class ObjectCache implements AutoCloseable {
         for (SharedIndexInformer<GenericKubernetesResource> informer : informers) {
             try {
                 informer.start().toCompletableFuture().get(limit.toMillis(), TimeUnit.MILLISECONDS);
-                // The informer hands its objects on by another thread; this is told last.
+                // The informer hands its objects on by another thread; this is called last.
                 if (!listed.get(informers.indexOf(informer)).await(limit.toMillis(), TimeUnit.MILLISECONDS)) {
                     throw new TimeoutException();
                 }

@@ -69,7 +69,7 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
      * Creates a gateway that serves nothing yet and answers probes from now on.
      *
      * @param client closed by the caller
-     * @param access is told which services need callers that Kubernetes knows
+     * @param access receives the services whose callers Kubernetes must know
      * @param metrics writes the metrics that the health port shows
      */
     public ClusterGateway(
@@ -172,7 +172,7 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
         return health.port();
     }
 
-    /** The port at which the load is told; 0 before {@link #start}. */
+    /** The port that serves the load; 0 before {@link #start}. */
     public int statisticsPort() {
         StatisticsServer server = statistics;
         return server == null ? 0 : server.port();

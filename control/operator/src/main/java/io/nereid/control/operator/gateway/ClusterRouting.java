@@ -96,7 +96,7 @@ final class ClusterRouting {
      * Creates a routing without routes.
      *
      * @param graphs makes the endpoints of a route's graph; fails with INVALID_ARGUMENT for an invalid one
-     * @param access is told which services need callers that Kubernetes knows
+     * @param access receives the services whose callers Kubernetes must know
      * @param zone the gateway's zone; empty when it is not known
      */
     ClusterRouting(

@@ -46,7 +46,7 @@ final class LoadSampler implements WakeListener, AutoCloseable {
         return last;
     }
 
-    /** Adds a listener; it is told of the last second at once. */
+    /** Adds a listener; it receives the last second at once. */
     void add(Consumer<LoadReport> listener) {
         listener.accept(last);
         listeners.add(listener);

@@ -12,7 +12,7 @@ public interface LoadSource extends AutoCloseable {
      * Starts to measure.
      *
      * @param limit the longest time to wait for what is needed for it
-     * @param listener is told at once of a request that waits at a revision without pods
+     * @param listener is called at once for a request that waits at a revision without pods
      * @throws io.nereid.base.ServingException UNAVAILABLE, PERMISSION_DENIED
      */
     void start(Duration limit, WakeListener listener);

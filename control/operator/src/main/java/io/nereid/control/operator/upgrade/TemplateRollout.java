@@ -48,7 +48,7 @@ public final class TemplateRollout {
 
     private static final int MOST_PLANNED = 20_000;
 
-    /** When a service that waits looks again by itself; normally it is told. */
+    /** When a service that waits looks again by itself; normally the listener is called first. */
     private static final Duration AGAIN = Duration.ofMinutes(5);
 
     /** How long a count of upgrades is used that leaves no place. */
@@ -100,7 +100,7 @@ public final class TemplateRollout {
         this.fullUntil = clock.nanos();
     }
 
-    /** Sets the listener that is told when a service has its turn. */
+    /** Sets the listener that is called when a service has its turn. */
     public void onChange(ChangeListener listener) {
         this.listener = listener;
     }

@@ -49,7 +49,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
-/** A gateway with real sockets, which is told the objects of a cluster by the test. Confined to the test's thread. */
+/** A gateway with real sockets, which receives the objects of a cluster from the test. Confined to the test's thread. */
 final class GatewayFixture implements AutoCloseable {
     static final ObjectMapper JSON = new ObjectMapper();
 

@@ -67,7 +67,7 @@ class GatewayStatisticsTest {
             assertThat(load().replicas()).isEqualTo(0);
             assertThat(load().asleep()).isTrue();
             int before = woken.size();
-            until("it is told again while they wait", () -> woken.size() > before + 2);
+            until("it is called again while they wait", () -> woken.size() > before + 2);
 
             HttpResponse<String> page = first.client.send(
                     HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + a.port() + "/stats"))
