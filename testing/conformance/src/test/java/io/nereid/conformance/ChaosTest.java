@@ -64,10 +64,9 @@ class ChaosTest {
 
     private final ObjectMapper json = new ObjectMapper();
     private final Random random = new Random(20261124);
-    private final HttpClient client = HttpClient.newBuilder()
-            .version(HttpClient.Version.HTTP_1_1)
-            .connectTimeout(Duration.ofSeconds(5))
-            .build();
+    /** A new one for each server: an old one may still hold connections to the server that was killed. */
+    private volatile HttpClient client = client();
+
     private final AtomicBoolean ended = new AtomicBoolean();
     /** Whether the server is verified and not yet killed; requests that begin and end in such a time must succeed. */
     private final AtomicLong upSince = new AtomicLong();
@@ -116,6 +115,13 @@ class ChaosTest {
         }
         store.stop(0);
         storeThreads.shutdownNow();
+    }
+
+    private static HttpClient client() {
+        return HttpClient.newBuilder()
+                .version(HttpClient.Version.HTTP_1_1)
+                .connectTimeout(Duration.ofSeconds(5))
+                .build();
     }
 
     private static int freePort() throws IOException {
@@ -185,6 +191,7 @@ class ChaosTest {
             builder.environment().put("LD_PRELOAD", stepClock.toString());
             builder.environment().put("NEREID_STEP_CLOCK", clock.toString());
         }
+        client = client();
         server = builder.start();
     }
 
@@ -464,7 +471,12 @@ class ChaosTest {
                 step();
             }
             LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(random.nextInt(500)));
+            boolean died = !server.isAlive();
             kill();
+            String before = tail();
+            assertThat(died)
+                    .as("the server ended by itself before kill %d:%n%s", round, before)
+                    .isFalse();
             if (round % 4 == 0 && round < KILLS) {
                 // A kill while it starts.
                 launch();
@@ -477,7 +489,9 @@ class ChaosTest {
             }
             launch();
             verify("after kill " + round);
-            assertThat(failures).as("until kill %d", round).isEmpty();
+            assertThat(failures)
+                    .as("until kill %d, before which the server wrote:%n%s", round, before)
+                    .isEmpty();
         }
         System.getLogger(ChaosTest.class.getName())
                 .log(

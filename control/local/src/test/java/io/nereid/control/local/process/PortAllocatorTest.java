@@ -14,22 +14,22 @@ import org.junit.jupiter.api.Test;
 class PortAllocatorTest {
     @Test
     void twoServersOnOneMachineNeverAssignTheSamePort() {
-        PortAllocator one = new PortAllocator(33_200, 33_203);
-        PortAllocator other = new PortAllocator(33_200, 33_203);
+        PortAllocator one = new PortAllocator(18_730, 18_733);
+        PortAllocator other = new PortAllocator(18_730, 18_733);
         assertThat(new int[] {one.any(), other.any(), one.any(), other.any()}).doesNotHaveDuplicates();
         assertThatThrownBy(other::any)
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))
-                .hasMessageContaining("no free port from 33200 to 33203");
-        for (int port = 33_200; port <= 33_203; port++) {
+                .hasMessageContaining("no free port from 18730 to 18733");
+        for (int port = 18_730; port <= 18_733; port++) {
             one.release(port);
             other.release(port);
         }
-        assertThat(other.take(33_200)).isTrue();
-        assertThat(one.take(33_200)).isFalse();
-        other.release(33_200);
-        assertThat(one.take(33_200)).isTrue();
-        one.release(33_200);
+        assertThat(other.take(18_730)).isTrue();
+        assertThat(one.take(18_730)).isFalse();
+        other.release(18_730);
+        assertThat(one.take(18_730)).isTrue();
+        one.release(18_730);
     }
 
     @Test

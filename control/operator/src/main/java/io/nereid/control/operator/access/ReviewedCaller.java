@@ -69,7 +69,9 @@ final class ReviewedCaller implements PendingCaller {
             waiting = List.copyOf(actions);
             actions.clear();
         }
-        waiting.forEach(action -> run(action, made.refusal()));
+        for (Consumer<@Nullable ServingException> action : waiting) {
+            run(action, made.refusal());
+        }
     }
 
     private static void run(Consumer<@Nullable ServingException> action, @Nullable ServingException refusal) {
