@@ -10,7 +10,8 @@ bridge=nereid0 node=10.244.255.254 services=10.0.0.0/16 resolver=10.0.0.10
 
 inside() {
     ip link set lo up
-    ip link add "$bridge" type bridge
+    # With an address of its own: otherwise it takes the lowest one of its ports, changes it when a pod goes, and is lost to the others.
+    ip link add "$bridge" address 02:00:0a:f4:ff:fe type bridge
     ip address add "$node/16" dev "$bridge"
     ip link set "$bridge" up
     # The node accepts connections to every address of a Service.

@@ -44,7 +44,7 @@ class Cluster:
             # The image of the project, and images of the tests: any program of this machine, which is their command.
             {"name": IMAGE, "entrypoint": ["/opt/nereid/bin/nereid"], "environment": {**runtime, "PATH": PATH},
              "mounts": {str(self.distribution): "/opt/nereid"}, "user": 65532},
-            {"name": "example/*", "entrypoint": ["/bin/false"], "environment": {}, "mounts": {}, "user": 0},
+            {"name": "example/*", "entrypoint": ["/bin/false"], "environment": {}, "mounts": {str(ROOT): str(ROOT)}, "user": 0},
         ]
         file = self.folder / "images.json"
         file.write_text(json.dumps(images))

@@ -167,38 +167,28 @@ def test_no_request_is_lost_while_a_canary_moves(plane):
     plane.delete("moved")
 
 
-@pytest.mark.parametrize("mode", ["Knative", "Standard"])
-def test_no_request_is_lost_while_replicas_come_and_go(plane, mode):
-    name = f"scaled-{mode.lower()}"
-
+def test_no_request_is_lost_while_replicas_come_and_go(plane):
     def applied(replicas):
-        document = json.loads(service(name, 1, minReplicas=replicas, maxReplicas=replicas))
-        document["metadata"]["annotations"] = {"serving.kserve.io/deploymentMode": mode}
-        plane.apply(json.dumps(document))
-        plane.steady(name)
+        plane.apply(service("scaled", 1, minReplicas=replicas, maxReplicas=replicas))
+        plane.steady("scaled")
         until(lambda: sum(
             any(c["type"] == "Ready" and c["status"] == "True" for c in p["status"].get("conditions", []))
-            and "deletionTimestamp" not in p["metadata"] for p in pods(plane, "demo", f"serving.kserve.io/inferenceservice={name}")
+            and "deletionTimestamp" not in p["metadata"] for p in pods(plane, "demo", "serving.kserve.io/inferenceservice=scaled")
         ) == replicas, f"there are {replicas} pods", 120)
 
     applied(1)
-    if mode == "Standard":
-        # Standard services have a Service of Kubernetes: its clients are at the mercy of what the pod does at its end.
-        plane.delete(name)
-        pytest.skip("requests to a Standard service do not pass the gateway")
-    with Load(plane, name) as load:
+    with Load(plane, "scaled") as load:
         for i in range(CHANGES):
             applied((3, 1)[i % 2])
             assert not load.failures
     assert not load.failures
     print(f"{CHANGES} changes of scale, {load.answers} answers, none lost")
-    plane.delete(name)
+    plane.delete("scaled")
 
 
 def test_a_request_held_from_zero_is_answered_soon_after_the_pod_is_ready(plane):
     document = json.loads(service("held", 1, minReplicas=0))
-    document["metadata"]["annotations"] = {"autoscaling.knative.dev/window": "6s", "nereid.io/scale-to-zero-grace-period": "1s"}
-    del document["metadata"]["annotations"]["nereid.io/scale-to-zero-grace-period"]
+    document["metadata"]["annotations"] = {"autoscaling.knative.dev/window": "6s"}
     plane.apply(json.dumps(document))
     plane.steady("held")
     took = []

@@ -24,6 +24,7 @@ import io.nereid.transport.api.UpstreamResponse;
 import io.nereid.transport.api.VirtualHosts;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -32,6 +33,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -89,7 +91,24 @@ public final class Fakes {
         public void execute(Runnable task) {
             synchronized (tasks) {
                 tasks.add(task);
+                tasks.notifyAll();
             }
+        }
+
+        /** Waits for the next task, and runs it. */
+        public void runNext(Duration timeout) throws InterruptedException {
+            long end = System.nanoTime() + timeout.toNanos();
+            Runnable next;
+            synchronized (tasks) {
+                while ((next = tasks.poll()) == null) {
+                    long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+                    if (left <= 0) {
+                        throw new AssertionError("no task after " + timeout);
+                    }
+                    tasks.wait(left);
+                }
+            }
+            next.run();
         }
 
         public int runAll() {

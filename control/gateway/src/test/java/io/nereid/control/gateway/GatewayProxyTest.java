@@ -80,11 +80,69 @@ class GatewayProxyTest {
         assertThat(fixture.upstream.sent).hasSize(2);
         assertThat(sent(1).address()).isNotEqualTo(sent(0).address());
         assertThat(x.status()).isZero();
+        fixture.clock.forward(6000);
         sent(1).exchange().fail(refusedConnection());
         assertThat(x.status()).isEqualTo(503);
         assertThat(fixture.upstream.sent).hasSize(2);
         assertThat(fixture.gateway.activator("default", "r1").replicas().take(1, List.of(), n -> 0).inFlight)
                 .hasValue(1);
+    }
+
+    @Test
+    void theOnlyProcessIsTriedAgainAfterAPause() throws Exception {
+        RevisionActivator activator = open(0, 9001);
+        TestExchange x = fixture.predict();
+        sent(0).exchange().fail(refusedConnection());
+        assertThat(x.status()).isZero();
+        fixture.executor.runNext(Duration.ofSeconds(30));
+        assertThat(fixture.upstream.sent).hasSize(2);
+        sent(1).exchange().reply(HttpReply.json(200, "{}"));
+        assertThat(x.status()).isEqualTo(200);
+        assertThat(activator.activeNow()).isZero();
+    }
+
+    @Test
+    void aRequestWhoseProcessHasGoneGoesToTheOneThatIsLeft() {
+        RevisionActivator activator = open(0, 9001, 9002);
+        TestExchange x = fixture.predict();
+        int left = sent(0).address().port() == 9001 ? 9002 : 9001;
+        activator.destination(processes(left));
+        sent(0).exchange().fail(refusedConnection());
+        assertThat(sent(1).address().port()).isEqualTo(left);
+        sent(1).exchange().reply(HttpReply.json(200, "{}"));
+        assertThat(x.status()).isEqualTo(200);
+    }
+
+    @Test
+    void aRequestWhoseLastProcessHasGoneIsHeldUntilThereIsAnother() throws Exception {
+        RevisionActivator activator = open(0, 9001);
+        TestExchange x = fixture.predict();
+        activator.destination(processes());
+        activator.capacity(0);
+        sent(0).exchange().fail(refusedConnection());
+        fixture.executor.runNext(Duration.ofSeconds(30));
+        assertThat(activator.waitingNow()).isEqualTo(1);
+        admit(activator);
+        assertThat(sent(1).address().port()).isEqualTo(9002);
+        sent(1).exchange().reply(HttpReply.json(200, "{}"));
+        assertThat(x.status()).isEqualTo(200);
+    }
+
+    @Test
+    void aCallIsTriedAgainAfterAPauseWithItsMessage() throws Exception {
+        RevisionActivator activator = open(0, 9001);
+        TestCall call = new TestCall("/s/Infer");
+        GrpcListener listener = fixture.find("iris.example.com", call.path).start(call);
+        listener.onMessage(Fakes.region("one"));
+        fixture.upstream.calls.get(0).call().fail(refusedConnection());
+        listener.onHalfClose();
+        assertThat(fixture.upstream.calls).hasSize(1);
+        fixture.executor.runNext(Duration.ofSeconds(30));
+        assertThat(fixture.upstream.calls).hasSize(2);
+        assertThat(fixture.upstream.calls.get(1).events()).containsExactly("message one", "half-close");
+        fixture.upstream.calls.get(1).call().sendAndClose(Fakes.content("answer"));
+        assertThat(call.sent).containsExactly("answer");
+        assertThat(activator.activeNow()).isZero();
     }
 
     @Test
@@ -250,6 +308,7 @@ class GatewayProxyTest {
         assertThat(fixture.upstream.calls.get(1).address())
                 .isNotEqualTo(fixture.upstream.calls.get(0).address());
         assertThat(fixture.upstream.calls.get(1).events()).containsExactly("message one", "half-close");
+        fixture.clock.forward(6000);
         fixture.upstream.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(activator.activeNow()).isZero();
@@ -353,6 +412,7 @@ class GatewayProxyTest {
         fixture.transcoder.calls.get(0).call().fail(refusedConnection());
         assertThat(fixture.transcoder.calls).hasSize(2);
         assertThat(fixture.transcoder.calls.get(1).events()).containsExactly("message one");
+        fixture.clock.forward(6000);
         fixture.transcoder.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(activator.activeNow()).isZero();

@@ -9,21 +9,20 @@ import io.nereid.control.gateway.upstream.ReplicaBalancer;
 import io.nereid.transport.api.ForwardOptions;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
-import java.net.ConnectException;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that a child process answers. When no connection can be made, nothing has been sent, and another process is
- * tried. Thread-safe as its exchange; the replica is set before the request is forwarded.
+ * A request that a replica answers. When no connection can be made, nothing has been sent, and it is tried again.
+ * Thread-safe as its exchange; the replica is set before the request is forwarded.
  */
 final class ProxiedHttpRequest extends RevisionHttpRequest {
     private static final HttpHandler NONE = x -> {};
-    private static final int MOST_TRIES = 3;
 
     private volatile ReplicaBalancer.@Nullable Endpoint member;
-    private List<ReplicaBalancer.Endpoint> tried = List.of();
+    private @Nullable ConnectionRetries retries;
 
     /** Whether it was held again after it had been admitted. */
     private volatile boolean again;
@@ -48,6 +47,8 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
 
     @Override
     void run(HttpHandler routed) {
+        ConnectionRetries failures = retries;
+        List<ReplicaBalancer.Endpoint> tried = failures == null ? List.of() : failures.tried();
         ReplicaBalancer.Endpoint chosen = activator
                 .replicas()
                 .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
@@ -90,29 +91,35 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
     @Override
     public void fail(ServingException e) {
         ReplicaBalancer.Endpoint failed = member;
-        if (failed == null
-                || isEnded()
-                || !neverSent(e)
-                || tried.size() + 1 >= MOST_TRIES
-                || tried.size() + 1 >= activator.replicas().size()) {
+        if (failed == null || isEnded() || !ConnectionRetries.neverSent(e)) {
             super.fail(e);
             return;
         }
-        List<ReplicaBalancer.Endpoint> more = new ArrayList<>(tried);
-        more.add(failed);
-        tried = more;
+        ConnectionRetries failures = retries;
+        if (failures == null) {
+            failures = new ConnectionRetries(activator);
+            retries = failures;
+        }
+        Executor next = failures.after(failed);
+        if (next == null) {
+            super.fail(e);
+            return;
+        }
         released();
         activator.retried.increment();
         try {
-            run(NONE);
-        } catch (RuntimeException another) {
-            super.fail(ServingException.from(another));
+            next.execute(this::tryAgain);
+        } catch (RejectedExecutionException closing) {
+            super.fail(e);
         }
     }
 
-    /** Whether no connection was made, so that the request cannot have been executed and a retry is safe. */
-    static boolean neverSent(ServingException e) {
-        return e.code() == ErrorCode.UNAVAILABLE && e.getCause() instanceof ConnectException;
+    private void tryAgain() {
+        try {
+            run(NONE);
+        } catch (RuntimeException e) {
+            super.fail(ServingException.from(e));
+        }
     }
 
     @Override

@@ -19,6 +19,8 @@ import io.nereid.transport.api.VirtualHosts.VirtualHost;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -30,7 +32,6 @@ import org.jspecify.annotations.Nullable;
 public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcListener {
     private static final Object HALF_CLOSE = new Object();
     private static final Object CANCEL = new Object();
-    private static final int MOST_TRIES = 3;
 
     private final GrpcCall call;
 
@@ -75,7 +76,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
 
     @GuardedBy("this") private ReplicaBalancer.@Nullable Endpoint member;
 
-    private List<ReplicaBalancer.Endpoint> tried = List.of();
+    private @Nullable ConnectionRetries retries;
 
     private RevisionGrpcCall(
             RevisionActivator activator, GrpcCall call, @Nullable GrpcHandler handler, boolean nested) {
@@ -142,8 +143,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
             if (!copies.isEmpty() && metadata != null && metadata(MirroredRequest.MARK) == null) {
                 mirrors = copies;
             }
-            keepsFirst = !mirrors.isEmpty()
-                    || (handler == null && activator.replicas().size() > 1);
+            keepsFirst = !mirrors.isEmpty() || handler == null;
             if (keepsFirst && first == null && messages == 1 && buffered.peek() instanceof MemoryRegion region) {
                 first = region.retain();
             }
@@ -165,7 +165,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
      * stops.
      */
     private void begin() {
-        if (handler == null && tried.isEmpty() && activator.lacksReplicas()) {
+        if (handler == null && tried().isEmpty() && activator.lacksReplicas()) {
             if (metadata == null) {
                 readMetadata();
             }
@@ -237,7 +237,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
     private GrpcListener forward() {
         ReplicaBalancer.Endpoint chosen = activator
                 .replicas()
-                .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+                .take(activator.settings().containerConcurrency(), tried(), activator.context().chance);
         if (chosen == null) {
             throw ServingException.of(
                     ErrorCode.UNAVAILABLE, "no replica of revision " + activator.revision() + " answers", "try again");
@@ -353,9 +353,12 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
             if (keepsFirst) {
                 if (messages == 1) {
                     first = message.retain();
-                } else if (first != null) {
-                    first.release();
-                    first = null;
+                } else {
+                    keepsFirst = false;
+                    if (first != null) {
+                        first.release();
+                        first = null;
+                    }
                 }
             }
             if (direct != null || isEnded()) {
@@ -468,39 +471,64 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
 
     /** Retries with another process when no connection could be made; false when a retry is not possible. */
     private boolean again(ServingException e) {
+        Executor next;
         synchronized (this) {
             ReplicaBalancer.Endpoint failed = member;
             boolean resent = messages == 0 || (messages == 1 && first != null);
-            if (failed == null
-                    || isEnded()
-                    || responded
-                    || !resent
-                    || !ProxiedHttpRequest.neverSent(e)
-                    || tried.size() + 1
-                            >= Math.min(MOST_TRIES, activator.replicas().size())) {
+            if (failed == null || isEnded() || responded || !resent || !ConnectionRetries.neverSent(e)) {
                 return false;
             }
-            List<ReplicaBalancer.Endpoint> more = new ArrayList<>(tried);
-            more.add(failed);
-            tried = more;
+            ConnectionRetries failures = retries;
+            if (failures == null) {
+                failures = new ConnectionRetries(activator);
+                retries = failures;
+            }
+            next = failures.after(failed);
+            MemoryRegion again = first;
+            if (next == null || (again != null && !activator.context().budget.tryReserve(again.size()))) {
+                return false;
+            }
+            // What arrives from now on is buffered for the next attempt.
+            attempt++;
+            replaying = false;
             direct = null;
             dropBuffered();
-            if (first != null) {
-                buffered.add(first.retain());
+            if (again != null) {
+                buffered.add(again.retain());
             }
             if (halfClosed) {
                 buffered.add(HALF_CLOSE);
             }
         }
+        // The next attempt may run on another thread.
+        if (metadata == null) {
+            readMetadata();
+        }
         released();
         activator.retried.increment();
         try {
-            begin();
-        } catch (RuntimeException another) {
-            ServingException end = ServingException.from(another);
-            close(end.code(), end.describe());
+            next.execute(this::tryAgain);
+        } catch (RejectedExecutionException closing) {
+            return false;
         }
         return true;
+    }
+
+    private void tryAgain() {
+        if (isEnded()) {
+            return;
+        }
+        try {
+            begin();
+        } catch (RuntimeException e) {
+            ServingException end = ServingException.from(e);
+            close(end.code(), end.describe());
+        }
+    }
+
+    private List<ReplicaBalancer.Endpoint> tried() {
+        ConnectionRetries failures = retries;
+        return failures == null ? List.of() : failures.tried();
     }
 
     @Override

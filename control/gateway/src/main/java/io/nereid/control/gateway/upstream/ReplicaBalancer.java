@@ -89,6 +89,11 @@ public final class ReplicaBalancer {
         return size;
     }
 
+    /** Whether there is a replica that is none of these. */
+    public boolean hasOther(List<Endpoint> than) {
+        return !without(first, than).isEmpty() || !without(second, than).isEmpty();
+    }
+
     /**
      * Picks a replica and counts a request at it. Without a limit: the less busy of two random ones (power of two
      * choices). With a limit of up to three: the first one below its limit. With a higher limit: the next one below its

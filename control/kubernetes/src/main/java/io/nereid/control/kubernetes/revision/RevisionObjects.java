@@ -26,6 +26,7 @@ public final class RevisionObjects {
     private static final String KNATIVE = "serving.knative.dev/";
     private static final double BURST = 211;
     private static final int DEFAULT_PORT = 8080;
+    private static final int DRAIN_SECONDS = 5;
     private static final List<String> NOT_OF_PODS =
             List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/", GatewayObjects.ENABLE_AUTH);
 
@@ -75,6 +76,7 @@ public final class RevisionObjects {
             pod.put("terminationGracePeriodSeconds", workload.timeout().toSeconds());
         }
         variables(pod, workload.revision(), labels);
+        drained(pod);
         template.set("spec", pod);
         return deployment;
     }
@@ -100,6 +102,25 @@ public final class RevisionObjects {
             given.forEach((name, value) -> all.addObject().put("name", name).put("value", value));
             all.addAll(Trees.list((ObjectNode) container, "env"));
             ((ObjectNode) container).set("env", all);
+        }
+    }
+
+    /**
+     * A pod that ends goes on serving for some seconds, in which gateways learn that it ends, as behind Knative's queue-proxy:
+     * its programs get SIGTERM afterwards. What the resource defines stays.
+     */
+    private static void drained(ObjectNode pod) {
+        if (pod.path("terminationGracePeriodSeconds").asLong() <= DRAIN_SECONDS) {
+            return;
+        }
+        for (JsonNode container : pod.path("containers")) {
+            if (!container.path("lifecycle").hasNonNull("preStop")) {
+                ((ObjectNode) container)
+                        .withObject("/lifecycle")
+                        .putObject("preStop")
+                        .putObject("sleep")
+                        .put("seconds", DRAIN_SECONDS);
+            }
         }
     }
 
