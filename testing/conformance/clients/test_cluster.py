@@ -228,8 +228,10 @@ def messages(plane, name):
 
 def never_ready(plane, name, words, seconds=90):
     """The service says what is wrong in these words, and is not Ready."""
-    until(lambda: all(word in messages(plane, name) for word in words) or None, f"{name} says {words}: {messages(plane, name)}",
-          seconds)
+    try:
+        until(lambda: all(word in messages(plane, name) for word in words), f"{name} says {words}", seconds)
+    except AssertionError as e:
+        raise AssertionError(f"{e}: {messages(plane, name)}") from None
     assert plane.condition(name)["status"] != "True"
 
 
@@ -245,8 +247,8 @@ def test_a_model_that_is_missing_or_broken_is_in_the_conditions_in_the_loaders_w
     text = plane.text("onnx.yaml")
     plane.apply(text.replace("onnx-iris", "no-model").replace("models/onnx", "models/absent"))
     plane.apply(text.replace("onnx-iris", "bad-model").replace("models/onnx", "models/broken"))
-    never_ready(plane, "no-model", ["absent"], 150)
-    never_ready(plane, "bad-model", ["model.onnx"], 150)
+    never_ready(plane, "no-model", ["no model file"], 150)
+    never_ready(plane, "bad-model", ["model.onnx", "Protobuf parsing failed"], 150)
     for name in ("no-model", "bad-model"):
         assert plane.call(name, f"/v1/models/{name}")[0] in (404, 503)
         plane.apply(text.replace("onnx-iris", name))

@@ -102,6 +102,22 @@ class GatewayProxyTest {
     }
 
     @Test
+    void aProcessWithoutAConnectionIsPassedOverForFiveSeconds() {
+        open(0, 9001, 9002);
+        fixture.predict();
+        int lost = sent(0).address().port();
+        sent(0).exchange().fail(refusedConnection());
+        for (int i = 1; i <= 10; i++) {
+            assertThat(sent(i).address().port()).isNotEqualTo(lost);
+            fixture.predict();
+        }
+        sent(1).exchange().reply(HttpReply.json(200, "{}"));
+        fixture.clock.forward(5001);
+        fixture.predict();
+        assertThat(sent(12).address().port()).isEqualTo(lost);
+    }
+
+    @Test
     void aRequestWhoseProcessHasGoneGoesToTheOneThatIsLeft() {
         RevisionActivator activator = open(0, 9001, 9002);
         TestExchange x = fixture.predict();

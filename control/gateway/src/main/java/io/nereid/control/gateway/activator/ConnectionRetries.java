@@ -53,6 +53,7 @@ final class ConnectionRetries {
     @Nullable Executor after(Endpoint endpoint) {
         Executor executor = activator.context().executor;
         long now = activator.context().clock.nanos();
+        activator.unreachable(endpoint);
         if (!failed) {
             failed = true;
             firstFailure = now;

@@ -49,9 +49,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
     void run(HttpHandler routed) {
         ConnectionRetries failures = retries;
         List<ReplicaBalancer.Endpoint> tried = failures == null ? List.of() : failures.tried();
-        ReplicaBalancer.Endpoint chosen = activator
-                .replicas()
-                .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+        ReplicaBalancer.Endpoint chosen = activator.take(tried);
         if (chosen == null && activator.routes().inside(this)) {
             return;
         }
@@ -61,9 +59,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
                 return;
             }
             again = false;
-            chosen = activator
-                    .replicas()
-                    .take(activator.settings().containerConcurrency(), tried, activator.context().chance);
+            chosen = activator.take(tried);
         }
         if (chosen == null) {
             super.fail(ServingException.of(

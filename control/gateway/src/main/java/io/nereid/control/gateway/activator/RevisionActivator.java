@@ -91,6 +91,10 @@ public final class RevisionActivator {
 
     private static final Logger LOG = LoggerFactory.getLogger(RevisionActivator.class);
     private static final int NEVER_STARTED_SECONDS = 5;
+    private static final long UNREACHABLE_NANOS = Duration.ofSeconds(5).toNanos();
+
+    /** A replica to which no connection could be made, and until when it is passed over. */
+    private record Unreachable(ReplicaBalancer.Endpoint endpoint, long until) {}
 
     private final ActivatorContext context;
     private final String namespace;
@@ -141,6 +145,7 @@ public final class RevisionActivator {
     private volatile @Nullable PayloadListener listener;
     private volatile List<MirrorTarget> mirrors = List.of();
     private volatile ReplicaBalancer replicas = ReplicaBalancer.NONE;
+    private volatile List<Unreachable> unreachable = List.of();
     private volatile RevisionTarget destination;
     private volatile long wokenAt;
     private volatile long startNanos;
@@ -206,6 +211,42 @@ public final class RevisionActivator {
 
     public ReplicaBalancer replicas() {
         return replicas;
+    }
+
+    /**
+     * Picks a replica for a request and counts the request at it. Replicas to which no connection could be made in the last
+     * five seconds are passed over while there are others: of a lost node, the cluster learns only after a while.
+     *
+     * @param tried replicas that must not be picked
+     * @return null when no replica is left
+     */
+    ReplicaBalancer.@Nullable Endpoint take(List<ReplicaBalancer.Endpoint> tried) {
+        ReplicaBalancer now = replicas;
+        List<ReplicaBalancer.Endpoint> passedOver = tried;
+        if (!unreachable.isEmpty()) {
+            List<ReplicaBalancer.Endpoint> all = new ArrayList<>(tried);
+            long time = context.clock.nanos();
+            for (Unreachable each : unreachable) {
+                if (each.until - time > 0) {
+                    all.add(each.endpoint);
+                }
+            }
+            if (now.hasOther(all)) {
+                passedOver = all;
+            }
+        }
+        return now.take(settings.containerConcurrency, passedOver, context.chance);
+    }
+
+    /** Records that no connection to a replica could be made. */
+    void unreachable(ReplicaBalancer.Endpoint endpoint) {
+        long time = context.clock.nanos();
+        synchronized (queue) {
+            List<Unreachable> next = new ArrayList<>(unreachable);
+            next.removeIf(each -> each.until - time <= 0 || each.endpoint.replica.isSame(endpoint.replica));
+            next.add(new Unreachable(endpoint, time + UNREACHABLE_NANOS));
+            unreachable = List.copyOf(next);
+        }
     }
 
     @Nullable PayloadListener listener() {

@@ -235,9 +235,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
     }
 
     private GrpcListener forward() {
-        ReplicaBalancer.Endpoint chosen = activator
-                .replicas()
-                .take(activator.settings().containerConcurrency(), tried(), activator.context().chance);
+        ReplicaBalancer.Endpoint chosen = activator.take(tried());
         if (chosen == null) {
             throw ServingException.of(
                     ErrorCode.UNAVAILABLE, "no replica of revision " + activator.revision() + " answers", "try again");
