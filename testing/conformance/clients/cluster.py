@@ -184,7 +184,10 @@ class ClusterServer(ControlApi, Address):
         """Deletes what the suite has made, and waits until nothing of it runs."""
         for name in self.namespaces:
             try:
-                self.kubernetes.kubectl("delete", "namespace", name, "--timeout=150s")
+                # While there are pods, the deletion of a namespace waits for half of their grace period before it looks again.
+                self.kubernetes.kubectl("delete", "isvc,inferencegraphs", "--all", "-n", name, "--timeout=60s")
+                until(lambda: not self.kubernetes.kubectl("get", "pods", "-n", name, "-o", "name"), f"no pod is left in {name}", 120)
+                self.kubernetes.kubectl("delete", "namespace", name, "--timeout=90s")
             except AssertionError as e:
                 raise AssertionError(f"{e}\n{self.kubernetes.report(name)}") from None
             self.kubernetes.kubectl("delete", "pv", f"models-{name}-{os.getpid()}")
