@@ -23,6 +23,11 @@
 {{- if and .Values.webhook.enabled (include "nereid.wholeCluster" .) }}true{{ end -}}
 {{- end -}}
 
+{{/* Which services are called with tokens of the cluster: off, annotated or all. Their reviews are resources of the cluster. */}}
+{{- define "nereid.kubernetesAuth" -}}
+{{- .Values.gateway.access.kubernetesAuth.mode | default (ternary "annotated" "off" (eq (include "nereid.wholeCluster" .) "true")) -}}
+{{- end -}}
+
 {{/* The name of objects of the cluster, of which there is one for each installation. */}}
 {{- define "nereid.clusterName" -}}
 {{- if eq .Release.Namespace "nereid" }}nereid{{ else }}nereid-{{ .Release.Namespace }}{{ end -}}
@@ -107,7 +112,9 @@ labels:
   app.kubernetes.io/part-of: nereid
 {{- end -}}
 
-{{/* What the containers of both programs have: a list of the context, the values, and the period of the readiness probe. */}}
+{{/*
+What the containers of both programs have: a list of the context, the values, the period of the readiness probe, and variables.
+*/}}
 {{- define "nereid.container" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
@@ -117,7 +124,7 @@ imagePullPolicy: {{ . }}
 {{- end }}
 command:
 - nereid
-{{- with $values.env }}
+{{- with concat (index . 3) $values.env }}
 env:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -196,4 +203,14 @@ api-keys: {{ . }}
 {{- with .Values.gateway.access.configSecretName }}
 access: {{ . }}
 {{- end }}
+{{- end -}}
+
+{{/* The variables of the gateway besides those of its values. Without the label, as before Kubernetes 1.35, there is no zone. */}}
+{{- define "nereid.gatewayVariables" -}}
+{{- if .Values.gateway.zone.fromPodLabel -}}
+- name: NEREID_ZONE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.labels['topology.kubernetes.io/zone']
+{{- end -}}
 {{- end -}}

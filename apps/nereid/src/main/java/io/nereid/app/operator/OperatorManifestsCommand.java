@@ -64,6 +64,14 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
     int replicas;
 
     @Option(
+            names = "--upgrade-budget",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "To how many services at a time a new version of the operator brings its pod templates; 0 for"
+                    + " none (default: ${DEFAULT-VALUE}).")
+    int upgradeBudget;
+
+    @Option(
             names = "--gateway-replicas",
             paramLabel = "N",
             defaultValue = "2",
@@ -77,6 +85,42 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
             description = "The greatest number of gateways, which follows their CPU time; the same as the least for a"
                     + " fixed number (default: ${DEFAULT-VALUE}).")
     int mostGateways;
+
+    @Option(
+            names = "--gateway-zone",
+            paramLabel = "NAME",
+            defaultValue = "",
+            description = "Zone of all gateways, whose pods they prefer (default: none).")
+    String gatewayZone;
+
+    @Option(
+            names = "--gateway-zone-from-pod-label",
+            description = "Each gateway has the zone of its pod's label topology.kubernetes.io/zone, which Kubernetes"
+                    + " sets from 1.35 on; without the label it has none.")
+    boolean gatewayZoneFromPodLabel;
+
+    @Option(
+            names = "--kubernetes-auth",
+            paramLabel = "MODE",
+            defaultValue = "",
+            description = "Which services are called with tokens of the cluster: off, annotated or all. With"
+                    + " --watch-namespaces, annotated and all add a ClusterRole for the reviews of tokens (default:"
+                    + " annotated; off with --watch-namespaces).")
+    String kubernetesAuth;
+
+    @Option(
+            names = "--kubernetes-audiences",
+            paramLabel = "NAME",
+            split = ",",
+            description = "Audiences of these tokens, of which one is enough (default: the API server's own).")
+    List<String> kubernetesAudiences = new ArrayList<>();
+
+    @Option(
+            names = "--kubernetes-auth-cache",
+            paramLabel = "TIME",
+            defaultValue = "",
+            description = "How long an answer about a caller is used, 1s to 10m (default: 30s).")
+    String kubernetesAuthCache;
 
     @Option(
             names = "--deployment-mode",
@@ -148,7 +192,12 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
                 image,
                 watchNamespaces,
                 replicas,
-                new ManifestOptions.Gateways(leastGateways, mostGateways),
+                upgradeBudget,
+                new ManifestOptions.Gateways(
+                        leastGateways,
+                        mostGateways,
+                        new ManifestOptions.Zone(gatewayZone, gatewayZoneFromPodLabel),
+                        new ManifestOptions.CallerReviews(kubernetesAuth, kubernetesAudiences, kubernetesAuthCache)),
                 deploymentMode,
                 ingressDomain,
                 ingressClass,

@@ -51,6 +51,7 @@ class ChartFilesTest {
                 some.image(),
                 watched,
                 some.replicas(),
+                some.upgradeBudget(),
                 some.gateways(),
                 some.deploymentMode(),
                 some.ingressDomain(),

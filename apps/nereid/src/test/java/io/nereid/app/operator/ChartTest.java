@@ -208,6 +208,23 @@ class ChartTest {
                 "--gateway-replicas=4",
                 "--gateway-max-replicas=4");
         assertSame("config: {create: false}", "nereid", "--no-config");
+        assertSame(
+                "operator: {upgradeBudget: 0}\ngateway: {zone: {name: eu-1a}, access: {kubernetesAuth: {mode: 'off'}}}",
+                "nereid",
+                "--upgrade-budget=0",
+                "--gateway-zone=eu-1a",
+                "--kubernetes-auth=off");
+        assertSame(
+                "watchNamespaces: [other, team]\noperator: {upgradeBudget: 5}\ngateway: {zone: {fromPodLabel: true}, "
+                        + "access: {kubernetesAuth: {mode: annotated, audiences: [models, 'https://a.example'], cache: 1m}}}",
+                "other",
+                "--watch-namespaces=other,team",
+                "--upgrade-budget=5",
+                "--gateway-zone-from-pod-label",
+                "--kubernetes-auth=annotated",
+                "--kubernetes-audiences=models,https://a.example",
+                "--kubernetes-auth-cache=1m");
+        assertSame("gateway: {access: {kubernetesAuth: {mode: all}}}", "nereid", "--kubernetes-auth=all");
     }
 
     @Test
@@ -251,6 +268,10 @@ class ChartTest {
                 "operator: {replicas: 0}",
                 "image: {repository: 'a b'}",
                 "watchNamespaces: [Team]",
+                "operator: {upgradeBudget: -1}",
+                "gateway: {zone: {name: eu-1a, fromPodLabel: true}}",
+                "gateway: {access: {kubernetesAuth: {mode: some}}}",
+                "gateway: {access: {kubernetesAuth: {audiences: ['a,b']}}}",
                 "gateway: {publicService: {enabled: true, plainText: false}}"
             })
     void wrongValuesAreRefused(String values) {

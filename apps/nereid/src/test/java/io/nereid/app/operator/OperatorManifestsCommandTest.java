@@ -125,5 +125,12 @@ class OperatorManifestsCommandTest {
                 .contains("the namespace is 'Nereid' (expected: lower case letters, digits and '-'");
         assertThat(run(1, "--image", "a b")).contains("the image is 'a b'");
         assertThat(run(1, "--image", "nereid", "--deployment-mode", "Fast")).contains("'Fast'", "Standard or Knative");
+        assertThat(run(1, "--image", "nereid", "--upgrade-budget=-1")).contains("the budget of upgrades is -1");
+        assertThat(run(1, "--image", "nereid", "--gateway-zone=a b")).contains("the zone of the gateways is 'a b'");
+        assertThat(run(1, "--image", "nereid", "--gateway-zone=a", "--gateway-zone-from-pod-label"))
+                .contains("'a' and that of each pod's label (expected: one of them)");
+        assertThat(run(1, "--image", "nereid", "--kubernetes-auth=some")).contains("'some'", "off, annotated or all");
+        assertThat(run(1, "--image", "nereid", "--kubernetes-audiences=a b")).contains("'a b'");
+        assertThat(run(1, "--image", "nereid", "--kubernetes-auth-cache=1h")).contains("'1h'", "from 1s to 10m");
     }
 }

@@ -34,7 +34,12 @@ final class AccessRules {
         account("nereid-operator", services(), cluster());
         role("nereid-operator", options.namespace(), own(), "nereid-operator-own");
         if (options.has(Part.GATEWAY)) {
-            account("nereid-gateway", traffic(), tokens());
+            List<ObjectNode> reviews = options.reviewMode().equals("off") ? List.of() : tokens();
+            account("nereid-gateway", traffic(), reviews);
+            if (!options.wholeCluster() && !reviews.isEmpty()) {
+                // Reviews exist for the whole cluster only; they tell nothing about its objects.
+                clusterRole("nereid-gateway", reviews);
+            }
             role(
                     "nereid-gateway",
                     options.namespace(),
@@ -49,12 +54,16 @@ final class AccessRules {
         if (options.wholeCluster()) {
             List<ObjectNode> rules = new ArrayList<>(namespaced);
             rules.addAll(cluster);
-            String name = account.replace("nereid", options.clusterName());
-            object("ClusterRole", name, null).set("rules", list(rules));
-            bind("ClusterRole", "ClusterRoleBinding", name, null, account);
+            clusterRole(account, rules);
         } else {
             options.watchNamespaces().forEach(namespace -> role(account, namespace, namespaced, account));
         }
+    }
+
+    private void clusterRole(String account, List<ObjectNode> rules) {
+        String name = account.replace("nereid", options.clusterName());
+        object("ClusterRole", name, null).set("rules", list(rules));
+        bind("ClusterRole", "ClusterRoleBinding", name, null, account);
     }
 
     private void role(String account, String namespace, List<ObjectNode> rules, String name) {
@@ -126,6 +135,7 @@ final class AccessRules {
                 rule("", READ, "services"));
     }
 
+    /** What the reviews of callers take. */
     private static List<ObjectNode> tokens() {
         return List.of(
                 rule("authentication.k8s.io", List.of("create"), "tokenreviews"),

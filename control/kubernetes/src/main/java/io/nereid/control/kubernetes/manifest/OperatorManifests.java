@@ -102,6 +102,9 @@ public final class OperatorManifests {
                     .put("containerPort", 9443)
                     .put("protocol", "TCP");
         }
+        if (options.upgradeBudget() != 1) {
+            arguments.add("--upgrade-budget=" + options.upgradeBudget());
+        }
         if (options.has(Part.RUNTIMES)) {
             arguments.add("--built-in-resources=" + BUILT_IN_DIRECTORY);
             container
@@ -128,7 +131,11 @@ public final class OperatorManifests {
             ((ObjectNode) deployment(objects).path("spec"))
                     .put("replicas", options.gateways().least());
         }
-        watched(options, ((ObjectNode) pod(objects).path("containers").path(0)).withArrayProperty("args"));
+        ObjectNode container = (ObjectNode) pod(objects).path("containers").path(0);
+        ArrayNode arguments = container.withArrayProperty("args");
+        watched(options, arguments);
+        zone(options.gateways().zone(), container, arguments);
+        reviews(options, arguments);
         if (options.has(Part.NETWORK_POLICIES)) {
             objects.addAll(template("gateway-network", options));
         }
@@ -136,6 +143,36 @@ public final class OperatorManifests {
             objects.addAll(template("gateway-monitor", options));
         }
         return objects;
+    }
+
+    private static void zone(ManifestOptions.Zone zone, ObjectNode container, ArrayNode arguments) {
+        if (!zone.name().isEmpty()) {
+            arguments.add("--zone=" + zone.name());
+        }
+        if (zone.fromPodLabel()) {
+            // Without the label, as before Kubernetes 1.35, the value is empty, which means no zone.
+            container
+                    .withArrayProperty("env")
+                    .addObject()
+                    .put("name", "NEREID_ZONE")
+                    .putObject("valueFrom")
+                    .putObject("fieldRef")
+                    .put("fieldPath", "metadata.labels['" + ManifestOptions.Zone.LABEL + "']");
+        }
+    }
+
+    /** Options of the program, where they are not its defaults. */
+    private static void reviews(ManifestOptions options, ArrayNode arguments) {
+        if (!options.reviewMode().equals("annotated")) {
+            arguments.add("--kubernetes-auth=" + options.reviewMode());
+        }
+        ManifestOptions.CallerReviews reviews = options.gateways().reviews();
+        if (!reviews.audiences().isEmpty()) {
+            arguments.add("--kubernetes-audiences=" + String.join(",", reviews.audiences()));
+        }
+        if (!reviews.cache().isEmpty()) {
+            arguments.add("--kubernetes-auth-cache=" + reviews.cache());
+        }
     }
 
     private static void watched(ManifestOptions options, ArrayNode arguments) {

@@ -48,12 +48,18 @@ class InstallationTest {
     }
 
     private static ManifestOptions options(String namespace, Set<Part> parts, String... watched) {
+        return options(namespace, parts, ManifestOptions.Gateways.DEFAULT, watched);
+    }
+
+    private static ManifestOptions options(
+            String namespace, Set<Part> parts, ManifestOptions.Gateways gateways, String... watched) {
         return new ManifestOptions(
                 namespace,
                 "registry.example.com/nereid:1.0",
                 List.of(watched),
                 2,
-                ManifestOptions.Gateways.DEFAULT,
+                1,
+                gateways,
                 "Standard",
                 "example.com",
                 "",
@@ -165,6 +171,94 @@ class InstallationTest {
         assertThat(can(gateway, "watch", "services", "-n", "default")).isEqualTo("no");
         assertThat(can(gateway, "get", "configmaps/inferenceservice-config", "-n", "small"))
                 .isEqualTo("yes");
+    }
+
+    private static ManifestOptions.Gateways gateways(String zone, boolean fromPodLabel, String reviews) {
+        return new ManifestOptions.Gateways(
+                2,
+                10,
+                new ManifestOptions.Zone(zone, fromPodLabel),
+                new ManifestOptions.CallerReviews(reviews, List.of("models", "https://models.example"), "1m"));
+    }
+
+    @Test
+    void callersAreReviewedOnlyWithTheRightsForIt() throws Exception {
+        List<String> reviews =
+                List.of("tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io");
+        cluster.kubectl("create", "namespace", "reviewed-team");
+        ManifestOptions named =
+                options("reviewed", ManifestOptions.DEFAULT_PARTS, gateways("", false, "all"), "reviewed-team");
+        cluster.kubectl("apply", "-f", file(named).toString());
+        cluster.kubectl(
+                "apply",
+                "--server-side",
+                "-f",
+                file(options("bare", ManifestOptions.DEFAULT_PARTS, "reviewed-team"))
+                        .toString());
+        cluster.kubectl(
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-f",
+                file(options("closed", ManifestOptions.DEFAULT_PARTS, gateways("", false, "off")))
+                        .toString());
+        for (String review : reviews) {
+            assertThat(can("reviewed:nereid-gateway", "create", review)).isEqualTo("yes");
+            assertThat(can("reviewed:nereid-operator", "create", review)).isEqualTo("no");
+            assertThat(can("bare:nereid-gateway", "create", review)).isEqualTo("no");
+            assertThat(can("closed:nereid-gateway", "create", review)).isEqualTo("no");
+        }
+        assertThat(can("reviewed:nereid-gateway", "watch", "services", "-n", "default"))
+                .isEqualTo("no");
+        String arguments = "jsonpath={..containers[0].args}";
+        assertThat(cluster.kubectl("get", "deployment", "nereid-gateway", "-n", "reviewed", "-o", arguments))
+                .contains(
+                        "--kubernetes-auth=all",
+                        "--kubernetes-audiences=models,https://models.example",
+                        "--kubernetes-auth-cache=1m");
+        assertThat(cluster.kubectl("get", "deployment", "nereid-gateway", "-n", "bare", "-o", arguments))
+                .contains("--kubernetes-auth=off");
+    }
+
+    @Test
+    void podsOfGatewaysHaveTheZoneOfTheirNodeAsALabel() throws Exception {
+        ManifestOptions options = options("zoned", ManifestOptions.DEFAULT_PARTS, gateways("", true, ""));
+        cluster.kubectl(
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-f",
+                file(options).toString());
+        Path node = directory.resolve("node.json");
+        Files.writeString(
+                node,
+                "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"zoned-node\","
+                        + "\"labels\":{\"topology.kubernetes.io/zone\":\"zone-b\"}}}");
+        cluster.kubectl("apply", "-f", node.toString());
+        ObjectNode pod = JSON.createObjectNode().put("apiVersion", "v1").put("kind", "Pod");
+        pod.putObject("metadata").put("name", "zoned").put("namespace", "zoned");
+        for (ObjectNode object : OperatorManifests.of(options, JsonNode::toPrettyString)) {
+            if (object.path("kind").asText().equals("Deployment")
+                    && object.path("metadata").path("name").asText().equals("nereid-gateway")) {
+                pod.set("spec", object.path("spec").path("template").path("spec"));
+            }
+        }
+        // A kubelet fills in the variable from this label.
+        assertThat(pod.at("/spec/containers/0/env").toString())
+                .contains("NEREID_ZONE", "metadata.labels['topology.kubernetes.io/zone']");
+        ((ObjectNode) pod.path("spec")).put("nodeName", "zoned-node");
+        Path file = directory.resolve("zoned.json");
+        Files.writeString(file, pod.toString());
+        cluster.kubectl("create", "-f", file.toString());
+        assertThat(cluster.kubectl(
+                        "get",
+                        "pod",
+                        "zoned",
+                        "-n",
+                        "zoned",
+                        "-o",
+                        "jsonpath={.metadata.labels.topology\\.kubernetes\\.io/zone}"))
+                .isEqualTo("zone-b");
     }
 
     @Test

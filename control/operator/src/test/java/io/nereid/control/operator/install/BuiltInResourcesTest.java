@@ -33,6 +33,7 @@ class BuiltInResourcesTest {
                 image,
                 List.of(watched),
                 1,
+                1,
                 ManifestOptions.Gateways.DEFAULT,
                 "Standard",
                 "example.com",
