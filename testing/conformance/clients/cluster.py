@@ -154,8 +154,8 @@ class ClusterServer(ControlApi, Address):
         return http.client.HTTPSConnection(address.hostname, address.port, timeout=timeout, context=self.kubernetes.tls)
 
     def text(self, file, **values):
-        # A cluster has no folders of this machine: the same files are on a volume.
-        return super().text(file, **values).replace("file:///", "pvc://models/")
+        # A cluster has no folders of this machine: the same files are on a volume. The images of KServe's runtimes are not there.
+        return super().text(file, **values).replace("file:///", "pvc://models/").replace("runtime: kserve-", "runtime: nereid-")
 
     def apply(self, file, **values):
         for document in yaml.safe_load_all(self.text(file, **values)):

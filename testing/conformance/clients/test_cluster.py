@@ -372,3 +372,5 @@ def test_a_node_that_is_lost_takes_no_service_with_it(plane):
         assert plane.predict("doubled", [[1]]) == [1], "a pod that cannot be reached is passed over"
     plane.kubernetes.kubectl("delete", "node", "node-2")
     plane.delete("doubled")
+    # Otherwise the cluster waits a minute for the node to come back.
+    plane.kubernetes.kubectl("delete", "pods", "-n", "demo", "--field-selector=spec.nodeName=node-2", "--force", "--grace-period=0")
