@@ -30,6 +30,10 @@ import org.jspecify.annotations.Nullable;
  * is ready. A pure function of the service and of what is observed. Confined to one planning.
  */
 final class StandardStatus {
+    private static final String CANARIES_WITHOUT_REQUESTS =
+            "canaries get no requests: an Ingress has no percentages (set enableGatewayApi in the section ingress of"
+                    + " inferenceservice-config, or use canaryTrafficPercent in the Knative mode)";
+
     private static final int ROUNDS = 5;
 
     private final PlanningContext context;
@@ -225,7 +229,7 @@ final class StandardStatus {
                 "CanaryPredictorReady",
                 all ? LivingConditions.TRUE : LivingConditions.FALSE,
                 all ? "AllCanariesReady" : "CanariesNotReady",
-                null);
+                settings.gatewayApi() ? null : CANARIES_WITHOUT_REQUESTS);
     }
 
     private boolean isReady(PlannedComponent canary) {
