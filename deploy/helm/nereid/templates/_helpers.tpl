@@ -28,6 +28,11 @@
 {{- .Values.gateway.access.kubernetesAuth.mode | default (ternary "annotated" "off" (eq (include "nereid.wholeCluster" .) "true")) -}}
 {{- end -}}
 
+{{/* The mode of services that do not say theirs. */}}
+{{- define "nereid.deploymentMode" -}}
+{{- .Values.config.deploymentMode | default (ternary "Knative" "Standard" .Values.gateway.enabled) -}}
+{{- end -}}
+
 {{/* The name of objects of the cluster, of which there is one for each installation. */}}
 {{- define "nereid.clusterName" -}}
 {{- if eq .Release.Namespace "nereid" }}nereid{{ else }}nereid-{{ .Release.Namespace }}{{ end -}}

@@ -125,8 +125,10 @@ public final class OperatorManifestsCommand implements Callable<Integer> {
     @Option(
             names = "--deployment-mode",
             paramLabel = "MODE",
-            defaultValue = "Standard",
-            description = "Mode of services that do not say theirs: Standard or Knative (default: ${DEFAULT-VALUE}).")
+            defaultValue = "",
+            description =
+                    "Mode of services that do not say theirs: Knative, which scales to zero, or Standard (default:"
+                            + " Knative; Standard with --no-gateway).")
     String deploymentMode;
 
     @Option(

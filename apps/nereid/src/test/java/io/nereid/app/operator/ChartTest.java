@@ -198,10 +198,10 @@ class ChartTest {
                 "--no-runtimes",
                 "--no-crds");
         assertSame(
-                "config: {deploymentMode: Knative, ingressDomain: models.example.org, ingressClassName: nginx}\n"
+                "config: {deploymentMode: Standard, ingressDomain: models.example.org, ingressClassName: nginx}\n"
                         + "operator: {replicas: 3}\ngateway: {replicas: 4, autoscaling: {enabled: false}}",
                 "nereid",
-                "--deployment-mode=Knative",
+                "--deployment-mode=Standard",
                 "--ingress-domain=models.example.org",
                 "--ingress-class=nginx",
                 "--replicas=3",
@@ -308,7 +308,11 @@ class ChartTest {
             cluster.kubectl("create", "namespace", "nereid");
             cluster.kubectl("label", "namespace", "nereid", "pod-security.kubernetes.io/enforce=restricted");
             assertThat(helm("install", "nereid", CHART.toString(), at, "--namespace=nereid"))
-                    .contains("Nereid 0.", "kubectl rollout status deployment/nereid-gateway -n nereid");
+                    .contains(
+                            "Nereid 0.",
+                            "kubectl rollout status deployment/nereid-gateway -n nereid",
+                            "in the Knative mode",
+                            "minReplicas: 0 lets a service go to zero");
             String ready = "jsonpath={.status.readyReplicas}";
             until("operators run", "2", cluster, "get", "deployment", "nereid-operator", "-n", "nereid", "-o", ready);
             until("gateways run", "2", cluster, "get", "deployment", "nereid-gateway", "-n", "nereid", "-o", ready);
@@ -347,7 +351,7 @@ class ChartTest {
                             + certificate(cluster) + "\"}}]}");
             cluster.kubectl("scale", "deployment", "nereid-gateway", "--replicas=3", "-n", "nereid");
             Path changed = values("operator: {replicas: 3, nodeSelector: {kubernetes.io/os: linux}}\n"
-                    + "config: {deploymentMode: Knative}\ngateway: {maxReplicas: 5}\n");
+                    + "config: {deploymentMode: Standard}\ngateway: {maxReplicas: 5}\n");
             assertThatThrownBy(() -> helm(
                             "upgrade", "nereid", CHART.toString(), at, "--namespace=nereid", "--values=" + changed))
                     .hasMessageContaining("maxReplicas");
@@ -362,7 +366,7 @@ class ChartTest {
                             "inferenceservice-config",
                             "-n=nereid",
                             "-o=jsonpath={.data.deploy}"))
-                    .contains("\"Knative\"");
+                    .contains("\"Standard\"");
             assertThat(kubectl(
                             cluster,
                             "get",
@@ -379,7 +383,14 @@ class ChartTest {
                             "-o=jsonpath={.spec.replicas}"))
                     .as("the number of gateways is the autoscaler's")
                     .isEqualTo("3");
-            helm("upgrade", "nereid", CHART.toString(), at, "--namespace=nereid", "--set=gateway.enabled=false");
+            assertThat(helm(
+                            "upgrade",
+                            "nereid",
+                            CHART.toString(),
+                            at,
+                            "--namespace=nereid",
+                            "--set=gateway.enabled=false"))
+                    .contains("in the Standard mode", "To scale to zero, install the gateway");
             until("the gateway goes", "nothing", cluster, "get", "deployment", "nereid-gateway", "-n", "nereid");
 
             helm("uninstall", "nereid", at, "--namespace=nereid", "--wait");

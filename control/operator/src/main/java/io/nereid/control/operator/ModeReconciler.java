@@ -5,8 +5,10 @@ package io.nereid.control.operator;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.AccessAnnotation;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.ObservedState;
@@ -129,7 +131,7 @@ final class ModeReconciler implements ServiceReconciler {
                     List.of(),
                     null);
         }
-        if (mode == DeploymentMode.STANDARD && needsAuth(service)) {
+        if (mode == DeploymentMode.STANDARD && AccessAnnotation.isSet(ObjectMeta.read(service))) {
             // Its pods would be open to all: neither made nor changed.
             return new Outcome(
                     UnsupportedStatus.of(
@@ -157,15 +159,6 @@ final class ModeReconciler implements ServiceReconciler {
         }
         Duration wait = statuses.wait(uid, service.path("status"), outcome.status(), now);
         return wait.isZero() ? outcome : new Outcome((ObjectNode) service.path("status"), List.of(), wait);
-    }
-
-    private static boolean needsAuth(ObjectNode service) {
-        String value = service.path("metadata")
-                .path("annotations")
-                .path(GatewayObjects.ENABLE_AUTH)
-                .asText("")
-                .strip();
-        return !value.isEmpty() && !value.equalsIgnoreCase("false");
     }
 
     /** The service without the status of another mode, whose conditions have other names. */

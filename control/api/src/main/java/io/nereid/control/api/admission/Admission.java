@@ -4,12 +4,14 @@ package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.FieldReader;
+import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ValidationErrors;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.schema.ResourceSchemas;
 import java.util.ArrayList;
 import java.util.List;
@@ -84,10 +86,10 @@ public final class Admission {
         if (kind.equals(ResourceKinds.INFERENCE_SERVICE)) {
             String namespace = ObjectMeta.read(admitted).namespace();
             new InferenceServiceDefaulter(context.config(namespace)).apply(admitted, old);
-            new InferenceServiceValidator(context, problems).check(admitted, old);
+            DeploymentMode mode = new InferenceServiceValidator(context, problems).check(admitted, old);
             InferenceService service = InferenceService.read(admitted);
             site.refused(service, problems);
-            site.service(service, warnings);
+            site.service(service, mode, warnings);
         } else if (kind.equals(ResourceKinds.SERVING_RUNTIME) || kind.equals(ResourceKinds.CLUSTER_SERVING_RUNTIME)) {
             new ServingRuntimeValidator(context, problems).check(admitted, old);
             site.runtime(ServingRuntime.read(admitted), warnings);
@@ -96,6 +98,7 @@ public final class Admission {
             site.storageContainer(warnings);
         } else if (kind.equals(ResourceKinds.INFERENCE_GRAPH)) {
             new InferenceGraphValidator(context, problems, warnings).check(admitted);
+            site.graph(InferenceGraph.read(admitted), warnings);
         } else {
             CoreKindAdmission.defaults(kind, admitted);
             CoreKindAdmission.check(kind, admitted, old, problems, warnings);

@@ -47,7 +47,8 @@ final class InferenceServiceValidator {
         this.storage = new StorageValidator(context.storageContainers(), problems);
     }
 
-    void check(ObjectNode resource, @Nullable ObjectNode old) {
+    /** Checks the service, and returns its mode. */
+    DeploymentMode check(ObjectNode resource, @Nullable ObjectNode old) {
         InferenceService service = InferenceService.read(resource);
         InferenceServiceConfig config = context.config(service.metadata().namespace());
         DeploymentMode mode = mode(service, old, config);
@@ -86,6 +87,7 @@ final class InferenceServiceValidator {
         if (old != null) {
             update(service, InferenceService.read(old));
         }
+        return mode;
     }
 
     /**

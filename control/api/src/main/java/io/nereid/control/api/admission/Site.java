@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api.admission;
 
+import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ValidationErrors;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import java.util.List;
 
 /**
@@ -16,8 +18,13 @@ public enum Site {
     /** One server process, without nodes, pods and images. */
     ONE_MACHINE {
         @Override
-        void service(InferenceService service, List<String> warnings) {
+        void service(InferenceService service, DeploymentMode mode, List<String> warnings) {
             new UnsupportedFieldWarnings(warnings).service(service);
+        }
+
+        @Override
+        void graph(InferenceGraph graph, List<String> warnings) {
+            new UnsupportedFieldWarnings(warnings).graph(graph);
         }
 
         @Override
@@ -35,8 +42,11 @@ public enum Site {
     /** A cluster, where pods have all their fields. */
     KUBERNETES {
         @Override
-        void service(InferenceService service, List<String> warnings) {
+        void service(InferenceService service, DeploymentMode mode, List<String> warnings) {
             ClusterWarnings.service(service, warnings);
+            if (mode == DeploymentMode.STANDARD) {
+                warnings.addAll(StandardModeWarnings.of(service));
+            }
         }
 
         @Override
@@ -55,8 +65,13 @@ public enum Site {
         }
     };
 
-    /** Warns about the fields of a service that have no effect here. */
-    abstract void service(InferenceService service, List<String> warnings);
+    /** Warns about the fields of a service of a mode that have no effect here. */
+    abstract void service(InferenceService service, DeploymentMode mode, List<String> warnings);
+
+    /** Warns about what a graph has and has no effect here. */
+    void graph(InferenceGraph graph, List<String> warnings) {
+        // nothing, unless a site says so
+    }
 
     /** Refuses what a service cannot have here. */
     void refused(InferenceService service, ValidationErrors problems) {

@@ -3,14 +3,17 @@
 package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.control.api.AccessAnnotation;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.FieldReader;
+import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.CanarySpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Metric;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
+import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.PodSpec;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ValidationErrors;
@@ -102,7 +105,18 @@ final class UnsupportedFieldWarnings {
         this.warnings = warnings;
     }
 
+    void graph(InferenceGraph graph) {
+        callers(graph.metadata());
+    }
+
+    private void callers(ObjectMeta metadata) {
+        if (AccessAnnotation.isSet(metadata)) {
+            warnings.add(AccessAnnotation.ON_ONE_MACHINE);
+        }
+    }
+
     void service(InferenceService service) {
+        callers(service.metadata());
         if (service.metadata().annotations().containsKey(STORAGE_SECRET)) {
             warnings.add("the annotation " + STORAGE_SECRET + NO_EFFECT
                     + ": credentials.storageSpecSecretName of inferenceservice-config names the secret");

@@ -5,6 +5,7 @@ package io.nereid.control.core.local;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.AccessAnnotation;
 import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService;
@@ -65,6 +66,9 @@ public final class LocalForms implements WorkloadForms {
         RuntimeSelection selection = plan.selection();
         if (selection != null && selection.chosen() == null) {
             return refused(plan, Objects.requireNonNull(plan.problem()));
+        }
+        if (AccessAnnotation.isSet(context.service.metadata())) {
+            context.advice.add(AccessAnnotation.ON_ONE_MACHINE);
         }
         UnsupportedPodFields.advise(context, plan.tree(), plan.where());
         PredictorForms predictors = new PredictorForms(context, this, plan, spec);

@@ -21,7 +21,8 @@ import java.util.regex.Pattern;
  * @param replicas the number of operators, of which one is the leader
  * @param upgradeBudget to how many services at a time a new version brings its pod templates; 0 for none
  * @param gateways the number of gateways, and how they serve
- * @param deploymentMode the mode of services that do not say theirs: {@code Standard} or {@code Knative}
+ * @param deploymentMode the mode of services that do not say theirs: {@code Standard} or {@code Knative}; empty for
+ *     Knative, which is KServe's default, and for Standard without a gateway
  * @param ingressDomain the domain of the services' hosts
  * @param ingressClass the class of Ingresses; empty for the cluster's default
  * @param parts which parts are in
@@ -176,7 +177,7 @@ public record ManifestOptions(
     /** The installation that {@code nereid operator manifests --image IMAGE} prints. */
     public static ManifestOptions of(String image) {
         return new ManifestOptions(
-                "nereid", image, List.of(), 2, 1, Gateways.DEFAULT, "Standard", "example.com", "", DEFAULT_PARTS);
+                "nereid", image, List.of(), 2, 1, Gateways.DEFAULT, "", "example.com", "", DEFAULT_PARTS);
     }
 
     /**
@@ -200,7 +201,7 @@ public record ManifestOptions(
             throw ServingException.invalidArgument(
                     "the budget of upgrades is " + upgradeBudget + " (expected: a number of services, or 0 for none)");
         }
-        if (!deploymentMode.equals("Standard") && !deploymentMode.equals("Knative")) {
+        if (!List.of("", "Standard", "Knative").contains(deploymentMode)) {
             throw ServingException.invalidArgument(
                     "the deployment mode is '" + deploymentMode + "' (expected: Standard or Knative)");
         }
@@ -242,6 +243,14 @@ public record ManifestOptions(
             return mode;
         }
         return wholeCluster() ? "annotated" : "off";
+    }
+
+    /** The mode of services that do not say theirs. */
+    String defaultMode() {
+        if (!deploymentMode.isEmpty()) {
+            return deploymentMode;
+        }
+        return has(Part.GATEWAY) ? "Knative" : "Standard";
     }
 
     /** The name of objects of the cluster, of which there is one for each installation. */

@@ -197,7 +197,7 @@ public final class OperatorManifests {
 
     private static ObjectNode settings(ManifestOptions options) {
         ObjectNode sections = KserveCatalog.settings();
-        sections.withObjectProperty("deploy").put("defaultDeploymentMode", options.deploymentMode());
+        sections.withObjectProperty("deploy").put("defaultDeploymentMode", options.defaultMode());
         ObjectNode ingress = sections.withObjectProperty("ingress");
         ingress.put("ingressDomain", options.ingressDomain());
         ingress.put("ingressClassName", options.ingressClass());

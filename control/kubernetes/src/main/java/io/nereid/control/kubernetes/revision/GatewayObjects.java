@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.kubernetes.revision;
 
+import io.nereid.control.api.AccessAnnotation;
+
 /**
  * Names in the objects by which the operator configures the gateways. The operator writes two kinds of Services,
  * and Kubernetes makes EndpointSlices of the second kind; the gateways watch all three. Stateless.
@@ -23,9 +25,9 @@ public final class GatewayObjects {
 
     /**
      * The annotation of an InferenceService or InferenceGraph, and of its Service with the route, which says whether
-     * callers need a token of the cluster; the name is Open Data Hub's.
+     * callers need a token of the cluster.
      */
-    public static final String ENABLE_AUTH = "security.opendatahub.io/enable-auth";
+    public static final String ENABLE_AUTH = AccessAnnotation.NAME;
 
     /** The label with the name of a revision, of its pods, its Service and the EndpointSlices of that. */
     public static final String REVISION_LABEL = "serving.knative.dev/revision";

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService.CanarySpec;
+import io.nereid.control.api.admission.StandardModeWarnings;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
@@ -450,6 +451,11 @@ final class StandardStatus {
             if (!told(problem)) {
                 events.add(new Plan.Event("Warning", "InternalError", problem.message()));
             }
+        }
+        if (before.path("observedGeneration").asLong(-1)
+                != context.service.metadata().generation()) {
+            StandardModeWarnings.of(context.service)
+                    .forEach(one -> events.add(new Plan.Event("Warning", "FieldWithoutEffect", one)));
         }
         return List.copyOf(events);
     }

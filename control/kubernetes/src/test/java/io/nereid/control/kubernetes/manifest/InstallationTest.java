@@ -60,7 +60,7 @@ class InstallationTest {
                 2,
                 1,
                 gateways,
-                "Standard",
+                "",
                 "example.com",
                 "",
                 parts);

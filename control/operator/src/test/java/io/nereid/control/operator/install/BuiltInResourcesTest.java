@@ -35,7 +35,7 @@ class BuiltInResourcesTest {
                 1,
                 1,
                 ManifestOptions.Gateways.DEFAULT,
-                "Standard",
+                "",
                 "example.com",
                 "",
                 Set.of(Part.RUNTIMES));

@@ -14,6 +14,7 @@ import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -104,6 +105,36 @@ class AdmissionReviewerTest {
         assertThat(refused.path("allowed").asBoolean()).isFalse();
         assertThat(refused.at("/status/message").asText())
                 .contains("spec.explainer.nereid: runs on one machine only", "spec.transformer.nereid: runs on one");
+    }
+
+    private List<String> warnings(String object) throws Exception {
+        JsonNode response = response("CREATE", object, "null");
+        assertThat(response.path("allowed").asBoolean()).as(response.toString()).isTrue();
+        List<String> warnings = new ArrayList<>();
+        response.path("warnings").forEach(one -> warnings.add(one.asText()));
+        return warnings;
+    }
+
+    @Test
+    void fieldsOfTheKnativeModeAreNamedInTheStandardMode() throws Exception {
+        String spec = "\"predictor\":{\"minReplicas\":0,\"containerConcurrency\":2,\"canaryTrafficPercent\":20,";
+        String knative = GOOD.replace("\"predictor\":{", spec);
+        assertThat(warnings(knative)).as("the default is Knative").isEmpty();
+        String standard = knative.replace(
+                "\"namespace\":\"team\"",
+                "\"namespace\":\"team\",\"annotations\":{\"serving.kserve.io/deploymentMode\":\"Standard\"}");
+        assertThat(warnings(standard))
+                .hasSize(3)
+                .allMatch(one -> one.contains("has no effect in the deployment mode Standard"))
+                .allMatch(one -> one.endsWith("set the annotation serving.kserve.io/deploymentMode to Knative"))
+                .anyMatch(one -> one.startsWith("spec.predictor.minReplicas: 0 "))
+                .anyMatch(one -> one.startsWith("spec.predictor.containerConcurrency "))
+                .anyMatch(one -> one.startsWith("spec.predictor.canaryTrafficPercent "));
+        String none = "\"annotations\":{\"serving.kserve.io/autoscalerClass\":\"none\",";
+        assertThat(warnings(standard.replace("\"annotations\":{", none)))
+                .as("without an autoscaler there may be no replicas")
+                .hasSize(2)
+                .noneMatch(one -> one.contains("minReplicas"));
     }
 
     @Test
