@@ -11,6 +11,7 @@ import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
+import io.nereid.control.core.component.WorkloadForms;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
@@ -189,7 +190,8 @@ final class ModeReconciler implements ServiceReconciler {
         JsonNode status =
                 graph.path("status").isObject() ? graph.path("status") : JsonNodeFactory.instance.objectNode();
         ObservedState observed = new ObservedState(Map.of(), List.of(), status, infrastructure.gatewayProblem());
-        Plan plan = Planner.planGraph(InferenceGraph.read(graph), services, catalog, observed, now);
+        Plan plan = Planner.planGraph(
+                InferenceGraph.read(graph), services, catalog, observed, now, WorkloadForms.Site.CLUSTER);
         infrastructure.apply(graph, plan);
         return new Outcome(plan.status(), plan.events(), plan.requeueAfter());
     }

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api.admission;
 
+import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ValidationErrors;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import java.util.List;
 
 /**
@@ -16,13 +18,18 @@ public enum Site {
     /** One server process, without nodes, pods and images. */
     ONE_MACHINE {
         @Override
-        void service(InferenceService service, List<String> warnings) {
+        void service(InferenceService service, InferenceServiceConfig config, List<String> warnings) {
             new UnsupportedFieldWarnings(warnings).service(service);
         }
 
         @Override
         void runtime(ServingRuntime runtime, List<String> warnings) {
             new UnsupportedFieldWarnings(warnings).runtime(runtime);
+        }
+
+        @Override
+        void graph(FieldReader spec, List<String> warnings) {
+            UnsupportedFieldWarnings.graph(spec, warnings);
         }
 
         @Override
@@ -35,8 +42,8 @@ public enum Site {
     /** A cluster, where pods have all their fields. */
     KUBERNETES {
         @Override
-        void service(InferenceService service, List<String> warnings) {
-            ClusterWarnings.service(service, warnings);
+        void service(InferenceService service, InferenceServiceConfig config, List<String> warnings) {
+            ClusterWarnings.service(service, config, warnings);
         }
 
         @Override
@@ -50,13 +57,18 @@ public enum Site {
         }
 
         @Override
+        void graph(FieldReader spec, List<String> warnings) {
+            ClusterWarnings.graph(spec, warnings);
+        }
+
+        @Override
         void storageContainer(List<String> warnings) {
             // the container runs as it is
         }
     };
 
     /** Warns about the fields of a service that have no effect here. */
-    abstract void service(InferenceService service, List<String> warnings);
+    abstract void service(InferenceService service, InferenceServiceConfig config, List<String> warnings);
 
     /** Refuses what a service cannot have here. */
     void refused(InferenceService service, ValidationErrors problems) {
@@ -68,4 +80,7 @@ public enum Site {
 
     /** Warns about the fields of a storage container that have no effect here. */
     abstract void storageContainer(List<String> warnings);
+
+    /** Warns about the fields of a graph's specification that have no effect here. */
+    abstract void graph(FieldReader spec, List<String> warnings);
 }

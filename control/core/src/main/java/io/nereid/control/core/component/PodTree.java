@@ -56,8 +56,15 @@ final class PodTree {
             "volumes");
 
     /** The fields of a runtime that its pods get: the ones that a ServingRuntime has. */
-    private static final List<String> OF_RUNTIMES =
-            List.of("nodeSelector", "affinity", "tolerations", "volumes", "imagePullSecrets", "schedulerName");
+    private static final List<String> OF_RUNTIMES = List.of(
+            "nodeSelector",
+            "affinity",
+            "tolerations",
+            "volumes",
+            "imagePullSecrets",
+            "resourceClaims",
+            "hostIPC",
+            "schedulerName");
 
     private PodTree() {}
 

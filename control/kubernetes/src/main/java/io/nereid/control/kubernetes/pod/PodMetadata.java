@@ -49,16 +49,22 @@ public final class PodMetadata {
                 context.propagated(plan.extension().annotations()));
         ComponentExtensionSpec beside = EngineContainer.beside(plan, plan.extension());
         logger(beside.logger(), all);
-        if (plan.component() != Component.EXPLAINER) {
-            batcher(beside.batcher(), all);
-        }
+        batcher(beside.batcher(), all);
         if (plan.component() == Component.PREDICTOR && predictor != null) {
             predictor(plan, predictor, context, all);
         } else {
+            StorageSpec storage = explainerStorage(plan, context);
+            if (storage != null) {
+                storage(storage, all);
+            }
             String uri = sourceUri(plan, context);
             if (!uri.isEmpty()) {
                 all.put(PodNames.SOURCE_URI, uri);
             }
+        }
+        String container = plan.tree().path("storageContainerName").asText("");
+        if (!container.isEmpty() && all.containsKey(PodNames.SOURCE_URI)) {
+            all.put(PodNames.STORAGE_CONTAINER, container);
         }
         return all;
     }
@@ -78,10 +84,6 @@ public final class PodMetadata {
         String uri = model != null ? text(model.storageUri()) : environment(plan);
         if (!uri.isEmpty()) {
             all.put(PodNames.SOURCE_URI, uri);
-            String container = text(predictor.storageContainerName());
-            if (!container.isEmpty()) {
-                all.put(PodNames.STORAGE_CONTAINER, container);
-            }
         }
         if (model != null
                 && model.confidential() != null
@@ -110,6 +112,13 @@ public final class PodMetadata {
         return model != null
                 && plan.artifacts().isEmpty()
                 && !model.formatName().equals("huggingface");
+    }
+
+    private static @Nullable StorageSpec explainerStorage(ComponentPlan plan, PlanningContext context) {
+        InferenceService.ExplainerSpec explainer = context.service.explainer();
+        return plan.component() == Component.EXPLAINER && explainer != null && explainer.art() != null
+                ? explainer.art().storage()
+                : null;
     }
 
     private static String sourceUri(ComponentPlan plan, PlanningContext context) {

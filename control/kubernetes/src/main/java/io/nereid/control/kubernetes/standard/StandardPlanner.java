@@ -7,8 +7,10 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.CanarySpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
+import io.nereid.control.api.admission.FieldsWithoutEffect;
 import io.nereid.control.api.admission.InferenceServiceDefaulter;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
@@ -88,6 +90,7 @@ public final class StandardPlanner {
             StandardStatus status = new StandardStatus(context, settings, cluster, now);
             return status.stopped(stoppedRuntime());
         }
+        context.advice.addAll(FieldsWithoutEffect.of(context.service, DeploymentMode.STANDARD, context.config));
         ComponentPlanner planner = new ComponentPlanner(context);
         PredictorSpec spec = context.service.predictor();
         ComponentPlan host = planner.predictor(spec, "spec.predictor");

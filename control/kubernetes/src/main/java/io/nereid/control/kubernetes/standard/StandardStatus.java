@@ -35,6 +35,7 @@ final class StandardStatus {
                     + " inferenceservice-config, or use canaryTrafficPercent in the Knative mode)";
 
     private static final int ROUNDS = 5;
+    private static final String WITHOUT_EFFECT = "FieldsWithoutEffect";
 
     private final PlanningContext context;
     private final ClusterSettings settings;
@@ -74,6 +75,7 @@ final class StandardStatus {
         } else {
             conditions.remove("CanaryPredictorReady");
         }
+        conditions.remove(WITHOUT_EFFECT);
         conditions.set("Stopped", LivingConditions.TRUE, null, null);
         if (routed) {
             conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, "Stopped", null);
@@ -146,6 +148,11 @@ final class StandardStatus {
             }
         }
         conditions.set("Stopped", LivingConditions.FALSE, null, null);
+        if (context.advice.isEmpty()) {
+            conditions.remove(WITHOUT_EFFECT);
+        } else {
+            conditions.set(WITHOUT_EFFECT, LivingConditions.TRUE, "StandardMode", String.join("; ", context.advice));
+        }
         List<ObjectNode> routes = routes(status, conditions, components, ready(canaries, percentages));
         status.set("conditions", conditions.tree());
         return routes;
