@@ -84,7 +84,8 @@ final class PodTree {
         ObjectNode under = runtime.objectNode();
         for (String field : OF_RUNTIMES) {
             JsonNode value = runtime.get(field);
-            if (value != null && !value.isNull()) {
+            // The API server stores no flag that is false.
+            if (value != null && !value.isNull() && !(value.isBoolean() && !value.asBoolean())) {
                 under.set(field, value.deepCopy());
             }
         }

@@ -147,7 +147,8 @@ class StandardFieldsTest {
                     - {uri: "pvc://zoo/b", mountPath: /mnt/models/b}
                     model: {modelFormat: {name: sklearn}}
                 """);
-        JsonNode mounts = object(played, "Deployment/iris-predictor").at("/spec/template/spec/containers/0/volumeMounts");
+        JsonNode mounts =
+                object(played, "Deployment/iris-predictor").at("/spec/template/spec/containers/0/volumeMounts");
         assertThat(mounts.findValuesAsText("mountPath")).containsExactly("/mnt/models/a", "/mnt/models/b");
         assertThat(mounts.findValuesAsText("subPath")).containsExactly("a", "b");
     }
