@@ -14,11 +14,14 @@ import io.nereid.control.core.Plan;
 import io.nereid.control.core.component.WorkloadForms;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
+import io.nereid.control.kubernetes.pod.CaBundle;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
 import io.nereid.control.operator.objects.ClusterReader;
+import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
@@ -45,6 +48,8 @@ final class ModeReconciler implements ServiceReconciler {
     private static final String MODE = "serving.kserve.io/deploymentMode";
 
     private final StandardReconciler standard;
+    private final ClusterReader reader;
+    private final ObjectApplier applier;
     private final PlanReconciler knative;
     private final ClusterInfrastructure infrastructure;
     private final ClusterRevisions revisions;
@@ -54,11 +59,14 @@ final class ModeReconciler implements ServiceReconciler {
     ModeReconciler(
             StandardReconciler standard,
             ClusterReader reader,
+            ObjectApplier applier,
             ClusterInfrastructure infrastructure,
             ClusterRevisions revisions,
             ServiceObjects objects,
             TemplateRollout rollout) {
         this.standard = standard;
+        this.reader = reader;
+        this.applier = applier;
         this.infrastructure = infrastructure;
         this.revisions = revisions;
         this.rollout = rollout;
@@ -149,6 +157,11 @@ final class ModeReconciler implements ServiceReconciler {
             infrastructure.forget(namespace, name);
             revisions.delete(namespace, name);
             return outcome;
+        }
+        ClusterSettings settings = ClusterSettings.of(catalog.config().forNamespace(namespace));
+        ObjectNode bundle = CaBundle.of(settings, reader::settings, namespace);
+        if (bundle != null) {
+            applier.applyShared(bundle);
         }
         Outcome outcome = knative.reconcile(current, catalog, now);
         String uid = service.path("metadata").path("uid").asText();

@@ -192,7 +192,7 @@ final class StorageInjection {
         JsonNode section = settings.section("storageInitializer");
         String map = section.path("caBundleConfigMapName").asText("");
         if (!map.isEmpty() && !namespace.equals("kserve")) {
-            map = "global-ca-bundle";
+            map = CaBundle.NAME;
         }
         String path = section.path("caBundleVolumeMountPath").asText("");
         path = path.isEmpty() ? "/etc/ssl/custom-certs" : path;

@@ -233,6 +233,32 @@ class FieldsDocumentTest {
         assertThat(unknown).as("rows of %s that no source reads", DOCUMENT).isEmpty();
     }
 
+    @Test
+    void everyMetricOfTheRunbookExists() throws IOException {
+        StringBuilder sources = new StringBuilder();
+        for (String folder : List.of("control", "serving/access")) {
+            try (Stream<Path> files = Files.walk(TOP.resolve(folder))) {
+                for (Path file : files.filter(f -> f.toString().contains("src/main/java")
+                                && f.toString().endsWith(".java"))
+                        .toList()) {
+                    sources.append(Files.readString(file));
+                }
+            }
+        }
+        Matcher metric = Pattern.compile("nereid_[a-z_]+[a-z]")
+                .matcher(Files.readString(TOP.resolve("docs/KUBERNETES-RUNBOOK.md")));
+        Set<String> unknown = new TreeSet<>();
+        int found = 0;
+        while (metric.find()) {
+            found++;
+            if (!sources.toString().contains("\"" + metric.group() + "\"")) {
+                unknown.add(metric.group());
+            }
+        }
+        assertThat(unknown).as("metrics that no source writes").isEmpty();
+        assertThat(found).isGreaterThan(15);
+    }
+
     /** Whether sources have a key: its name as the end of a string, or in two strings of which it is made. */
     private static boolean isIn(String sources, String key) {
         if (sources.contains(key.substring(key.indexOf('/') + 1) + "\"")) {
