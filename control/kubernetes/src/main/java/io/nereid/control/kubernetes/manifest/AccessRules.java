@@ -92,7 +92,7 @@ final class AccessRules {
                 rule("", READ, "pods", "persistentvolumeclaims", "serviceaccounts"),
                 rule("discovery.k8s.io", READ, "endpointslices"),
                 rule("", List.of("get"), "secrets"),
-                // Those with the revisions of services; only inferenceservice-config is read of the others.
+                // Those with the revisions and models of services, and with the authorities of stores.
                 rule("", OWN, "configmaps"),
                 rule("", List.of("get", "create", "patch"), "events"));
     }
