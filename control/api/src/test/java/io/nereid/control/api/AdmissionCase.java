@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
+import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.yaml.ManifestReader;
 import java.io.IOException;
@@ -29,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * patch: {…}           a JSON merge patch on the base; null removes a field. Or resource: {…} instead of base and patch
  * old: {…}             optional: a merge patch on the admitted base, which results in the stored resource
  * config: {…}          optional: settings, see {@link InferenceServiceConfig#read}
+ * site: kubernetes     optional: for a cluster instead of one machine
  * beside: [{…}]        optional: existing runtimes and storage containers
  * becomes: {…}         a merge patch on the input, which results in the admitted resource; absent when nothing changes
  * problems: [lines]    instead of becomes: exactly these lines, in any order
@@ -58,7 +60,8 @@ public record AdmissionCase(
             "graphs",
             "storage-containers",
             "core",
-            "warnings");
+            "warnings",
+            "cluster");
 
     public static List<AdmissionCase> all() {
         Map<String, ObjectNode> bases = new HashMap<>();
@@ -124,24 +127,26 @@ public record AdmissionCase(
                 runtimes.add(ServingRuntime.read((ObjectNode) one));
             }
         }
-        return new Admission(new AdmissionContext() {
-            @Override
-            public InferenceServiceConfig config(String namespace) {
-                return config.forNamespace(namespace);
-            }
+        return new Admission(
+                new AdmissionContext() {
+                    @Override
+                    public InferenceServiceConfig config(String namespace) {
+                        return config.forNamespace(namespace);
+                    }
 
-            @Override
-            public List<ClusterStorageContainer> storageContainers() {
-                return containers;
-            }
+                    @Override
+                    public List<ClusterStorageContainer> storageContainers() {
+                        return containers;
+                    }
 
-            @Override
-            public List<ServingRuntime> runtimes(String namespace) {
-                return runtimes.stream()
-                        .filter(one -> one.metadata().namespace().equals(namespace))
-                        .toList();
-            }
-        });
+                    @Override
+                    public List<ServingRuntime> runtimes(String namespace) {
+                        return runtimes.stream()
+                                .filter(one -> one.metadata().namespace().equals(namespace))
+                                .toList();
+                    }
+                },
+                tree.path("site").asText().equals("kubernetes") ? Site.KUBERNETES : Site.ONE_MACHINE);
     }
 
     public List<String> lines(String field) {

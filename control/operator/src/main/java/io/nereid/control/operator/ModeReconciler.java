@@ -13,13 +13,17 @@ import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
+import io.nereid.control.core.component.WorkloadForms;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
+import io.nereid.control.kubernetes.pod.CaBundle;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
 import io.nereid.control.operator.objects.ClusterReader;
+import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectApplier.Refusal;
 import io.nereid.control.operator.objects.ServiceObjects;
 import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
@@ -46,6 +50,8 @@ final class ModeReconciler implements ServiceReconciler {
     private static final String MODE = "serving.kserve.io/deploymentMode";
 
     private final StandardReconciler standard;
+    private final ClusterReader reader;
+    private final ObjectApplier applier;
     private final PlanReconciler knative;
     private final ClusterInfrastructure infrastructure;
     private final ClusterRevisions revisions;
@@ -55,11 +61,14 @@ final class ModeReconciler implements ServiceReconciler {
     ModeReconciler(
             StandardReconciler standard,
             ClusterReader reader,
+            ObjectApplier applier,
             ClusterInfrastructure infrastructure,
             ClusterRevisions revisions,
             ServiceObjects objects,
             TemplateRollout rollout) {
         this.standard = standard;
+        this.reader = reader;
+        this.applier = applier;
         this.infrastructure = infrastructure;
         this.revisions = revisions;
         this.rollout = rollout;
@@ -151,6 +160,11 @@ final class ModeReconciler implements ServiceReconciler {
             revisions.delete(namespace, name);
             return outcome;
         }
+        ClusterSettings settings = ClusterSettings.of(catalog.config().forNamespace(namespace));
+        ObjectNode bundle = CaBundle.of(settings, reader::settings, namespace);
+        if (bundle != null) {
+            applier.applyShared(bundle);
+        }
         Outcome outcome = knative.reconcile(current, catalog, now);
         String uid = service.path("metadata").path("uid").asText();
         Refusal refusal = infrastructure.refusal(uid);
@@ -182,7 +196,8 @@ final class ModeReconciler implements ServiceReconciler {
         JsonNode status =
                 graph.path("status").isObject() ? graph.path("status") : JsonNodeFactory.instance.objectNode();
         ObservedState observed = new ObservedState(Map.of(), List.of(), status, infrastructure.gatewayProblem());
-        Plan plan = Planner.planGraph(InferenceGraph.read(graph), services, catalog, observed, now);
+        Plan plan = Planner.planGraph(
+                InferenceGraph.read(graph), services, catalog, observed, now, WorkloadForms.Site.CLUSTER);
         infrastructure.apply(graph, plan);
         return new Outcome(plan.status(), plan.events(), plan.requeueAfter());
     }

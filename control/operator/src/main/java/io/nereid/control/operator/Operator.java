@@ -169,6 +169,7 @@ public final class Operator implements AutoCloseable {
                     metrics.counting(new ModeReconciler(
                             new StandardReconciler(store, objects, applier, reader, rollout),
                             reader,
+                            applier,
                             infrastructure,
                             revisions,
                             objects,

@@ -11,6 +11,7 @@ import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ValidationErrors;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.schema.ResourceSchemas;
 import java.util.ArrayList;
@@ -85,11 +86,12 @@ public final class Admission {
             List<String> warnings) {
         if (kind.equals(ResourceKinds.INFERENCE_SERVICE)) {
             String namespace = ObjectMeta.read(admitted).namespace();
-            new InferenceServiceDefaulter(context.config(namespace)).apply(admitted, old);
+            InferenceServiceConfig config = context.config(namespace);
+            new InferenceServiceDefaulter(config).apply(admitted, old);
             DeploymentMode mode = new InferenceServiceValidator(context, problems).check(admitted, old);
             InferenceService service = InferenceService.read(admitted);
             site.refused(service, problems);
-            site.service(service, mode, warnings);
+            site.service(service, mode, config, warnings);
         } else if (kind.equals(ResourceKinds.SERVING_RUNTIME) || kind.equals(ResourceKinds.CLUSTER_SERVING_RUNTIME)) {
             new ServingRuntimeValidator(context, problems).check(admitted, old);
             site.runtime(ServingRuntime.read(admitted), warnings);

@@ -4,10 +4,11 @@ package io.nereid.control.api.admission;
 
 import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ValidationErrors;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import java.util.List;
 
 /** Warns about fields that have no effect on Kubernetes either, and refuses what does not run there. Stateless. */
@@ -15,26 +16,33 @@ final class ClusterWarnings {
     private static final List<String> OF_MODEL_MESH = List.of(
             "grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint", "replicas", "storageHelper", "builtInAdapter");
 
+    private static final List<String> OF_ROUTERS = List.of(
+            "affinity",
+            "tolerations",
+            "nodeSelector",
+            "nodeName",
+            "minReplicas",
+            "maxReplicas",
+            "scaleTarget",
+            "scaleMetric",
+            "resources",
+            "serviceAccountName");
+
     private static final String NOT_IN_PODS =
             "runs on one machine only (nereid serve --control), since it has no container of its own; give the ";
 
     private ClusterWarnings() {}
 
-    static void service(InferenceService service, List<String> warnings) {
+    static void service(
+            InferenceService service, DeploymentMode mode, InferenceServiceConfig config, List<String> warnings) {
+        warnings.addAll(FieldsWithoutEffect.of(service, mode, config));
         predictor("spec.predictor", service.predictor(), warnings);
-        service.canary()
-                .forEach(one -> predictor(
-                        "spec.canary["
-                                + (one.predictor().name() == null
-                                        ? ""
-                                        : one.predictor().name()) + "].predictor",
-                        one.predictor(),
-                        warnings));
-        if (service.transformer() != null) {
-            component("spec.transformer", service.transformer().extension(), warnings);
-        }
-        if (service.explainer() != null) {
-            component("spec.explainer", service.explainer().extension(), warnings);
+        service.canary().forEach(one -> predictor(FieldsWithoutEffect.path(one), one.predictor(), warnings));
+        if (service.explainer() != null
+                && service.explainer().art() != null
+                && service.explainer().art().storage() != null
+                && service.explainer().art().storage().schemaPath() != null) {
+            warnings.add("spec.explainer.art.storage.schemaPath has no effect: it is for ModelMesh");
         }
     }
 
@@ -58,7 +66,6 @@ final class ClusterWarnings {
     }
 
     private static void predictor(String path, PredictorSpec spec, List<String> warnings) {
-        component(path, spec.extension(), warnings);
         if (spec.model() != null
                 && spec.model().storage() != null
                 && spec.model().storage().schemaPath() != null) {
@@ -66,9 +73,18 @@ final class ClusterWarnings {
         }
     }
 
-    private static void component(String path, ComponentExtensionSpec spec, List<String> warnings) {
-        if (spec.batcher() != null && spec.batcher().timeout() != null) {
-            warnings.add(path + ".batcher.timeout has no effect, as in KServe; set the component's timeout");
+    static void graph(FieldReader spec, List<String> warnings) {
+        for (String field : OF_ROUTERS) {
+            if (spec.has(field)) {
+                warnings.add("spec." + field + " has no effect: graphs run in the gateways, without pods of their own");
+            }
+        }
+        for (String field : List.of("serverRead", "serverWrite", "serverIdle")) {
+            if (spec.object("routerTimeouts").has(field)) {
+                warnings.add("spec.routerTimeouts." + field
+                        + " has no effect: the gateways' own limits hold; timeout is for the whole graph,"
+                        + " routerTimeouts.serviceClient for one step");
+            }
         }
     }
 }

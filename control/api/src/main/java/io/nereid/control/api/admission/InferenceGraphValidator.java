@@ -4,7 +4,6 @@ package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceGraph.Node;
 import io.nereid.control.api.InferenceGraph.Step;
@@ -58,29 +57,6 @@ final class InferenceGraphValidator {
         Long client = graph.timeouts().serviceClient();
         if (client != null && client < 0) {
             problems.add("spec.routerTimeouts.serviceClient", client + " is less than 0");
-        }
-        withoutEffect(FieldReader.of(resource).object("spec"));
-    }
-
-    private void withoutEffect(FieldReader spec) {
-        for (String field : List.of("affinity", "tolerations", "nodeSelector", "nodeName")) {
-            if (spec.has(field)) {
-                warnings.add("spec." + field + " has no effect on one machine");
-            }
-        }
-        for (String field : List.of(
-                "minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "resources", "serviceAccountName")) {
-            if (spec.has(field)) {
-                warnings.add("spec." + field
-                        + " has no effect on one machine: graphs run in the server, without a process of their own");
-            }
-        }
-        for (String field : List.of("serverRead", "serverWrite", "serverIdle")) {
-            if (spec.object("routerTimeouts").has(field)) {
-                warnings.add("spec.routerTimeouts." + field
-                        + " has no effect on one machine: the server's own limits hold; timeout is for the whole graph,"
-                        + " routerTimeouts.serviceClient for one step");
-            }
         }
     }
 

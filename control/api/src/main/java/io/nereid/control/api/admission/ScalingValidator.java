@@ -134,6 +134,12 @@ final class ScalingValidator {
                 problems.add(
                         at + ".type", "the autoscaler class hpa knows only Resource, found \"" + one.type() + "\"");
             } else {
+                if ("Value".equals(one.targetType())) {
+                    problems.add(
+                            at + ".resource.target.type",
+                            "the autoscaler class hpa knows only Utilization and AverageValue of resources, found"
+                                    + " \"Value\"");
+                }
                 resource(at, one);
             }
         }

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api.admission;
 
+import io.nereid.control.api.FieldReader;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ValidationErrors;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import java.util.List;
 
@@ -18,7 +20,8 @@ public enum Site {
     /** One server process, without nodes, pods and images. */
     ONE_MACHINE {
         @Override
-        void service(InferenceService service, DeploymentMode mode, List<String> warnings) {
+        void service(
+                InferenceService service, DeploymentMode mode, InferenceServiceConfig config, List<String> warnings) {
             new UnsupportedFieldWarnings(warnings).service(service);
         }
 
@@ -42,11 +45,9 @@ public enum Site {
     /** A cluster, where pods have all their fields. */
     KUBERNETES {
         @Override
-        void service(InferenceService service, DeploymentMode mode, List<String> warnings) {
-            ClusterWarnings.service(service, warnings);
-            if (mode == DeploymentMode.STANDARD) {
-                warnings.addAll(StandardModeWarnings.of(service));
-            }
+        void service(
+                InferenceService service, DeploymentMode mode, InferenceServiceConfig config, List<String> warnings) {
+            ClusterWarnings.service(service, mode, config, warnings);
         }
 
         @Override
@@ -60,18 +61,19 @@ public enum Site {
         }
 
         @Override
+        void graph(InferenceGraph graph, List<String> warnings) {
+            ClusterWarnings.graph(FieldReader.of(graph.tree()).object("spec"), warnings);
+        }
+
+        @Override
         void storageContainer(List<String> warnings) {
             // the container runs as it is
         }
     };
 
     /** Warns about the fields of a service of a mode that have no effect here. */
-    abstract void service(InferenceService service, DeploymentMode mode, List<String> warnings);
-
-    /** Warns about what a graph has and has no effect here. */
-    void graph(InferenceGraph graph, List<String> warnings) {
-        // nothing, unless a site says so
-    }
+    abstract void service(
+            InferenceService service, DeploymentMode mode, InferenceServiceConfig config, List<String> warnings);
 
     /** Refuses what a service cannot have here. */
     void refused(InferenceService service, ValidationErrors problems) {
@@ -83,4 +85,7 @@ public enum Site {
 
     /** Warns about the fields of a storage container that have no effect here. */
     abstract void storageContainer(List<String> warnings);
+
+    /** Warns about the fields of a graph that have no effect here. */
+    abstract void graph(InferenceGraph graph, List<String> warnings);
 }

@@ -107,6 +107,7 @@ final class UnsupportedFieldWarnings {
 
     void graph(InferenceGraph graph) {
         callers(graph.metadata());
+        graph(FieldReader.of(graph.tree()).object("spec"), warnings);
     }
 
     private void callers(ObjectMeta metadata) {
@@ -167,6 +168,29 @@ final class UnsupportedFieldWarnings {
         }
     }
 
+    /** Warns about the fields of a graph that have no effect, because graphs run in the server. */
+    private static void graph(FieldReader spec, List<String> warnings) {
+        for (String field : List.of("affinity", "tolerations", "nodeSelector", "nodeName")) {
+            if (spec.has(field)) {
+                warnings.add("spec." + field + " has no effect on one machine");
+            }
+        }
+        for (String field : List.of(
+                "minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "resources", "serviceAccountName")) {
+            if (spec.has(field)) {
+                warnings.add("spec." + field
+                        + " has no effect on one machine: graphs run in the server, without a process of their own");
+            }
+        }
+        for (String field : List.of("serverRead", "serverWrite", "serverIdle")) {
+            if (spec.object("routerTimeouts").has(field)) {
+                warnings.add("spec.routerTimeouts." + field
+                        + " has no effect on one machine: the server's own limits hold; timeout is for the whole graph,"
+                        + " routerTimeouts.serviceClient for one step");
+            }
+        }
+    }
+
     private void predictor(String path, PredictorSpec predictor) {
         component(path, predictor.extension(), predictor.pod());
         if (predictor.workerSpec() != null) {
@@ -197,6 +221,11 @@ final class UnsupportedFieldWarnings {
     private void component(String path, ComponentExtensionSpec spec, PodSpec pod) {
         FieldReader fields = new FieldReader(pod.tree(), path);
         pod(fields);
+        if (spec.logger() != null
+                && spec.logger().storage() != null
+                && spec.logger().storage().schemaPath() != null) {
+            warnings.add(path + ".logger.storage.schemaPath" + NO_EFFECT + ": it is for ModelMesh");
+        }
         if (spec.deploymentStrategy() != null) {
             warnings.add(
                     path + ".deploymentStrategy" + NO_EFFECT + ": a new revision receives traffic when it is ready");

@@ -89,7 +89,8 @@ final class ConfigSchemas {
                                     "disableHTTPRouteTimeout"),
                     "ingress")
             .with(
-                    IMAGE.with(TEXT, "defaultUrl", "caBundle", "caCertFile")
+                    IMAGE.with(TEXT, "defaultUrl", "caBundle", "caCertFile", "marshallerUrl", "batchInterval")
+                            .with(INT_OR_TEXT, "batchSize")
                             .with(FLAG, "tlsSkipVerify")
                             .with(STORAGE, "storage"),
                     "logger")
@@ -133,6 +134,11 @@ final class ConfigSchemas {
     private static final Shape ALL = SECTIONS.with(map(SECTIONS), "namespaces");
 
     private ConfigSchemas() {}
+
+    /** The sections and their keys as an OpenAPI schema. */
+    static ObjectNode openApi() {
+        return SECTIONS.openApi();
+    }
 
     /**
      * Checks settings against the schema.

@@ -86,6 +86,11 @@ public record InferenceServiceConfig(
         return of(sections(settings, isConfigMap(settings) ? new ArrayList<>() : null));
     }
 
+    /** The sections with all their keys, as an OpenAPI schema such as that of a CustomResourceDefinition. */
+    public static ObjectNode schema() {
+        return ConfigSchemas.openApi();
+    }
+
     /** The unknown fields of a ConfigMap, a line each; unknown fields of a tree are rejected instead. */
     public static List<String> unknown(ObjectNode configMap) {
         List<String> unknown = new ArrayList<>();

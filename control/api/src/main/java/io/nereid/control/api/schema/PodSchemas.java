@@ -180,6 +180,25 @@ final class PodSchemas {
 
     static final Shape AFFINITY = object().with(TREE, "nodeAffinity", "podAffinity", "podAntiAffinity");
 
+    private static final StructuralSchema RESOURCE_CLAIMS = listBy(
+            object().with(TEXT, "name", "resourceClaimName", "resourceClaimTemplateName")
+                    .required("name"),
+            "name");
+
+    /**
+     * The fields of a pod that a runtime has, as in KServe. Others are those of the services: a runtime that had them
+     * would be taken without an effect.
+     */
+    static final Shape RUNTIME_POD = object().with(list(CONTAINER), "containers")
+            .with(list(VOLUME), "volumes")
+            .with(TEXTS, "nodeSelector")
+            .with(AFFINITY, "affinity")
+            .with(TOLERATIONS, "tolerations")
+            .with(list(object().with(TEXT, "name")), "imagePullSecrets")
+            .with(RESOURCE_CLAIMS, "resourceClaims")
+            .with(FLAG, "hostIPC")
+            .with(TEXT, "schedulerName");
+
     /** The fields of a pod's specification. */
     static final Shape POD = object().with(list(CONTAINER.required("name")), "initContainers")
             .with(list(CONTAINER), "containers")
@@ -225,12 +244,7 @@ final class PodSchemas {
                             "whenUnsatisfiable"),
                     "topologySpreadConstraints")
             .with(listBy(object().with(TEXT, "name").required("name"), "name"), "schedulingGates")
-            .with(
-                    listBy(
-                            object().with(TEXT, "name", "resourceClaimName", "resourceClaimTemplateName")
-                                    .required("name"),
-                            "name"),
-                    "resourceClaims")
+            .with(RESOURCE_CLAIMS, "resourceClaims")
             .with(TREE, "securityContext", "dnsConfig", "os")
             .with(QUANTITIES, "overhead")
             .with(RESOURCES, "resources");

@@ -111,7 +111,9 @@ public final class ResourceSchemas {
     private static final StructuralSchema STORAGE_URIS =
             list(object().with(TEXT, "uri", "mountPath").required("uri"));
 
-    private static final Shape WORKERS = PodSchemas.POD.with(INT, "pipelineParallelSize", "tensorParallelSize");
+    private static final Shape PARALLEL_SIZES = object().with(INT, "pipelineParallelSize", "tensorParallelSize");
+
+    private static final Shape WORKERS = PodSchemas.POD.with(PARALLEL_SIZES);
 
     private static final Shape FRAMEWORK = PodSchemas.CONTAINER
             .with(TEXT, "storageUri", "runtimeVersion")
@@ -188,7 +190,7 @@ public final class ResourceSchemas {
                     .hint("model", "model belongs in the predictor"))
             .with(TREE, "status");
 
-    static final Shape SERVING_RUNTIME = resource(PodSchemas.POD
+    static final Shape SERVING_RUNTIME = resource(runtimePod()
                     .with(list(PodSchemas.CONTAINER.required("name")), "containers")
                     .with(
                             list(object().with(TEXT, "name", "version")
@@ -198,7 +200,7 @@ public final class ResourceSchemas {
                             "supportedModelFormats")
                     .with(list(PROTOCOL), "protocolVersions")
                     .with(FLAG, "multiModel", "disabled")
-                    .with(WORKERS.with(TEXTS, "labels", "annotations"), "workerSpec")
+                    .with(runtimePod().with(PARALLEL_SIZES).with(TEXTS, "labels", "annotations"), "workerSpec")
                     .with(TEXTS, "labels", "annotations")
                     .with(TEXT, "grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint")
                     .with(INT, "replicas")
@@ -292,6 +294,24 @@ public final class ResourceSchemas {
             .with(INT, "count");
 
     private ResourceSchemas() {}
+
+    /** The pod's fields of a runtime; others are refused with the place where they belong. */
+    private static Shape runtimePod() {
+        Shape pod = PodSchemas.RUNTIME_POD;
+        for (String field : List.of(
+                "initContainers",
+                "serviceAccountName",
+                "securityContext",
+                "terminationGracePeriodSeconds",
+                "topologySpreadConstraints",
+                "priorityClassName",
+                "runtimeClassName",
+                "hostNetwork",
+                "dnsPolicy")) {
+            pod = pod.hint(field, "it belongs in the predictor of the service");
+        }
+        return pod;
+    }
 
     public static Shape of(ResourceKind kind) {
         return switch (kind.kind()) {

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Runs the golden cases; {@link AdmissionCase} describes how to add one. */
 class AdmissionCasesTest {
-    private static final Set<String> FIELDS =
-            Set.of("case", "base", "resource", "patch", "old", "config", "beside", "becomes", "problems", "warnings");
+    private static final Set<String> FIELDS = Set.of(
+            "case", "base", "resource", "patch", "old", "config", "site", "beside", "becomes", "problems", "warnings");
 
     @TestFactory
     Stream<DynamicTest> everyCaseIsAdmittedOrRefusedAsWritten() {

@@ -34,7 +34,7 @@ class AdmissionFuzzTest {
         Random random = new Random(20260817);
         int admitted = 0;
         int refused = 0;
-        for (int round = 0; round < 15_000; round++) {
+        for (int round = 0; round < 20_000; round++) {
             AdmissionCase one = cases.get(random.nextInt(cases.size()));
             ObjectNode resource = one.input().deepCopy();
             for (int i = random.nextInt(4); i >= 0; i--) {

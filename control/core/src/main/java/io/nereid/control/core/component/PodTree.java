@@ -56,8 +56,15 @@ final class PodTree {
             "volumes");
 
     /** The fields of a runtime that its pods get: the ones that a ServingRuntime has. */
-    private static final List<String> OF_RUNTIMES =
-            List.of("nodeSelector", "affinity", "tolerations", "volumes", "imagePullSecrets", "schedulerName");
+    private static final List<String> OF_RUNTIMES = List.of(
+            "nodeSelector",
+            "affinity",
+            "tolerations",
+            "volumes",
+            "imagePullSecrets",
+            "resourceClaims",
+            "hostIPC",
+            "schedulerName");
 
     private PodTree() {}
 
@@ -77,7 +84,8 @@ final class PodTree {
         ObjectNode under = runtime.objectNode();
         for (String field : OF_RUNTIMES) {
             JsonNode value = runtime.get(field);
-            if (value != null && !value.isNull()) {
+            // The API server stores no flag that is false.
+            if (value != null && !value.isNull() && !(value.isBoolean() && !value.asBoolean())) {
                 under.set(field, value.deepCopy());
             }
         }

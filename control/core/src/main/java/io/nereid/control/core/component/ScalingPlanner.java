@@ -16,6 +16,8 @@ import org.jspecify.annotations.Nullable;
 public final class ScalingPlanner {
     static final String PREFIX = "autoscaling.knative.dev/";
 
+    private static final String PROGRESS_DEADLINE = "serving.knative.dev/progress-deadline";
+
     /** Annotations that have a field of their own in {@link Scaling}. */
     private static final Set<String> FIELDS = Set.of("class", "metric", "target", "min-scale", "max-scale");
 
@@ -130,6 +132,8 @@ public final class ScalingPlanner {
         annotations.forEach((key, value) -> {
             if (key.startsWith(PREFIX)) {
                 settings.put(kebab(key.substring(PREFIX.length())), value);
+            } else if (key.equals(PROGRESS_DEADLINE)) {
+                settings.put("progress-deadline", value);
             }
         });
     }

@@ -19,6 +19,7 @@ public final class StrategicMerge {
             Map.entry("volumes", "name"),
             Map.entry("imagePullSecrets", "name"),
             Map.entry("initContainers", "name"),
+            Map.entry("resourceClaims", "name"),
             Map.entry("hostAliases", "ip"),
             Map.entry("topologySpreadConstraints", "topologyKey"));
 

@@ -13,6 +13,7 @@ import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.Route;
+import io.nereid.control.core.component.WorkloadForms;
 import io.nereid.control.core.local.ProcessForms;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
@@ -41,6 +42,7 @@ final class InferenceGraphPlanner {
     private final JsonNode before;
     private final Instant now;
     private final String gatewayProblem;
+    private final WorkloadForms.Site site;
     private final Set<String> waiting = new LinkedHashSet<>();
 
     InferenceGraphPlanner(
@@ -48,7 +50,8 @@ final class InferenceGraphPlanner {
             Function<String, @Nullable InferenceService> services,
             RuntimeCatalog catalog,
             ObservedState observed,
-            Instant now) {
+            Instant now,
+            WorkloadForms.Site site) {
         this.graph = graph;
         this.services = services;
         this.catalog = catalog;
@@ -56,6 +59,7 @@ final class InferenceGraphPlanner {
         this.before = observed.status();
         this.now = now;
         this.gatewayProblem = observed.gatewayProblem();
+        this.site = site;
     }
 
     Plan plan() {
@@ -93,7 +97,7 @@ final class InferenceGraphPlanner {
             conditions.set("Ready", Conditions.FALSE, "InvalidTemplate", e.getMessage());
         }
         if (!advice.isEmpty()) {
-            conditions.advise("FieldsWithoutEffect", Conditions.TRUE, "OneMachine", String.join("; ", advice));
+            conditions.advise("FieldsWithoutEffect", Conditions.TRUE, site.reason(), String.join("; ", advice));
             if (!conditions.message("FieldsWithoutEffect").equals(conditions.messageBefore("FieldsWithoutEffect"))) {
                 advice.forEach(one -> events.add(new Event("Warning", "FieldWithoutEffect", one)));
             }
@@ -178,7 +182,10 @@ final class InferenceGraphPlanner {
         graph.tree().path("spec").properties().forEach(entry -> {
             if (!KNOWN.contains(entry.getKey()) && !ProcessForms.isEmpty(entry.getValue())) {
                 advice.add("spec." + entry.getKey()
-                        + " has no effect on one machine: graphs run in the server, without a process of their own");
+                        + (site == WorkloadForms.Site.ONE_MACHINE
+                                ? " has no effect on one machine: graphs run in the server, without a process of their"
+                                        + " own"
+                                : " has no effect: graphs run in the gateways, without pods of their own"));
             }
         });
         return advice;

@@ -69,6 +69,17 @@ public final class Planner {
             RuntimeCatalog catalog,
             ObservedState observed,
             Instant now) {
-        return new InferenceGraphPlanner(graph, services, catalog, observed, now).plan();
+        return planGraph(graph, services, catalog, observed, now, WorkloadForms.Site.ONE_MACHINE);
+    }
+
+    /** As {@link #planGraph}, for the site where the graph runs. */
+    public static Plan planGraph(
+            InferenceGraph graph,
+            Function<String, @Nullable InferenceService> services,
+            RuntimeCatalog catalog,
+            ObservedState observed,
+            Instant now,
+            WorkloadForms.Site site) {
+        return new InferenceGraphPlanner(graph, services, catalog, observed, now, site).plan();
     }
 }

@@ -92,7 +92,7 @@ final class AccessRules {
                 rule("", READ, "pods", "persistentvolumeclaims", "serviceaccounts"),
                 rule("discovery.k8s.io", READ, "endpointslices"),
                 rule("", List.of("get"), "secrets"),
-                // Those with the revisions of services; only inferenceservice-config is read of the others.
+                // Those with the revisions and models of services, and with the authorities of stores.
                 rule("", OWN, "configmaps"),
                 rule("", List.of("get", "create", "patch"), "events"));
     }
@@ -117,6 +117,8 @@ final class AccessRules {
         rules.add(rule("coordination.k8s.io", List.of("create"), "leases"));
         rules.add(named(rule("coordination.k8s.io", List.of("get", "update", "patch"), "leases"), LEASE));
         rules.add(named(rule("", READ, "configmaps"), InferenceServiceConfig.CONFIG_MAP));
+        // The certificate authorities of stores, by the name in the settings.
+        rules.add(rule("", List.of("get"), "configmaps"));
         rules.add(rule("", List.of("get", "create", "patch"), "events"));
         // The gateways, whose load is asked for.
         rules.add(rule("discovery.k8s.io", READ, "endpointslices"));

@@ -80,8 +80,9 @@ final class AgentInjection {
         if (logger) {
             bundle(agent, pod);
         }
-        credentials.ofAccount(pod.path("serviceAccountName").asText(""), annotations, agent, pod);
-        JsonNode store = store();
+        credentials.ofAccount(StorageCredentials.account(pod), annotations, agent, pod);
+        JsonNode store = store(ownLogger(
+                template.path("metadata").path("labels").path("component").asText("")));
         if (logger && store.isObject()) {
             credentials.ofAccount(orElse(store.path("serviceAccountName"), "logger-sa"), annotations, agent, pod);
         }
@@ -104,17 +105,17 @@ final class AgentInjection {
         add(args, "--namespace", service.metadata().namespace());
         add(args, "--endpoint", labels.path("endpoint").asText(""));
         add(args, "--component", labels.path("component").asText(""));
-        JsonNode store = store();
+        LoggerSpec own = ownLogger(labels.path("component").asText(""));
+        JsonNode store = store(own);
         addText(args, "--log-store-path", store.path("path"));
         addText(args, "--log-store-format", store.path("parameters").path("format"));
-        LoggerSpec logger = service.predictor().extension().logger();
         JsonNode section = settings.section("logger");
-        addText(args, "--log-marshaller-url", own(logger, "marshallerUrl", section));
-        JsonNode size = own(logger, "batchSize", section);
+        addText(args, "--log-marshaller-url", setting(own, "marshallerUrl", section));
+        JsonNode size = setting(own, "batchSize", section);
         if (size.asInt() > 0) {
             add(args, "--log-batch-size", size.asText());
         }
-        addText(args, "--log-batch-interval", own(logger, "batchInterval", section));
+        addText(args, "--log-batch-interval", setting(own, "batchInterval", section));
         add(args, "--metadata-headers", annotations.get(PodNames.LOGGER_HEADERS));
         String names = annotations.get(PodNames.LOGGER_ANNOTATIONS);
         if (names != null) {
@@ -133,15 +134,38 @@ final class AgentInjection {
                 Boolean.toString(section.path("tlsSkipVerify").asBoolean()));
     }
 
-    private static JsonNode own(@Nullable LoggerSpec logger, String field, JsonNode section) {
-        return logger != null && logger.tree().hasNonNull(field) ? logger.tree().path(field) : section.path(field);
+    private JsonNode setting(@Nullable LoggerSpec own, String field, JsonNode section) {
+        LoggerSpec predictor = service.predictor().extension().logger();
+        if (own != null && own.tree().hasNonNull(field)) {
+            return own.tree().path(field);
+        }
+        return predictor != null && predictor.tree().hasNonNull(field)
+                ? predictor.tree().path(field)
+                : section.path(field);
     }
 
-    /** Where the logger stores files: by the predictor's logger, else by the settings. */
-    private JsonNode store() {
-        LoggerSpec logger = service.predictor().extension().logger();
-        return logger != null
-                ? logger.tree().path("storage")
+    private @Nullable LoggerSpec ownLogger(String component) {
+        return switch (component) {
+            case "transformer" ->
+                service.transformer() == null
+                        ? null
+                        : service.transformer().extension().logger();
+            case "explainer" ->
+                service.explainer() == null
+                        ? null
+                        : service.explainer().extension().logger();
+            default -> service.predictor().extension().logger();
+        };
+    }
+
+    /** Where the logger stores files: by the component's own logger, else the predictor's, else by the settings. */
+    private JsonNode store(@Nullable LoggerSpec own) {
+        if (own != null && own.tree().hasNonNull("storage")) {
+            return own.tree().path("storage");
+        }
+        LoggerSpec predictor = service.predictor().extension().logger();
+        return predictor != null
+                ? predictor.tree().path("storage")
                 : settings.section("logger").path("storage");
     }
 

@@ -47,7 +47,9 @@ public final class EngineContainer {
 
     /** The fields of a component without those that its container carries out itself. */
     public static ComponentExtensionSpec beside(ComponentPlan plan, ComponentExtensionSpec spec) {
-        if (!serves(plan)) {
+        // Requests for explanations are not batched: nothing listens at the port of a batcher.
+        boolean explainer = plan.component() == Component.EXPLAINER;
+        if (!serves(plan) && !explainer) {
             return spec;
         }
         return new ComponentExtensionSpec(
@@ -60,7 +62,7 @@ public final class EngineContainer {
                 spec.containerConcurrency(),
                 spec.timeout(),
                 spec.canaryTrafficPercent(),
-                null,
+                explainer ? spec.logger() : null,
                 null,
                 spec.labels(),
                 spec.annotations(),

@@ -77,7 +77,8 @@ public final class PodForms {
         if (concurrency != null && !given.containsKey("workers")) {
             args.addAll(List.of("--workers", concurrency.toString()));
         }
-        if (art.storageUri() != null && !art.storageUri().isEmpty()) {
+        boolean stored = art.storage() != null && art.storage().path() != null;
+        if (stored || art.storageUri() != null && !art.storageUri().isEmpty()) {
             args.addAll(List.of("--storage_uri", PodNames.MODELS));
         }
         args.addAll(List.of("--adversary_type", art.type()));

@@ -12,6 +12,7 @@ import io.nereid.control.api.InferenceService.LoggerSpec;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceService.StorageSpec;
+import io.nereid.control.api.schema.ResourceSchemas;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.PlanningContext;
@@ -49,16 +50,22 @@ public final class PodMetadata {
                 context.propagated(plan.extension().annotations()));
         ComponentExtensionSpec beside = EngineContainer.beside(plan, plan.extension());
         logger(beside.logger(), all);
-        if (plan.component() != Component.EXPLAINER) {
-            batcher(beside.batcher(), all);
-        }
+        batcher(beside.batcher(), all);
         if (plan.component() == Component.PREDICTOR && predictor != null) {
             predictor(plan, predictor, context, all);
         } else {
+            StorageSpec storage = explainerStorage(plan, context);
+            if (storage != null) {
+                storage(storage, all);
+            }
             String uri = sourceUri(plan, context);
             if (!uri.isEmpty()) {
                 all.put(PodNames.SOURCE_URI, uri);
             }
+        }
+        String container = plan.tree().path("storageContainerName").asText("");
+        if (!container.isEmpty() && all.containsKey(PodNames.SOURCE_URI)) {
+            all.put(PodNames.STORAGE_CONTAINER, container);
         }
         return all;
     }
@@ -78,10 +85,6 @@ public final class PodMetadata {
         String uri = model != null ? text(model.storageUri()) : environment(plan);
         if (!uri.isEmpty()) {
             all.put(PodNames.SOURCE_URI, uri);
-            String container = text(predictor.storageContainerName());
-            if (!container.isEmpty()) {
-                all.put(PodNames.STORAGE_CONTAINER, container);
-            }
         }
         if (model != null
                 && model.confidential() != null
@@ -93,6 +96,27 @@ public final class PodMetadata {
                         text(model.confidential().resourceId()));
             }
         }
+    }
+
+    /**
+     * Whether a stored service may have a server that gets its models later, and with it the ConfigMap of
+     * {@link #modelConfig}; it is also true of some that have not.
+     */
+    public static boolean mayGetModelsLater(ObjectNode service) {
+        JsonNode predictor = service.path("spec").path("predictor");
+        for (JsonNode env : predictor.path("containers").path(0).path("env")) {
+            if (env.path("name").asText().equals("MULTI_MODEL_SERVER")) {
+                return true;
+            }
+        }
+        JsonNode model = predictor.path("model");
+        for (String block : ResourceSchemas.FRAMEWORKS) {
+            model = predictor.has(block) ? predictor.path(block) : model;
+        }
+        return model.isObject()
+                && !model.hasNonNull("storageUri")
+                && !model.hasNonNull("storage")
+                && predictor.path("storageUris").isEmpty();
     }
 
     /** The ConfigMap with the models of a server that serves many. */
@@ -110,6 +134,13 @@ public final class PodMetadata {
         return model != null
                 && plan.artifacts().isEmpty()
                 && !model.formatName().equals("huggingface");
+    }
+
+    private static @Nullable StorageSpec explainerStorage(ComponentPlan plan, PlanningContext context) {
+        InferenceService.ExplainerSpec explainer = context.service.explainer();
+        return plan.component() == Component.EXPLAINER && explainer != null && explainer.art() != null
+                ? explainer.art().storage()
+                : null;
     }
 
     private static String sourceUri(ComponentPlan plan, PlanningContext context) {

@@ -49,6 +49,12 @@ final class StorageCredentials {
         this.settings = settings.section("credentials");
     }
 
+    /** The service account of a pod, also by the field's old name; empty for the namespace's default. */
+    static String account(JsonNode pod) {
+        String name = pod.path("serviceAccountName").asText("");
+        return name.isEmpty() ? pod.path("serviceAccount").asText("") : name;
+    }
+
     /**
      * Adds the credentials of a service account, or of the secret that the annotation names.
      *

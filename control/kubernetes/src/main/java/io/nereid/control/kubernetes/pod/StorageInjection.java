@@ -89,10 +89,11 @@ final class StorageInjection {
                 image(pod, one.uri(), one.mountPath(), images++);
             } else if (one.uri().startsWith("pvc://")) {
                 String volume = volumeName(one.mountPath());
+                Claim claim = Claim.of(one.uri());
                 for (ObjectNode container : readers(pod, main)) {
-                    mount(container, volume, one.mountPath(), "", readOnly);
+                    mount(container, volume, one.mountPath(), claim.path(), readOnly);
                 }
-                claimVolume(pod, volume, Claim.of(one.uri()).name());
+                claimVolume(pod, volume, claim.name());
             } else {
                 args.add(one.uri());
                 args.add(one.mountPath());
@@ -167,7 +168,7 @@ final class StorageInjection {
                     annotations,
                     initializer);
         } else {
-            credentials.ofAccount(pod.path("serviceAccountName").asText(""), annotations, initializer, pod);
+            credentials.ofAccount(StorageCredentials.account(pod), annotations, initializer, pod);
         }
         ObjectNode merged = by == null
                 ? initializer
@@ -191,7 +192,7 @@ final class StorageInjection {
         JsonNode section = settings.section("storageInitializer");
         String map = section.path("caBundleConfigMapName").asText("");
         if (!map.isEmpty() && !namespace.equals("kserve")) {
-            map = "global-ca-bundle";
+            map = CaBundle.NAME;
         }
         String path = section.path("caBundleVolumeMountPath").asText("");
         path = path.isEmpty() ? "/etc/ssl/custom-certs" : path;

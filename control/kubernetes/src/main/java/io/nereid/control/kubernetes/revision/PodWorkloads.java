@@ -8,6 +8,8 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceService.StorageUri;
+import io.nereid.control.api.admission.FieldsWithoutEffect;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlan.Problem;
@@ -45,6 +47,7 @@ final class PodWorkloads implements WorkloadForms {
         this.context = context;
         this.injection = new PodInjection(
                 context.service, ClusterSettings.of(context.config), cluster, context.catalog.storageContainers());
+        context.advice.addAll(FieldsWithoutEffect.of(context.service, DeploymentMode.KNATIVE, context.config));
     }
 
     @Override

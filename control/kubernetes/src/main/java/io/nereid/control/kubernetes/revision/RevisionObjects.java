@@ -5,12 +5,14 @@ package io.nereid.control.kubernetes.revision;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.GoDuration;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload;
 import io.nereid.control.kubernetes.cluster.Owner;
 import io.nereid.control.kubernetes.cluster.Trees;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -27,6 +29,7 @@ public final class RevisionObjects {
     private static final double BURST = 211;
     private static final int DEFAULT_PORT = 8080;
     private static final int DRAIN_SECONDS = 5;
+    private static final int DEADLINE_SECONDS = 600;
     private static final List<String> NOT_OF_PODS =
             List.of("autoscaling.knative.dev/", "nereid.io/", "serving.knative.dev/", GatewayObjects.ENABLE_AUTH);
 
@@ -66,7 +69,7 @@ public final class RevisionObjects {
                 .putObject("rollingUpdate")
                 .put("maxUnavailable", 0)
                 .put("maxSurge", "25%");
-        spec.put("progressDeadlineSeconds", 600);
+        spec.put("progressDeadlineSeconds", progressDeadline(workload));
         ObjectNode template = spec.putObject("template");
         ObjectNode meta = template.putObject("metadata");
         Trees.map(meta, "labels", labels);
@@ -79,6 +82,15 @@ public final class RevisionObjects {
         drained(pod);
         template.set("spec", pod);
         return deployment;
+    }
+
+    /** The seconds after which Kubernetes reports pods that do not become ready. */
+    private static long progressDeadline(Workload workload) {
+        String text = workload.scaling().settings().get("progress-deadline");
+        Duration deadline = text == null ? null : GoDuration.parse(text);
+        return deadline == null || deadline.compareTo(Duration.ofSeconds(1)) < 0
+                ? DEADLINE_SECONDS
+                : Math.min(Integer.MAX_VALUE, deadline.toSeconds());
     }
 
     /**

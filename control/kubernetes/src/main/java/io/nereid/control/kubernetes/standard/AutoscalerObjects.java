@@ -75,16 +75,13 @@ final class AutoscalerObjects {
 
     private static void resource(ObjectNode spec, Metric metric) {
         String name = metric.resource() == null ? "" : metric.resource();
-        if (name.equals("cpu")) {
+        if (!name.isEmpty() && "AverageValue".equals(metric.targetType())) {
+            target(spec, name).put("type", "AverageValue").put("averageValue", metric.averageValue());
+        } else if (name.equals("cpu")) {
             Integer average = metric.averageUtilization();
             target(spec, name).put("type", "Utilization").put("averageUtilization", average == null ? CPU : average);
         } else if (name.equals("memory")) {
-            ObjectNode target = target(spec, name);
-            if ("AverageValue".equals(metric.targetType())) {
-                target.put("type", "AverageValue").put("averageValue", metric.averageValue());
-            } else {
-                target.put("type", "Utilization").put("averageUtilization", metric.averageUtilization());
-            }
+            target(spec, name).put("type", "Utilization").put("averageUtilization", metric.averageUtilization());
         }
     }
 
@@ -131,8 +128,11 @@ final class AutoscalerObjects {
             int configured = direction.equals("scaleDown")
                     ? component.settings().config().autoscaler().scaleDownStabilizationWindowSeconds()
                     : component.settings().config().autoscaler().scaleUpStabilizationWindowSeconds();
-            behavior.putObject(direction)
-                    .put("stabilizationWindowSeconds", window.isIntegralNumber() ? window.asInt() : configured);
+            ObjectNode rules = behavior.putObject(direction);
+            if (own != null && own.path(direction) instanceof ObjectNode written) {
+                rules.setAll(written.deepCopy());
+            }
+            rules.put("stabilizationWindowSeconds", window.isIntegralNumber() ? window.asInt() : configured);
         }
         spec.putObject("advanced").putObject("horizontalPodAutoscalerConfig").set("behavior", behavior);
     }

@@ -7,8 +7,10 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.CanarySpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
+import io.nereid.control.api.admission.FieldsWithoutEffect;
 import io.nereid.control.api.admission.InferenceServiceDefaulter;
 import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
@@ -18,13 +20,13 @@ import io.nereid.control.kubernetes.cluster.ChosenRuntime;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.CaBundle;
 import io.nereid.control.kubernetes.pod.PodMetadata;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -88,6 +90,7 @@ public final class StandardPlanner {
             StandardStatus status = new StandardStatus(context, settings, cluster, now);
             return status.stopped(stoppedRuntime());
         }
+        context.advice.addAll(FieldsWithoutEffect.of(context.service, DeploymentMode.STANDARD, context.config));
         ComponentPlanner planner = new ComponentPlanner(context);
         PredictorSpec spec = context.service.predictor();
         ComponentPlan host = planner.predictor(spec, "spec.predictor");
@@ -121,7 +124,11 @@ public final class StandardPlanner {
                 whole.addAll(running);
             }
         }
-        bundle(bare, whole);
+        ObjectNode bundle = CaBundle.of(settings, cluster.configMaps(), context.namespace());
+        if (bundle != null) {
+            bare.add(bundle);
+            whole.add(bundle);
+        }
         bare.addAll(result.routes());
         whole.addAll(result.routes());
         return new StandardPlan(List.copyOf(whole), List.copyOf(bare), result.status(), result.events());
@@ -190,31 +197,5 @@ public final class StandardPlanner {
             }
         });
         return all;
-    }
-
-    /** The certificates that downloads trust, copied from the operator's namespace into the service's. */
-    private void bundle(List<ObjectNode> bare, List<ObjectNode> whole) {
-        String name = settings.section("storageInitializer")
-                .path("caBundleConfigMapName")
-                .asText("");
-        if (name.isEmpty() || context.namespace().equals("kserve")) {
-            return;
-        }
-        ObjectNode source = cluster.configMaps().apply(name);
-        if (source == null) {
-            return;
-        }
-        ObjectNode map = Trees.object();
-        map.put("apiVersion", "v1").put("kind", "ConfigMap");
-        map.putObject("metadata").put("name", "global-ca-bundle").put("namespace", context.namespace());
-        map.putObject("data")
-                .put(
-                        "cabundle.crt",
-                        Objects.requireNonNull(source)
-                                .path("data")
-                                .path("cabundle.crt")
-                                .asText());
-        bare.add(map);
-        whole.add(map);
     }
 }

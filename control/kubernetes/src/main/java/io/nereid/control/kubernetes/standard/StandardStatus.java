@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService.CanarySpec;
-import io.nereid.control.api.admission.StandardModeWarnings;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
@@ -31,11 +30,8 @@ import org.jspecify.annotations.Nullable;
  * is ready. A pure function of the service and of what is observed. Confined to one planning.
  */
 final class StandardStatus {
-    private static final String CANARIES_WITHOUT_REQUESTS =
-            "canaries get no requests: an Ingress has no percentages (set enableGatewayApi in the section ingress of"
-                    + " inferenceservice-config, or use canaryTrafficPercent in the Knative mode)";
-
     private static final int ROUNDS = 5;
+    private static final String WITHOUT_EFFECT = "FieldsWithoutEffect";
 
     private final PlanningContext context;
     private final ClusterSettings settings;
@@ -75,6 +71,7 @@ final class StandardStatus {
         } else {
             conditions.remove("CanaryPredictorReady");
         }
+        conditions.remove(WITHOUT_EFFECT);
         conditions.set("Stopped", LivingConditions.TRUE, null, null);
         if (routed) {
             conditions.set(LivingConditions.INGRESS, LivingConditions.FALSE, "Stopped", null);
@@ -147,6 +144,11 @@ final class StandardStatus {
             }
         }
         conditions.set("Stopped", LivingConditions.FALSE, null, null);
+        if (context.advice.isEmpty()) {
+            conditions.remove(WITHOUT_EFFECT);
+        } else {
+            conditions.set(WITHOUT_EFFECT, LivingConditions.TRUE, "StandardMode", String.join("; ", context.advice));
+        }
         List<ObjectNode> routes = routes(status, conditions, components, ready(canaries, percentages));
         status.set("conditions", conditions.tree());
         return routes;
@@ -230,7 +232,7 @@ final class StandardStatus {
                 "CanaryPredictorReady",
                 all ? LivingConditions.TRUE : LivingConditions.FALSE,
                 all ? "AllCanariesReady" : "CanariesNotReady",
-                settings.gatewayApi() ? null : CANARIES_WITHOUT_REQUESTS);
+                null);
     }
 
     private boolean isReady(PlannedComponent canary) {
@@ -451,11 +453,6 @@ final class StandardStatus {
             if (!told(problem)) {
                 events.add(new Plan.Event("Warning", "InternalError", problem.message()));
             }
-        }
-        if (before.path("observedGeneration").asLong(-1)
-                != context.service.metadata().generation()) {
-            StandardModeWarnings.of(context.service)
-                    .forEach(one -> events.add(new Plan.Event("Warning", "FieldWithoutEffect", one)));
         }
         return List.copyOf(events);
     }

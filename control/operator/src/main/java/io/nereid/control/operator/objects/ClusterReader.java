@@ -8,9 +8,11 @@ import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.pod.PodMetadata;
 import io.nereid.control.operator.cluster.ClusterClient;
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** Reads what is there of a service, and what its pods need. Secrets are never kept in memory. Thread-safe. */
 public final class ClusterReader {
@@ -40,6 +42,13 @@ public final class ClusterReader {
         Map<String, ObjectNode> owned = new HashMap<>();
         objects.of(metadata.path("uid").asText())
                 .forEach((key, object) -> owned.put(Trees.key(key.kind(), key.name()), object));
+        String models = PodMetadata.modelConfig(metadata.path("name").asText());
+        if (PodMetadata.mayGetModelsLater(service)) {
+            ObjectNode map = client.get(ResourceKinds.CONFIG_MAP, namespace, models);
+            if (map != null) {
+                owned.put(Trees.key("ConfigMap", models), map);
+            }
+        }
         // Secrets are read when a service account names them.
         Map<String, ObjectNode> secrets = new HashMap<>();
         return new ObservedCluster(
@@ -48,6 +57,11 @@ public final class ClusterReader {
                 service.path("status"),
                 secret -> secrets.computeIfAbsent(secret, key -> client.get(ResourceKinds.SECRET, namespace, key)),
                 account -> store.get(new ResourceStore.Key(SERVICE_ACCOUNTS, namespace, account)),
-                map -> client.get(ResourceKinds.CONFIG_MAP, home, map));
+                this::settings);
+    }
+
+    /** A ConfigMap of the operator's own namespace; null if it does not exist. */
+    public @Nullable ObjectNode settings(String name) {
+        return client.get(ResourceKinds.CONFIG_MAP, home, name);
     }
 }

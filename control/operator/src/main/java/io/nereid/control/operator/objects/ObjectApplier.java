@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.kubernetes.apply.ApplyDifference;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
@@ -57,6 +58,9 @@ public final class ObjectApplier {
                 continue;
             }
             ObjectNode before = stored.get(key);
+            if (before == null && key.kind().equals("ConfigMap")) {
+                before = configMap(object);
+            }
             String difference = before == null
                     ? "it does not exist"
                     : ApplyDifference.find(object, before, ClusterClient.FIELD_MANAGER);
@@ -84,6 +88,27 @@ public final class ObjectApplier {
             }
         });
         return null;
+    }
+
+    /**
+     * Applies a ConfigMap that services share, if something differs.
+     *
+     * @throws ServingException as {@link ClusterClient#apply}
+     */
+    public void applyShared(ObjectNode map) {
+        ObjectNode before = configMap(map);
+        if (before == null || ApplyDifference.find(map, before, ClusterClient.FIELD_MANAGER) != null) {
+            client.apply(ResourceKinds.CONFIG_MAP, map);
+        }
+    }
+
+    /** Few services have ConfigMaps: they are read when one has, since a watch would bring all of the cluster. */
+    private @Nullable ObjectNode configMap(ObjectNode map) {
+        JsonNode metadata = map.path("metadata");
+        return client.get(
+                ResourceKinds.CONFIG_MAP,
+                metadata.path("namespace").asText(),
+                metadata.path("name").asText());
     }
 
     /**

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore.Change;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
@@ -175,6 +176,9 @@ public final class ServiceObjects implements AutoCloseable {
     ResourceKind kind(ObjectNode object) {
         String apiVersion = object.path("apiVersion").asText();
         String kind = object.path("kind").asText();
+        if (kind.equals("ConfigMap")) {
+            return ResourceKinds.CONFIG_MAP;
+        }
         ResourceKind found = find(apiVersion, kind);
         if (found == null) {
             throw ServingException.of(
