@@ -147,15 +147,22 @@ api_server() {
     wait_for kube-apiserver /readyz
 }
 
+# alive <pid>: whether it runs. One that has ended stays a zombie until its parent asks for it, which may take seconds.
+alive() {
+    local state
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) || return 1
+    [ "$state" != Z ]
+}
+
 end() {
     local file=$1/$2.pid pid i
     [ -f "$file" ] || return 0
     pid=$(cat "$file")
     rm -f "$file"
     kill "$pid" 2>/dev/null || return 0
-    for ((i = 0; i < 100; i++)); do
-        kill -0 "$pid" 2>/dev/null || return 0
-        sleep 0.1
+    for ((i = 0; i < 500; i++)); do
+        alive "$pid" || return 0
+        sleep 0.02
     done
     kill -9 "$pid" 2>/dev/null || true
 }

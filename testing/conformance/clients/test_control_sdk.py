@@ -30,16 +30,22 @@ def plane(tmp_path_factory):
         plane = ClusterServer(cluster(), EXAMPLES)
     else:
         plane = ControlServer(tmp_path_factory.mktemp("plane"), values={"models": EXAMPLES})
-    # Importing the package takes seconds: all processes start in parallel.
-    plane.apply("kserve-custom.yaml")
-    for protocol in PROTOCOLS:
-        plane.apply("kserve-transformer.yaml", name=f"scaler-{protocol}", protocol=protocol)
     plane.apply(plane.text("onnx.yaml").replace("/onnx\n", "/iris/1\n"))
     yield plane
     if on_cluster():
         plane.close()
     else:
         over(plane)
+
+
+@pytest.fixture(scope="module")
+def package(plane):
+    """The plane with predictors and transformers that are written with the package."""
+    # Importing the package takes seconds: all processes start in parallel.
+    plane.apply("kserve-custom.yaml")
+    for protocol in PROTOCOLS:
+        plane.apply("kserve-transformer.yaml", name=f"scaler-{protocol}", protocol=protocol)
+    return plane
 
 
 @pytest.fixture(scope="module")
@@ -127,29 +133,29 @@ def test_the_clients_explain(plane):
     assert len(asyncio.run(explain())["explanations"]) == 2
 
 
-def test_a_predictor_of_the_package_answers_in_every_protocol(plane):
-    plane.steady("kserve-custom")
+def test_a_predictor_of_the_package_answers_in_every_protocol(package):
+    package.steady("kserve-custom")
     rows = [[1, 2], [3, 4]]
-    assert asyncio.run(by_v1(plane, "kserve-custom", rows)) == [30, 70]
-    assert asyncio.run(by_v2(plane, "kserve-custom", rows, "output-0")) == [30, 70]
-    assert asyncio.run(by_grpc(plane, "kserve-custom", rows, "output-0")) == [30, 70]
+    assert asyncio.run(by_v1(package, "kserve-custom", rows)) == [30, 70]
+    assert asyncio.run(by_v2(package, "kserve-custom", rows, "output-0")) == [30, 70]
+    assert asyncio.run(by_grpc(package, "kserve-custom", rows, "output-0")) == [30, 70]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_transformers_of_the_package_stand_between_every_two_protocols(plane, protocol):
+def test_transformers_of_the_package_stand_between_every_two_protocols(package, protocol):
     name = f"scaler-{protocol}"
-    plane.steady(name)
-    assert asyncio.run(by_v1(plane, name, TENFOLD)) == [0, 2]
-    assert asyncio.run(by_v1(plane, name, TENFOLD, "path")) == [0, 2]
-    assert asyncio.run(by_v2(plane, name, TENFOLD, "label")) == [0, 2]
-    assert asyncio.run(by_grpc(plane, name, TENFOLD, "label")) == [0, 2]
+    package.steady(name)
+    assert asyncio.run(by_v1(package, name, TENFOLD)) == [0, 2]
+    assert asyncio.run(by_v1(package, name, TENFOLD, "path")) == [0, 2]
+    assert asyncio.run(by_v2(package, name, TENFOLD, "label")) == [0, 2]
+    assert asyncio.run(by_grpc(package, name, TENFOLD, "label")) == [0, 2]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_errors_of_the_predictor_come_through_the_transformer(plane, protocol):
+def test_errors_of_the_predictor_come_through_the_transformer(package, protocol):
     name = f"scaler-{protocol}"
-    plane.steady(name)
-    status, _, answer = plane.call(name, f"/v1/models/{name}:predict", {"instances": [[1, 2]]})
+    package.steady(name)
+    status, _, answer = package.call(name, f"/v1/models/{name}:predict", {"instances": [[1, 2]]})
     # the package turns it into 500; the predictor's message is included
     assert status >= 400 and ("400" in answer["error"] or "INVALID_ARGUMENT" in answer["error"]), (status, answer)
 

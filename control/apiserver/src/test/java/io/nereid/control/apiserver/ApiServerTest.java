@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Iterator;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -261,9 +262,15 @@ class ApiServerTest {
 
     @Test
     void aWatchEndsAfterItsTime() throws Exception {
-        HttpResponse<String> response = send("GET", SERVICES + "?watch=true&timeoutSeconds=1", null, "");
+        HttpResponse<String> response = send("GET", SERVICES + "?watch=True&timeoutSeconds=1", null, "");
         assertThat(response.statusCode()).isEqualTo(200);
         assertThat(response.body()).isEmpty();
+        for (String no : List.of("false", "False", "0")) {
+            assertThat(ok("GET", SERVICES + "?timeoutSeconds=1&watch=" + no, "")
+                            .path("kind")
+                            .asText())
+                    .isEqualTo("InferenceServiceList");
+        }
     }
 
     @Test

@@ -27,8 +27,11 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Services that need a gateway, in a cluster that gets and loses the gateways of an installation. */
+@Execution(ExecutionMode.CONCURRENT)
 class GatewayPresenceTest {
     @TempDir
     static Path directory;

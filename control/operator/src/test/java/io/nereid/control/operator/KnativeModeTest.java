@@ -35,8 +35,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** Services of the Knative mode with a real API server, real controllers and a real scheduler. */
+@Execution(ExecutionMode.CONCURRENT)
 class KnativeModeTest {
     private static final String FIRST = "iris-predictor-00001";
     private static final String SECOND = "iris-predictor-00002";

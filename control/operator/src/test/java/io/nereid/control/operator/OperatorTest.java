@@ -33,8 +33,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** The operator with a real API server, real controllers and a real scheduler; nodes make pods ready at once. */
+@Execution(ExecutionMode.CONCURRENT)
 class OperatorTest {
 
     @TempDir

@@ -36,8 +36,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** An operator whose built-in runtime has another image than the one before, with many services that run. */
+@Execution(ExecutionMode.CONCURRENT)
 class UpgradeTest {
     private static final int SERVICES = 20;
     private static final int BUDGET = 2;

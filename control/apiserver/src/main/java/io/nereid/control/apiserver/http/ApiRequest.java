@@ -54,9 +54,10 @@ public final class ApiRequest {
         return exchange.queryParameter(name);
     }
 
+    /** Whether a query parameter is set, as Kubernetes reads it: to any value but {@code false} and {@code 0}. Python sends {@code True}. */
     public boolean flag(String name) {
         String value = query(name);
-        return value != null && (value.equals("true") || value.equals("1"));
+        return value != null && !value.equalsIgnoreCase("false") && !value.equals("0");
     }
 
     /** A query parameter that is a number. */

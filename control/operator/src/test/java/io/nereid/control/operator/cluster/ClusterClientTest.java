@@ -32,8 +32,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** What the operator builds on, with a real API server. */
+@Execution(ExecutionMode.CONCURRENT)
 class ClusterClientTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 

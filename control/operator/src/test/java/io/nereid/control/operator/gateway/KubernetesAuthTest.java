@@ -35,8 +35,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** A gateway whose callers are service accounts of a real cluster, with tokens and roles of its API server. */
+@Execution(ExecutionMode.CONCURRENT)
 class KubernetesAuthTest {
     private static final String AUDIENCE = "https://models.example";
 

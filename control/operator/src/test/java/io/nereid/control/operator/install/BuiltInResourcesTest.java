@@ -21,8 +21,11 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** On a real API server. */
+@Execution(ExecutionMode.CONCURRENT)
 class BuiltInResourcesTest {
     @TempDir
     Path directory;

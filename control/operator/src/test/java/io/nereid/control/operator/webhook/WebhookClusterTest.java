@@ -32,8 +32,11 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /** A real API server asks the webhook, with the certificate that the keeper has made. */
+@Execution(ExecutionMode.CONCURRENT)
 class WebhookClusterTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String OPERATOR = "nereid";
