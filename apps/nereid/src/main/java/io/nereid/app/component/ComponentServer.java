@@ -252,7 +252,7 @@ final class ComponentServer implements AutoCloseable {
 
         @Override
         public RunningComponent graph(Route route) {
-            throw ServingException.internal("this process runs no graphs", null);
+            throw ServingException.of(ErrorCode.UNIMPLEMENTED, "this process runs no graphs");
         }
     }
 
