@@ -5,6 +5,8 @@ package io.nereid.app;
 import io.nereid.app.access.KeysCommand;
 import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
+import io.nereid.app.component.ExplainerCommand;
+import io.nereid.app.component.TransformerCommand;
 import io.nereid.app.connection.LoginCommand;
 import io.nereid.app.connection.LogoutCommand;
 import io.nereid.app.control.ApplyCommand;
@@ -63,6 +65,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ExplainSelectionCommand.class,
             KubeconfigCommand.class,
             FetchCommand.class,
+            TransformerCommand.class,
+            ExplainerCommand.class,
             OperatorCommand.class,
             GatewayCommand.class,
             DoctorCommand.class,

@@ -28,12 +28,19 @@ final class GatewayServiceRouting implements ServiceRouting {
 
     private final Gateway gateway;
     private final EventLoop loop;
+    private final @Nullable String predictor;
 
     @GuardedBy("this") private final Map<String, Map<Component, Listener>> listeners = new HashMap<>();
 
     GatewayServiceRouting(Gateway gateway, EventLoop loop) {
+        this(gateway, loop, null);
+    }
+
+    /** @param predictor the address of the predictor that components call, where it is not behind this gateway */
+    GatewayServiceRouting(Gateway gateway, EventLoop loop, @Nullable String predictor) {
         this.gateway = gateway;
         this.loop = loop;
+        this.predictor = predictor;
     }
 
     @Override
@@ -48,11 +55,15 @@ final class GatewayServiceRouting implements ServiceRouting {
     }
 
     @Override
-    public synchronized int localPort(String namespace, String service, Component component) {
-        return listeners
+    public synchronized String address(String namespace, String service, Component component) {
+        if (predictor != null && component == Component.PREDICTOR) {
+            return predictor;
+        }
+        int port = listeners
                 .computeIfAbsent(namespace + "/" + service, s -> new EnumMap<>(Component.class))
                 .computeIfAbsent(component, c -> gateway.listen(namespace, service, c, LOOPBACK, 0))
                 .port();
+        return LOOPBACK + ":" + port;
     }
 
     @Override

@@ -35,6 +35,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -64,6 +65,7 @@ public final class LocalInfrastructure implements Infrastructure {
     private final InProcessComponents components;
     private final ServiceRouting routing;
     private final EventLoop loop;
+    private final Consumer<String> output;
     private final ModelDeployer deployer;
     private final ProcessSupervisor supervisor;
     private final WorkloadRunners runners;
@@ -119,6 +121,33 @@ public final class LocalInfrastructure implements Infrastructure {
         this(settings, models, artifacts, components, new GatewayServiceRouting(gateway, loop), loop);
     }
 
+    /**
+     * Creates an infrastructure for a transformer or explainer whose predictor another server serves, without starting it.
+     *
+     * @param models without backends: nothing is loaded
+     * @param predictor the address of the predictor: host and port, or a URL
+     * @param output receives each line of the components' logs
+     */
+    public static LocalInfrastructure ofComponent(
+            LocalSettings settings,
+            ManagedModels models,
+            ArtifactFetcher artifacts,
+            InProcessComponents components,
+            Gateway gateway,
+            Clock clock,
+            String predictor,
+            Consumer<String> output) {
+        EventLoop loop = EventLoop.threads(clock);
+        return new LocalInfrastructure(
+                settings,
+                models,
+                artifacts,
+                components,
+                new GatewayServiceRouting(gateway, loop, predictor),
+                loop,
+                output);
+    }
+
     /** Creates an infrastructure with other routing and another event loop, without starting it. */
     public LocalInfrastructure(
             LocalSettings settings,
@@ -127,6 +156,18 @@ public final class LocalInfrastructure implements Infrastructure {
             InProcessComponents components,
             ServiceRouting routing,
             EventLoop loop) {
+        this(settings, models, artifacts, components, routing, loop, line -> {});
+    }
+
+    private LocalInfrastructure(
+            LocalSettings settings,
+            ManagedModels models,
+            ArtifactFetcher artifacts,
+            InProcessComponents components,
+            ServiceRouting routing,
+            EventLoop loop,
+            Consumer<String> output) {
+        this.output = output;
         this.settings = settings;
         this.artifacts = artifacts;
         this.components = components;
@@ -234,7 +275,8 @@ public final class LocalInfrastructure implements Infrastructure {
                 settings.directory().resolve("logs").resolve(file),
                 settings.logLines(),
                 settings.logBytes(),
-                loop.clock());
+                loop.clock(),
+                output);
         logs.put(key, log);
         RevisionController created = new RevisionController(
                 loop,

@@ -21,7 +21,9 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
@@ -240,6 +242,42 @@ class OperatorTest {
                     tree("{'spec':{'predictor':{'model':{'resources':{'limits':{'memory':'4Gi'}}}}}}"));
             until("the service is ready", () -> is("refused", "Ready", "True"));
             client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "refused", null);
+        }
+    }
+
+    @Test
+    void aTransformerAndAnExplainerOfNereidArePods() {
+        ObjectNode settings = tree(
+                "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'inferenceservice-config'}," + "'data':{}}");
+        settings.withObject("/metadata").put("namespace", HOME);
+        settings.withObject("/data").put("nereid", "{\"image\": \"nereid:1\"}");
+        client.create(ResourceKinds.CONFIG_MAP, settings);
+        try (Running running = new Running("parts")) {
+            ObjectNode parts = service("parts", "");
+            parts.withObject("/spec")
+                    .setAll(tree("{'transformer':{'nereid':{'storageUri':'gs://steps/words','config':{'names':'a,b'}}},"
+                            + "'explainer':{'nereid':{'method':'lime','storageUri':'gs://data/rows'}}}"));
+            client.create(ResourceKinds.INFERENCE_SERVICE, parts);
+            until("the service is ready", () -> is("parts", "Ready", "True"));
+            assertThat(is("parts", "TransformerReady", "True")).isTrue();
+            assertThat(is("parts", "ExplainerReady", "True")).isTrue();
+            for (String component : List.of("transformer", "explainer")) {
+                ObjectNode deployment = object(ClusterKinds.DEPLOYMENT, "parts-" + component);
+                assertThat(deployment).isNotNull();
+                assertThat(deployment
+                                .at("/spec/template/spec/containers/0/command")
+                                .toString())
+                        .isEqualTo("[\"nereid\",\"" + component + "\"]");
+                assertThat(object(ClusterKinds.SERVICE, "parts-" + component)).isNotNull();
+            }
+            ObjectNode service = Objects.requireNonNull(object(ResourceKinds.INFERENCE_SERVICE, "parts"));
+            assertThat(service.at("/status/components/transformer/url").asText())
+                    .contains("parts-transformer");
+            assertThat(service.at("/status/components/explainer/url").asText()).contains("parts-explainer");
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "parts", null);
+            until("the service is gone", () -> object(ResourceKinds.INFERENCE_SERVICE, "parts") == null);
+        } finally {
+            client.delete(ResourceKinds.CONFIG_MAP, HOME, "inferenceservice-config", null);
         }
     }
 

@@ -28,9 +28,6 @@ final class ClusterWarnings {
             "resources",
             "serviceAccountName");
 
-    private static final String NOT_IN_PODS =
-            "runs on one machine only (nereid serve --control), since it has no container of its own; give the ";
-
     private ClusterWarnings() {}
 
     static void service(
@@ -46,13 +43,15 @@ final class ClusterWarnings {
         }
     }
 
-    /** A transformer or explainer in the server's own process has no container that a pod could run. */
+    /** An explainer in a pod of its own has the predictions of the model, and not the model. */
     static void refused(InferenceService service, ValidationErrors problems) {
-        if (service.transformer() != null && service.transformer().builtIn() != null) {
-            problems.add("spec.transformer.nereid", NOT_IN_PODS + "transformer as containers");
-        }
-        if (service.explainer() != null && service.explainer().builtIn() != null) {
-            problems.add("spec.explainer.nereid", NOT_IN_PODS + "explainer as containers");
+        if (service.explainer() != null
+                && service.explainer().builtIn() != null
+                && service.explainer().builtIn().method().equals("tree_shap")) {
+            problems.add(
+                    "spec.explainer.nereid.method",
+                    "tree_shap needs the trees of the model, which an explainer in a pod of its own does not have; use"
+                            + " the method shap, or call :explain at the predictor's host");
         }
     }
 

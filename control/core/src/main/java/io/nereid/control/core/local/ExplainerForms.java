@@ -3,18 +3,16 @@
 package io.nereid.control.core.local;
 
 import io.nereid.base.ServingException;
-import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService.BuiltInExplainer;
 import io.nereid.control.api.InferenceService.ExplainerSpec;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Form;
+import io.nereid.control.core.component.BuiltInExplainers;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ModelServerImages;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 
 /** Plans explainers: an explainer that is built into the server, or processes. Stateless. */
 final class ExplainerForms {
@@ -25,7 +23,7 @@ final class ExplainerForms {
     private ExplainerForms() {}
 
     static Form form(ComponentPlan plan, ExplainerSpec spec, LocalForms planner) {
-        BuiltInExplainer own = spec.builtIn();
+        BuiltInExplainer own = BuiltInExplainers.of(plan, spec);
         List<Artifact> artifacts = plan.artifacts();
         if (own != null) {
             return new Workload.Explainer(own.method(), own.config(), artifacts);
@@ -38,15 +36,6 @@ final class ExplainerForms {
         List<Container> containers = LocalForms.mainFirst(plan.pod().containers());
         Container main = containers.get(0);
         String image = main.image() == null ? "" : main.image();
-        if (main.command().isEmpty() && ModelServerImages.is(image, "nereid/explainer")) {
-            Map<String, String> settings = new LinkedHashMap<>(CommandLineArguments.of(main.args()));
-            String method = settings.remove("method");
-            if (method == null) {
-                throw ServingException.invalidArgument("spec.explainer.containers[" + main.name()
-                        + "].args: --method is missing; expected one such as shap");
-            }
-            return new Workload.Explainer(method, java.util.Collections.unmodifiableMap(settings), artifacts);
-        }
         if (main.command().isEmpty() && ModelServerImages.lastPart(image).equals("art-explainer")) {
             throw ServingException.invalidArgument("spec.explainer.containers[" + main.name() + "]: the image \""
                     + image + "\" is not run on one machine" + REMEDY);

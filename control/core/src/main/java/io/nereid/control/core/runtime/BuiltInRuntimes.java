@@ -84,9 +84,8 @@ public final class BuiltInRuntimes {
                     .put(ServingEngine.ANNOTATION, ServingEngine.NEREID.text())
                     .put("serving.kserve.io/server-type", SERVER_TYPE);
             ObjectNode spec = (ObjectNode) runtime.get("spec");
-            ObjectNode pod = (ObjectNode) read(CONTAINER);
+            ObjectNode pod = pod(image);
             ObjectNode container = (ObjectNode) pod.path("containers").path(0);
-            container.put("image", image);
             int grpc = GRPC_PORTS.getOrDefault(server, GRPC_PORT);
             ArrayNode args = (ArrayNode) container.get("args");
             args.add("--grpc_port=" + grpc);
@@ -102,6 +101,17 @@ public final class BuiltInRuntimes {
             all.add(runtime);
         }
         return all;
+    }
+
+    /**
+     * The pod of a server of Nereid, with one container, its probes, rights and volumes; each call returns a new tree.
+     *
+     * @param image the image of the container
+     */
+    public static ObjectNode pod(String image) {
+        ObjectNode pod = (ObjectNode) read(CONTAINER);
+        ((ObjectNode) pod.path("containers").path(0)).put("image", image);
+        return pod;
     }
 
     private static String name(JsonNode runtime) {

@@ -201,7 +201,9 @@ public final class OperatorManifests {
         ObjectNode ingress = sections.withObjectProperty("ingress");
         ingress.put("ingressDomain", options.ingressDomain());
         ingress.put("ingressClassName", options.ingressClass());
-        sections.putObject("nereid").put("servingEngine", ServingEngine.KSERVE.text());
+        sections.putObject("nereid")
+                .put("servingEngine", ServingEngine.KSERVE.text())
+                .put("image", options.image());
         ObjectNode map = configMap(InferenceServiceConfig.CONFIG_MAP, options);
         ObjectNode data = map.putObject("data");
         sections.properties().forEach(entry -> data.put(entry.getKey(), json(entry.getValue())));

@@ -12,7 +12,6 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.ArtExplainer;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceService.StorageUri;
-import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.kubernetes.cluster.Trees;
@@ -48,7 +47,8 @@ public final class PodForms {
                 }
             }
             case TRANSFORMER -> {
-                ObjectNode first = first(pod, plan);
+                boolean unused = OwnComponent.complete(pod, plan, context);
+                ObjectNode first = first(pod);
                 arguments(first, plan, context, predictor, false);
                 Trees.setEnv(first, "INFERENCE_SERVICE_NAME", context.name());
             }
@@ -62,7 +62,11 @@ public final class PodForms {
         InferenceService.ExplainerSpec spec = context.service.explainer();
         ArtExplainer art = spec == null ? null : spec.art();
         if (art == null) {
-            arguments(first(pod, plan), plan, context, predictor, true);
+            boolean own = OwnComponent.complete(pod, plan, context);
+            // As on one machine, a service with a transformer is explained from the transformer's inputs on.
+            String explained =
+                    own && context.service.transformer() != null ? context.name() + "-transformer" : predictor;
+            arguments(first(pod), plan, context, explained, true);
             return;
         }
         ObjectNode container = art.container().tree().deepCopy();
@@ -102,13 +106,8 @@ public final class PodForms {
         }
     }
 
-    private static ObjectNode first(ObjectNode pod, ComponentPlan plan) {
-        if (pod.path("containers").path(0) instanceof ObjectNode first) {
-            return first;
-        }
-        String kind = plan.component() == Component.TRANSFORMER ? "transformer" : "explainer";
-        throw ServingException.invalidArgument(plan.where() + ".nereid: a " + kind
-                + " of the server itself does not run in a pod of its own; give it containers");
+    private static ObjectNode first(ObjectNode pod) {
+        return (ObjectNode) pod.path("containers").path(0);
     }
 
     /** Appends the arguments that KServe passes to transformers and explainers unless the container sets them. */
@@ -141,11 +140,13 @@ public final class PodForms {
             case TRANSFORMER ->
                 context.service.transformer() == null
                         ? List.of()
-                        : context.service.transformer().storageUris();
+                        : OwnComponent.storageUris(
+                                plan, context, context.service.transformer().storageUris());
             default ->
                 context.service.explainer() == null
                         ? List.of()
-                        : context.service.explainer().storageUris();
+                        : OwnComponent.storageUris(
+                                plan, context, context.service.explainer().storageUris());
         };
     }
 

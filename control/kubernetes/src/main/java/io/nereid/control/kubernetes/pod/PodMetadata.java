@@ -62,6 +62,10 @@ public final class PodMetadata {
             if (!uri.isEmpty()) {
                 all.put(PodNames.SOURCE_URI, uri);
             }
+            String container = plan.tree().path("storageContainerName").asText("");
+            if (!container.isEmpty() && !OwnComponent.sourceUri(plan, context).isEmpty()) {
+                all.put(PodNames.STORAGE_CONTAINER, container);
+            }
         }
         String container = plan.tree().path("storageContainerName").asText("");
         if (!container.isEmpty() && all.containsKey(PodNames.SOURCE_URI)) {
@@ -148,7 +152,8 @@ public final class PodMetadata {
         if (plan.component() == Component.EXPLAINER && explainer != null && explainer.art() != null) {
             return text(explainer.art().storageUri());
         }
-        return environment(plan);
+        String own = OwnComponent.sourceUri(plan, context);
+        return own.isEmpty() ? environment(plan) : own;
     }
 
     private static String environment(ComponentPlan plan) {

@@ -48,6 +48,43 @@ class RevisionPlannerTest {
 
     private static final String MODEL = "'model':{'modelFormat':{'name':'sklearn'},'storageUri':'gs://models/iris'}";
 
+    @Test
+    void transformersAndExplainersOfNereidAreRevisionsOfTheirOwn() {
+        ObjectNode settings = JsonNodeFactory.instance.objectNode();
+        settings.putObject("nereid").put("image", "nereid:1");
+        ObjectNode service = service(1, MODEL);
+        ((ObjectNode) service.get("spec"))
+                .setAll(tree("{'transformer':{'minReplicas':0,'nereid':{'storageUri':'s3://steps/words'}},"
+                        + "'explainer':{'nereid':{'method':'lime','storageUri':'gs://data/rows'}}}"));
+        Plan plan = plan(
+                service,
+                catalog(InferenceServiceConfig.defaults().with(settings)),
+                ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
+        assertThat(plan.workloads())
+                .extracting(Workload::revision)
+                .containsExactlyInAnyOrder("iris-predictor-00001", "iris-transformer-00001", "iris-explainer-00001");
+        for (Workload workload : plan.workloads()) {
+            Workload.Pod pod = (Workload.Pod) workload.form();
+            JsonNode container = pod.spec().at("/containers/0");
+            switch (workload.component()) {
+                case TRANSFORMER -> {
+                    assertThat(container.path("command").toString()).isEqualTo("[\"nereid\",\"transformer\"]");
+                    assertThat(container.path("args").toString()).contains("\"iris-predictor.default\"");
+                    assertThat(pod.httpPort()).isEqualTo(8080);
+                    assertThat(pod.grpcPort()).isEqualTo(8081);
+                    assertThat(workload.scaling().min()).isZero();
+                    assertThat(pod.spec().at("/initContainers/0/args/0").asText())
+                            .isEqualTo("s3://steps/words");
+                }
+                case EXPLAINER -> {
+                    assertThat(container.path("command").toString()).isEqualTo("[\"nereid\",\"explainer\"]");
+                    assertThat(pod.grpcPort()).isZero();
+                }
+                default -> assertThat(container.path("image").asText()).startsWith("kserve/");
+            }
+        }
+    }
+
     private static RuntimeCatalog catalog(InferenceServiceConfig config) {
         return new RuntimeCatalog(
                 List.of(),

@@ -141,7 +141,7 @@ public final class ProcessRunner implements WorkloadRunner {
         List<String> warnings = new ArrayList<>();
         String predictor = workload.component() == Component.PREDICTOR
                 ? null
-                : HOST + ":" + routing.localPort(workload.namespace(), workload.service(), Component.PREDICTOR);
+                : routing.address(workload.namespace(), workload.service(), Component.PREDICTOR);
         List<ProcessSpec> specs = ProcessSpecBuilder.build(
                 workload, resolveVariables(), files, predictor, settings.environment(), ports, warnings);
         warnings.stream().filter(warned::add).forEach(w -> log.add("warning: " + w));

@@ -16,6 +16,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +32,7 @@ public final class RevisionLog implements AutoCloseable {
     private final Path file;
     private final int lines;
     private final long bytes;
+    private final Consumer<String> output;
     private final io.nereid.base.Clock clock;
 
     @GuardedBy("this") private final Deque<String> last = new ArrayDeque<>();
@@ -45,6 +47,16 @@ public final class RevisionLog implements AutoCloseable {
 
     /** Creates a log; the file is created with the first line. */
     public RevisionLog(Path file, int lines, long bytes, io.nereid.base.Clock clock) {
+        this(file, lines, bytes, clock, line -> {});
+    }
+
+    /**
+     * Creates a log whose lines go somewhere else as well.
+     *
+     * @param output receives each line without its time, while the log is locked
+     */
+    public RevisionLog(Path file, int lines, long bytes, io.nereid.base.Clock clock, Consumer<String> output) {
+        this.output = output;
         this.file = file;
         this.lines = lines;
         this.bytes = bytes;
@@ -59,6 +71,7 @@ public final class RevisionLog implements AutoCloseable {
         if (last.size() > lines) {
             last.removeFirst();
         }
+        output.accept(text);
         if (broken || closed) {
             return;
         }

@@ -21,8 +21,8 @@ public interface ServiceRouting {
     /** Opens the activator of a revision, which all requests for the revision pass through. */
     Activator open(String namespace, String revision, RevisionActivator.Settings settings, RevisionTarget destination);
 
-    /** Returns the local port on which one component of a service can be called; opens it on the first call. */
-    int localPort(String namespace, String service, Component component);
+    /** The address, host and port, at which one component of a service can be called; opens a port on the first call. */
+    String address(String namespace, String service, Component component);
 
     /** Closes the local ports of a service. */
     void closeLocalPorts(String namespace, String service);

@@ -427,8 +427,8 @@ public final class Fakes {
         }
 
         @Override
-        public int localPort(String namespace, String service, Component component) {
-            return port;
+        public String address(String namespace, String service, Component component) {
+            return "127.0.0.1:" + port;
         }
 
         @Override

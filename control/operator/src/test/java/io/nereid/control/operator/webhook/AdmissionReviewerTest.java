@@ -98,13 +98,16 @@ class AdmissionReviewerTest {
     }
 
     @Test
-    void whatRunsInTheServerOfOneMachineIsRefusedByName() throws Exception {
-        String spec = "\"spec\":{\"explainer\":{\"nereid\":{\"method\":\"shap\"}},"
-                + "\"transformer\":{\"nereid\":{\"storageUri\":\"gs://steps\"}},";
-        JsonNode refused = response("CREATE", GOOD.replace("\"spec\":{", spec), "null");
+    void anExplainerThatNeedsTheModelItselfIsRefusedByName() throws Exception {
+        String spec = "\"spec\":{\"explainer\":{\"nereid\":{\"method\":\"METHOD\"}},"
+                + "\"transformer\":{\"nereid\":{\"storageUri\":\"gs://steps/words\"}},";
+        String service = GOOD.replace("\"spec\":{", spec);
+        JsonNode taken = response("CREATE", service.replace("METHOD", "shap"), "null");
+        assertThat(taken.path("allowed").asBoolean()).as("%s", taken).isTrue();
+        JsonNode refused = response("CREATE", service.replace("METHOD", "tree_shap"), "null");
         assertThat(refused.path("allowed").asBoolean()).isFalse();
         assertThat(refused.at("/status/message").asText())
-                .contains("spec.explainer.nereid: runs on one machine only", "spec.transformer.nereid: runs on one");
+                .contains("spec.explainer.nereid.method: tree_shap needs the trees of the model");
     }
 
     private List<String> warnings(String object) throws Exception {
