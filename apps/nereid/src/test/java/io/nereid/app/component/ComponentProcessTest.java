@@ -35,6 +35,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
@@ -189,7 +190,7 @@ class ComponentProcessTest {
         while (get("/readyz").statusCode() != 200) {
             assertThat(process.isAlive()).as("%s", output).isTrue();
             assertThat(System.nanoTime()).as("%s", output).isLessThan(end);
-            TimeUnit.MILLISECONDS.sleep(100);
+            LockSupport.parkNanos(100_000_000);
         }
     }
 
