@@ -233,8 +233,9 @@ class KnativeModeTest {
             assertThat(replicas(FIRST)).isEqualTo(1);
             change("iris", "{'spec':{'predictor':{'canaryTrafficPercent':null}}}");
             until("the new revision has all traffic", () -> shares("iris").equals(Map.of(SECOND, 100)));
-            until("the old revision goes", () -> replicas(FIRST) < 0);
-            assertThat(object(ClusterKinds.SERVICE, FIRST + "-private")).isNull();
+            until(
+                    "the old revision goes",
+                    () -> replicas(FIRST) < 0 && object(ClusterKinds.SERVICE, FIRST + "-private") == null);
             until("the service is ready", () -> isReady("iris"));
         }
         Map<String, String> before = versions();

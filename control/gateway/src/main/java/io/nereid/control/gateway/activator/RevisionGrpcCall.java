@@ -103,7 +103,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
         RevisionActivator activator = request.activator;
         PayloadListener tap = request.nested ? null : activator.listener();
         if (tap != null) {
-            request.recorder = tap.begin(new RequestHead(request));
+            request.recorder = tap.begin(new GrpcRequestHead(request));
         }
         if (!activator.hasReplica()
                 || activator.settings().containerConcurrency() > 0
@@ -589,36 +589,6 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
         // are accepted as they arrive.
         if (call.inEventLoop()) {
             call.setReading(reading);
-        }
-    }
-
-    /** The call's head for a listener. Valid during a call. */
-    private record RequestHead(RevisionGrpcCall request) implements PayloadListener.Head {
-        @Override
-        public String transport() {
-            return "grpc";
-        }
-
-        @Override
-        public String method() {
-            return "POST";
-        }
-
-        @Override
-        public String path() {
-            return request.path();
-        }
-
-        @Override
-        public @Nullable String header(String lowerCaseName) {
-            return request.metadata(lowerCaseName);
-        }
-
-        @Override
-        public List<Header> headers() {
-            List<Header> all = new ArrayList<>();
-            request.metadata((name, value) -> all.add(new Header(name, value)));
-            return all;
         }
     }
 }
