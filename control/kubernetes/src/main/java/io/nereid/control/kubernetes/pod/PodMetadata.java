@@ -12,10 +12,10 @@ import io.nereid.control.api.InferenceService.LoggerSpec;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceService.StorageSpec;
-import io.nereid.control.api.schema.ResourceSchemas;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.kubernetes.cluster.Trees;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -82,7 +82,7 @@ public final class PodMetadata {
         }
         if (isMultiModel(plan, predictor)) {
             all.put(PodNames.AGENT, "true");
-            all.put(PodNames.AGENT_CONFIG_MAP, modelConfig(context.name()));
+            all.put(PodNames.AGENT_CONFIG_MAP, ModelConfigMap.name(context.name()));
             all.put(PodNames.AGENT_CONFIG_PATH, PodNames.MODEL_CONFIG);
             all.put(PodNames.AGENT_MODEL_DIR, PodNames.MODELS);
         }
@@ -100,32 +100,6 @@ public final class PodMetadata {
                         text(model.confidential().resourceId()));
             }
         }
-    }
-
-    /**
-     * Whether a stored service may have a server that gets its models later, and with it the ConfigMap of
-     * {@link #modelConfig}; it is also true of some that have not.
-     */
-    public static boolean mayGetModelsLater(ObjectNode service) {
-        JsonNode predictor = service.path("spec").path("predictor");
-        for (JsonNode env : predictor.path("containers").path(0).path("env")) {
-            if (env.path("name").asText().equals("MULTI_MODEL_SERVER")) {
-                return true;
-            }
-        }
-        JsonNode model = predictor.path("model");
-        for (String block : ResourceSchemas.FRAMEWORKS) {
-            model = predictor.has(block) ? predictor.path(block) : model;
-        }
-        return model.isObject()
-                && !model.hasNonNull("storageUri")
-                && !model.hasNonNull("storage")
-                && predictor.path("storageUris").isEmpty();
-    }
-
-    /** The ConfigMap with the models of a server that serves many. */
-    public static String modelConfig(String service) {
-        return "modelconfig-" + service + "-0";
     }
 
     /** Whether the predictor is a server without a model, which an agent gives models later. */

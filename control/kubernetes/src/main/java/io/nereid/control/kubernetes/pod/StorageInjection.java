@@ -11,6 +11,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.InferenceService.StorageUri;
 import io.nereid.control.core.component.StrategicMerge;
+import io.nereid.control.kubernetes.cluster.CaBundle;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.Trees;
 import java.util.ArrayList;

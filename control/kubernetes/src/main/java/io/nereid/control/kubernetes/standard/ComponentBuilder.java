@@ -13,6 +13,7 @@ import io.nereid.control.core.component.ComponentPlan.Problem;
 import io.nereid.control.core.component.ComponentPlan.Workers;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
+import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Owner;
 import io.nereid.control.kubernetes.pod.EngineContainer;
@@ -142,7 +143,7 @@ final class ComponentBuilder {
 
     /** The models of a server with many: what is there stays, since it is not of the service's specification. */
     private ObjectNode modelConfig() {
-        String name = PodMetadata.modelConfig(context.name());
+        String name = ModelConfigMap.name(context.name());
         ObjectNode map = owner.object("v1", "ConfigMap", name, Map.of(), Map.of());
         ObjectNode there = cluster.object("ConfigMap", name);
         if (there != null && there.path("data").isObject()) {

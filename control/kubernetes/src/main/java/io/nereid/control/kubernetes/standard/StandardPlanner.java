@@ -16,12 +16,12 @@ import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.kubernetes.cluster.CaBundle;
 import io.nereid.control.kubernetes.cluster.ChosenRuntime;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
+import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
-import io.nereid.control.kubernetes.pod.CaBundle;
-import io.nereid.control.kubernetes.pod.PodMetadata;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -187,7 +187,7 @@ public final class StandardPlanner {
     /** The objects of a component that are there, which stay while its specification cannot run. */
     private List<ObjectNode> running(PlannedComponent component) {
         String app = "isvc." + component.name();
-        String models = Trees.key("ConfigMap", PodMetadata.modelConfig(context.name()));
+        String models = Trees.key("ConfigMap", ModelConfigMap.name(context.name()));
         boolean predictor = component.plan().component() == Component.PREDICTOR;
         List<ObjectNode> all = new ArrayList<>();
         cluster.objects().forEach((key, object) -> {

@@ -6,9 +6,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
-import io.nereid.control.kubernetes.pod.PodMetadata;
 import io.nereid.control.operator.cluster.ClusterClient;
 import java.util.HashMap;
 import java.util.Map;
@@ -42,8 +42,8 @@ public final class ClusterReader {
         Map<String, ObjectNode> owned = new HashMap<>();
         objects.of(metadata.path("uid").asText())
                 .forEach((key, object) -> owned.put(Trees.key(key.kind(), key.name()), object));
-        String models = PodMetadata.modelConfig(metadata.path("name").asText());
-        if (PodMetadata.mayGetModelsLater(service)) {
+        String models = ModelConfigMap.name(metadata.path("name").asText());
+        if (ModelConfigMap.mayBelongTo(service)) {
             ObjectNode map = client.get(ResourceKinds.CONFIG_MAP, namespace, models);
             if (map != null) {
                 owned.put(Trees.key("ConfigMap", models), map);

@@ -1,10 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.kubernetes.pod;
+package io.nereid.control.kubernetes.cluster;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.control.kubernetes.cluster.ClusterSettings;
-import io.nereid.control.kubernetes.cluster.Trees;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -13,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * mount them from a ConfigMap of their own namespace, which all its services share. Stateless.
  */
 public final class CaBundle {
-    static final String NAME = "global-ca-bundle";
+    public static final String NAME = "global-ca-bundle";
     private static final String KEY = "cabundle.crt";
 
     private CaBundle() {}

@@ -1,0 +1,35 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.kubernetes.cluster;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.schema.ResourceSchemas;
+
+/** The ConfigMap with the models of a server that serves many, which KServe's agent reads. Stateless. */
+public final class ModelConfigMap {
+    private ModelConfigMap() {}
+
+    /** Its name. */
+    public static String name(String service) {
+        return "modelconfig-" + service + "-0";
+    }
+
+    /** Whether a stored service may have a server that gets its models later, and with it the ConfigMap; true of some that have not. */
+    public static boolean mayBelongTo(ObjectNode service) {
+        JsonNode predictor = service.path("spec").path("predictor");
+        for (JsonNode env : predictor.path("containers").path(0).path("env")) {
+            if (env.path("name").asText().equals("MULTI_MODEL_SERVER")) {
+                return true;
+            }
+        }
+        JsonNode model = predictor.path("model");
+        for (String block : ResourceSchemas.FRAMEWORKS) {
+            model = predictor.has(block) ? predictor.path(block) : model;
+        }
+        return model.isObject()
+                && !model.hasNonNull("storageUri")
+                && !model.hasNonNull("storage")
+                && predictor.path("storageUris").isEmpty();
+    }
+}
