@@ -214,7 +214,8 @@ def test_a_request_held_from_zero_is_answered_soon_after_the_pod_is_ready(plane)
         watcher.join()
         took.append(1000 * (end - ready[0]))
     print(f"answered after the pod was ready: {sorted(round(t) for t in took)} ms")
-    assert max(took) <= 300 if "NEREID_STRICT_TIMES" in os.environ else statistics.median(took) < 5000
+    # The long form has enough of them for the 99th percentile.
+    assert (max(took) if CHANGES >= 50 else statistics.median(took)) <= 300
     plane.delete("held")
 
 

@@ -79,6 +79,7 @@ public final class RevisionObjects {
             pod.put("terminationGracePeriodSeconds", workload.timeout().toSeconds());
         }
         variables(pod, workload.revision(), labels);
+        started(pod, progressDeadline(workload));
         drained(pod);
         template.set("spec", pod);
         return deployment;
@@ -114,6 +115,27 @@ public final class RevisionObjects {
             given.forEach((name, value) -> all.addObject().put("name", name).put("value", value));
             all.addAll(Trees.list((ObjectNode) container, "env"));
             ((ObjectNode) container).set("env", all);
+        }
+    }
+
+    /**
+     * A container whose readiness probe has no times of its own is probed each second until it answers for the first time, as
+     * Knative's queue-proxy does: requests may wait for it, and the usual period is ten seconds. One that does not answer
+     * before the deadline of the revision is started again.
+     */
+    private static void started(ObjectNode pod, long deadline) {
+        for (JsonNode container : pod.path("containers")) {
+            JsonNode ready = container.path("readinessProbe");
+            if (!ready.isObject()
+                    || ready.hasNonNull("periodSeconds")
+                    || ready.hasNonNull("initialDelaySeconds")
+                    || container.hasNonNull("startupProbe")) {
+                continue;
+            }
+            ObjectNode startup = ready.deepCopy();
+            startup.remove("successThreshold");
+            startup.put("periodSeconds", 1).put("failureThreshold", deadline);
+            ((ObjectNode) container).set("startupProbe", startup);
         }
     }
 

@@ -155,6 +155,28 @@ class RevisionPlannerTest {
     }
 
     @Test
+    void containersAreProbedEachSecondUntilTheyStartAndServeWhileTheyEnd() {
+        ObjectNode resource = service(
+                1,
+                "'containers':[{'name':'kserve-container','image':'a'},"
+                        + "{'name':'second','image':'b','lifecycle':{'preStop':{'exec':{'command':['wait']}}},"
+                        + "'readinessProbe':{'httpGet':{'path':'/','port':1},'periodSeconds':3}}]");
+        Workload workload = plan(
+                        resource,
+                        catalog(InferenceServiceConfig.defaults()),
+                        ObservedState.nothing(JsonNodeFactory.instance.objectNode()))
+                .workloads()
+                .get(0);
+        JsonNode containers =
+                RevisionObjects.deployment(Owner.of(resource), workload, 1).at("/spec/template/spec/containers");
+        assertThat(containers.at("/0/startupProbe"))
+                .hasToString("{\"tcpSocket\":{\"port\":8080},\"periodSeconds\":1,\"failureThreshold\":600}");
+        assertThat((Object) containers.at("/0/lifecycle")).isEqualTo(tree("{'preStop':{'sleep':{'seconds':5}}}"));
+        assertThat(containers.at("/1").has("startupProbe")).isFalse();
+        assertThat((Object) containers.at("/1/lifecycle")).isEqualTo(tree("{'preStop':{'exec':{'command':['wait']}}}"));
+    }
+
+    @Test
     void aServiceIsNotReadyWithoutAGatewayAndSaysItOnce() {
         RuntimeCatalog catalog = catalog(InferenceServiceConfig.defaults());
         Plan first = plan(service(1, MODEL), catalog, ObservedState.nothing(JsonNodeFactory.instance.objectNode()));
