@@ -129,7 +129,7 @@ class AdmissionReviewerTest {
         assertThat(warnings(standard))
                 .hasSize(3)
                 .allMatch(one -> one.contains("has no effect in the deployment mode Standard"))
-                .allMatch(one -> one.endsWith("set the annotation serving.kserve.io/deploymentMode to Knative"))
+                .allMatch(one -> one.endsWith("set the annotation serving.kserve.io/deploymentMode: Knative"))
                 .anyMatch(one -> one.startsWith("spec.predictor.minReplicas: 0 "))
                 .anyMatch(one -> one.startsWith("spec.predictor.containerConcurrency "))
                 .anyMatch(one -> one.startsWith("spec.predictor.canaryTrafficPercent "));
