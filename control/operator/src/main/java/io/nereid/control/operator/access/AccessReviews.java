@@ -138,8 +138,8 @@ final class AccessReviews implements AutoCloseable {
         Token known = tokens.computeIfAbsent(Key.of(token), k -> new Token());
         Decision decision;
         boolean start = false;
+        long now = clock.nanos();
         synchronized (known) {
-            long now = clock.nanos();
             decision = decide(known, rights, now);
             if (decision != null) {
                 remembered.increment();
@@ -158,17 +158,17 @@ final class AccessReviews implements AutoCloseable {
             caller.decide(decision);
         }
         if (start) {
-            start(known, token, rights);
+            start(known, token, rights, now);
         }
     }
 
-    private void start(Token known, String token, List<Right> refreshed) {
+    private void start(Token known, String token, List<Right> refreshed, long time) {
         ServingException e = null;
         if (pool.getQueue().size() >= MOST_QUEUED) {
             e = busy();
         } else {
             try {
-                pool.execute(() -> run(known, token, refreshed));
+                pool.execute(() -> run(known, token, refreshed, time));
             } catch (RejectedExecutionException stopping) {
                 e = ServingException.of(ErrorCode.UNAVAILABLE, "the gateway is stopping", "try again");
             }
@@ -245,15 +245,19 @@ final class AccessReviews implements AutoCloseable {
         return null;
     }
 
-    /** Asks the API server until nothing waits. */
-    private void run(Token known, String token, List<Right> refreshed) {
+    /**
+     * Asks the API server until nothing waits.
+     *
+     * @param time when the caller came for whom it began; what was not old then is not asked for again unless a caller waits
+     */
+    private void run(Token known, String token, List<Right> refreshed, long time) {
         try {
             while (true) {
                 decideWaiting(known);
                 Identity identity;
                 Right right = null;
                 synchronized (known) {
-                    long now = clock.nanos();
+                    long now = known.waiting.isEmpty() ? time : clock.nanos();
                     identity = known.identity;
                     boolean asked = validIsOld(known, now);
                     if (!asked && identity != null) {
