@@ -8,11 +8,18 @@ import io.nereid.control.api.schema.ResourceSchemas;
 
 /** The ConfigMap with the models of a server that serves many, which KServe's agent reads. Stateless. */
 public final class ModelConfigMap {
+    private static final String PREFIX = "modelconfig-";
+
     private ModelConfigMap() {}
 
     /** Its name. */
     public static String name(String service) {
-        return "modelconfig-" + service + "-0";
+        return PREFIX + service + "-0";
+    }
+
+    /** Whether a ConfigMap of a service is this one, by its name. */
+    public static boolean isOne(String name) {
+        return name.startsWith(PREFIX);
     }
 
     /** Whether a stored service may have a server that gets its models later, and with it the ConfigMap; true of some that have not. */

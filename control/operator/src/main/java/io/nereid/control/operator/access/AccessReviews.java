@@ -138,8 +138,8 @@ final class AccessReviews implements AutoCloseable {
         Token known = tokens.computeIfAbsent(Key.of(token), k -> new Token());
         Decision decision;
         boolean start = false;
-        long now = clock.nanos();
         synchronized (known) {
+            long now = clock.nanos();
             decision = decide(known, rights, now);
             if (decision != null) {
                 remembered.increment();
@@ -158,17 +158,17 @@ final class AccessReviews implements AutoCloseable {
             caller.decide(decision);
         }
         if (start) {
-            start(known, token, rights, now);
+            start(known, token, rights);
         }
     }
 
-    private void start(Token known, String token, List<Right> refreshed, long time) {
+    private void start(Token known, String token, List<Right> refreshed) {
         ServingException e = null;
         if (pool.getQueue().size() >= MOST_QUEUED) {
             e = busy();
         } else {
             try {
-                pool.execute(() -> run(known, token, refreshed, time));
+                pool.execute(() -> run(known, token, refreshed));
             } catch (RejectedExecutionException stopping) {
                 e = ServingException.of(ErrorCode.UNAVAILABLE, "the gateway is stopping", "try again");
             }
@@ -245,19 +245,15 @@ final class AccessReviews implements AutoCloseable {
         return null;
     }
 
-    /**
-     * Asks the API server until nothing waits.
-     *
-     * @param time when the caller came for whom it began; what was not old then is not asked for again unless a caller waits
-     */
-    private void run(Token known, String token, List<Right> refreshed, long time) {
+    /** Asks the API server until nothing waits. */
+    private void run(Token known, String token, List<Right> refreshed) {
         try {
             while (true) {
                 decideWaiting(known);
                 Identity identity;
                 Right right = null;
                 synchronized (known) {
-                    long now = known.waiting.isEmpty() ? time : clock.nanos();
+                    long now = clock.nanos();
                     identity = known.identity;
                     boolean asked = validIsOld(known, now);
                     if (!asked && identity != null) {
@@ -305,6 +301,18 @@ final class AccessReviews implements AutoCloseable {
             log(ServingException.from(e));
             fail(known, away());
         }
+    }
+
+    /** Whether the API server is not asked about any token at present. */
+    boolean isIdle() {
+        for (Token token : tokens.values()) {
+            synchronized (token) {
+                if (token.busy) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     private void decideWaiting(Token known) {

@@ -222,6 +222,11 @@ public final class ServiceAccess implements AccessPolicy, AutoCloseable {
                 refusal.early()));
     }
 
+    /** Whether no review is under way. */
+    boolean isIdle() {
+        return reviews.isIdle();
+    }
+
     /** Writes the metrics of the reviews. */
     public void writeMetrics(MetricsWriter page) {
         page.family(

@@ -10,6 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.kubernetes.apply.ApplyDifference;
+import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.objects.ServiceObjects.ObjectKey;
 import java.util.HashSet;
@@ -60,6 +61,10 @@ public final class ObjectApplier {
             ObjectNode before = stored.get(key);
             if (before == null && key.kind().equals("ConfigMap")) {
                 before = configMap(object);
+                if (before != null && ModelConfigMap.isOne(key.name())) {
+                    // Its models are of those who write them, perhaps since the plan was made.
+                    object.set("data", before.path("data").deepCopy());
+                }
             }
             String difference = before == null
                     ? "it does not exist"
