@@ -52,6 +52,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -78,6 +79,7 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
     private static final ServerContext.Drain LISTENER_DRAIN = new ServerContext.Drain(600_000);
 
     private static final int METRICS_CONNECTIONS = 16;
+    private static final long DRAIN_LOOK_MILLIS = 20;
 
     private final ServerOptions options;
     private final ServerContext context;
@@ -427,6 +429,30 @@ public final class Server implements AutoCloseable, VirtualHosts.VirtualHostFact
             Thread.currentThread().interrupt();
         }
         return done;
+    }
+
+    /**
+     * Both steps of a shutdown, with time between them in which everything is served as before: load balancers see in it that
+     * the server is not ready, and the requests that they still send are served.
+     *
+     * @param open the longest time in which the ports stay open
+     * @param needed whether they must stay open still
+     * @param limit the longest time for all of it
+     * @return whether every connection was closed in time
+     */
+    public boolean drain(Duration open, BooleanSupplier needed, Duration limit) {
+        long start = context.nanos();
+        announceDrain();
+        long nanos = Math.min(open.toNanos(), limit.toNanos());
+        CountDownLatch never = new CountDownLatch(1);
+        try {
+            while (needed.getAsBoolean() && context.nanos() - start < nanos) {
+                boolean unused = never.await(DRAIN_LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return drain(limit.minusNanos(context.nanos() - start));
     }
 
     private synchronized void stopListening() {

@@ -40,9 +40,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -58,7 +56,6 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 final class ComponentServer implements AutoCloseable {
-    private static final long LOOK_MILLIS = 20;
 
     private final Workload workload;
     private final Clock clock = Clock.system();
@@ -182,18 +179,8 @@ final class ComponentServer implements AutoCloseable {
      * @return whether all requests were done within the limit
      */
     boolean stop(Duration grace, Duration limit) {
-        long start = clock.nanos();
         ending = true;
-        transport.announceDrain();
-        CountDownLatch never = new CountDownLatch(1);
-        try {
-            while (clock.nanos() - start < Math.min(grace.toNanos(), limit.toNanos())) {
-                boolean unused = never.await(LOOK_MILLIS, TimeUnit.MILLISECONDS);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        boolean drained = transport.drain(limit.minusNanos(clock.nanos() - start));
+        boolean drained = transport.drain(grace, () -> true, limit);
         close();
         return drained;
     }

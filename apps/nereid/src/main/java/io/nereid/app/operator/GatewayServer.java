@@ -21,16 +21,13 @@ import io.nereid.transport.proxy.PooledUpstreamClient;
 import io.nereid.transport.server.Server;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Composes the gateway of a cluster: what it watches, the transport, and the client to the pods, without a dependency
  * injection framework. Confined to the thread that starts it; {@link #stop} is called once, by any thread.
  */
 final class GatewayServer {
-    private static final long LOOK_MILLIS = 20;
 
     private final Clock clock = Clock.system();
     private final AccessControl access;
@@ -115,18 +112,8 @@ final class GatewayServer {
      * @return whether all requests were done within the limit
      */
     boolean stop(Duration grace, Duration limit) {
-        long start = clock.nanos();
         cluster.ready(false);
-        transport.announceDrain();
-        CountDownLatch never = new CountDownLatch(1);
-        try {
-            while (clock.nanos() - start < Math.min(grace.toNanos(), limit.toNanos())) {
-                boolean unused = never.await(LOOK_MILLIS, TimeUnit.MILLISECONDS);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        boolean drained = transport.drain(limit.minusNanos(clock.nanos() - start));
+        boolean drained = transport.drain(grace, () -> true, limit);
         close();
         return drained;
     }

@@ -43,9 +43,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -60,8 +58,6 @@ public final class NereidServer {
             "ModelService",
             "tensorflow.serving.PredictionService",
             "tensorflow.serving.ModelService");
-
-    private static final long LOOK_MILLIS = 20;
 
     private final Clock clock;
     private final Engine engine;
@@ -270,21 +266,11 @@ public final class NereidServer {
      * @return whether all requests finished within the limit
      */
     public boolean stop(Duration limit) {
-        long start = clock.nanos();
         if (control != null) {
             control.beginDrain();
         }
         engine.beginDrain();
-        transport.announceDrain();
-        CountDownLatch never = new CountDownLatch(1);
-        try {
-            while (stats().inFlight() > 0 && clock.nanos() - start < limit.toNanos() / 2) {
-                boolean unused = never.await(LOOK_MILLIS, TimeUnit.MILLISECONDS);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-        boolean drained = transport.drain(limit.minusNanos(clock.nanos() - start));
+        boolean drained = transport.drain(limit.dividedBy(2), () -> stats().inFlight() > 0, limit);
         transport.close();
         if (control != null) {
             control.close();

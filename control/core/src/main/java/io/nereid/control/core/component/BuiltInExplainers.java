@@ -15,7 +15,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells which explainers are built into Nereid, wherever they run: those of {@code spec.explainer.nereid}, and containers
+ * Decides which explainers are built into Nereid, wherever they run: those of {@code spec.explainer.nereid}, and containers
  * with the image {@code nereid/explainer} and no command of their own. Stateless.
  */
 public final class BuiltInExplainers {
