@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway.activator;
 
-import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.inprocess.AggregatingCall;
 import io.nereid.control.gateway.upstream.ReplicaBalancer;
@@ -24,7 +23,7 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
     private volatile ReplicaBalancer.@Nullable Endpoint member;
     private @Nullable ConnectionRetries retries;
 
-    /** Whether it was held again after it had been admitted. */
+    /** Whether it has been run before: it is held again then. */
     private volatile boolean again;
 
     ProxiedHttpRequest(RevisionActivator activator, HttpExchange exchange) {
@@ -47,24 +46,23 @@ final class ProxiedHttpRequest extends RevisionHttpRequest {
 
     @Override
     void run(HttpHandler routed) {
+        again = true;
         ConnectionRetries failures = retries;
         List<ReplicaBalancer.Endpoint> tried = failures == null ? List.of() : failures.tried();
         ReplicaBalancer.Endpoint chosen = activator.take(tried);
-        if (chosen == null && activator.routes().inside(this)) {
-            return;
-        }
-        if (chosen == null && tried.isEmpty()) {
-            again = true;
-            if (activator.hold(this)) {
+        if (chosen == null) {
+            if (activator.routes().inside(this)) {
                 return;
             }
-            again = false;
-            chosen = activator.take(tried);
-        }
-        if (chosen == null) {
-            super.fail(ServingException.of(
-                    ErrorCode.UNAVAILABLE, "no replica of revision " + activator.revision() + " answers", "try again"));
-            return;
+            try {
+                chosen = activator.takeOrHold(this, tried);
+            } catch (ServingException e) {
+                super.fail(e);
+                return;
+            }
+            if (chosen == null) {
+                return;
+            }
         }
         ReplicaBalancer.Endpoint to = chosen;
         member = to;

@@ -238,6 +238,36 @@ public final class RevisionActivator {
         return now.take(settings.containerConcurrency, passedOver, context.chance);
     }
 
+    /**
+     * Picks a replica for an admitted request as {@link #take}, also one that was tried when all others have gone; holds the
+     * request again when there is none at all.
+     *
+     * @return null when the request is held, or has ended; it is resumed once there is a replica
+     * @throws ServingException UNAVAILABLE when there is no replica and the request cannot be held
+     */
+    ReplicaBalancer.@Nullable Endpoint takeOrHold(RevisionRequest request, List<ReplicaBalancer.Endpoint> tried) {
+        while (true) {
+            ReplicaBalancer.Endpoint chosen = take(tried);
+            if (chosen == null && !tried.isEmpty()) {
+                chosen = take(List.of());
+            }
+            if (chosen != null) {
+                return chosen;
+            }
+            switch (hold(request)) {
+                case HELD -> {
+                    return null;
+                }
+                case REFUSED ->
+                    throw ServingException.of(
+                            ErrorCode.UNAVAILABLE, "no replica of revision " + revision + " answers", "try again");
+                case HAS_REPLICA -> {
+                    // One has come since the first step; it may have gone again before the next.
+                }
+            }
+        }
+    }
+
     /** Records that no connection to a replica could be made. */
     void unreachable(ReplicaBalancer.Endpoint endpoint) {
         long time = context.clock.nanos();
@@ -361,11 +391,6 @@ public final class RevisionActivator {
         return open || (readyReplicas() > 0 && rejection == null && !closed);
     }
 
-    /** Whether its requests go to replicas, of which there is none. */
-    boolean lacksReplicas() {
-        return destination instanceof Processes && replicas.size() == 0;
-    }
-
     public boolean accepts() {
         return rejection == null && !closed;
     }
@@ -479,21 +504,30 @@ public final class RevisionActivator {
         drain();
     }
 
+    private enum Hold {
+        HELD,
+        HAS_REPLICA,
+        REFUSED
+    }
+
     /**
      * Holds a request again that was admitted but has not been sent, because the last replica went away at that moment.
-     * Returns false, without an effect, when there are replicas or it cannot be held.
+     * Without an effect when there are replicas or it cannot be held.
      */
-    boolean hold(RevisionRequest request) {
+    private Hold hold(RevisionRequest request) {
         synchronized (queue) {
-            if (rejection() != null
-                    || readyReplicas() > 0
-                    || waiting.get() >= settings.held
-                    || !context.budget.tryReserve(request.bytes())) {
-                return false;
+            if (rejection() != null || !(destination instanceof Processes) || waiting.get() >= settings.held) {
+                return Hold.REFUSED;
+            }
+            if (readyReplicas() > 0) {
+                return Hold.HAS_REPLICA;
+            }
+            if (!context.budget.tryReserve(request.bytes())) {
+                return Hold.REFUSED;
             }
             if (!request.requeue()) {
                 context.budget.release(request.bytes());
-                return true;
+                return Hold.HELD;
             }
             releasePermit(request);
             long mine = settings.timeout.isZero() ? Long.MAX_VALUE : request.arrived + settings.timeout.toNanos();
@@ -512,7 +546,7 @@ public final class RevisionActivator {
             rejectAll(unavailable(why));
         }
         drain();
-        return true;
+        return Hold.HELD;
     }
 
     private String name() {

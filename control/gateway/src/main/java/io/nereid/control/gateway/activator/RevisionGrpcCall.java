@@ -165,12 +165,18 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
      * stops.
      */
     private void begin() {
-        if (handler == null && tried().isEmpty() && activator.lacksReplicas()) {
-            if (metadata == null) {
-                readMetadata();
-            }
-            if (activator.hold(this)) {
-                return;
+        boolean inside = activator.destination() instanceof RevisionTarget.Handler;
+        ReplicaBalancer.Endpoint chosen = null;
+        if (handler == null && !inside) {
+            chosen = activator.take(tried());
+            if (chosen == null) {
+                if (metadata == null) {
+                    readMetadata();
+                }
+                chosen = activator.takeOrHold(this, tried());
+                if (chosen == null) {
+                    return;
+                }
             }
         }
         int mine;
@@ -182,9 +188,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
         try {
             GrpcListener listener = handler != null
                     ? handler.start(this)
-                    : activator.destination() instanceof RevisionTarget.Handler
-                            ? activator.routes().inside(this).start(this)
-                            : forward();
+                    : chosen == null ? activator.routes().inside(this).start(this) : forward(chosen);
             Object next;
             while ((next = next(mine, listener)) != null) {
                 if (next instanceof MemoryRegion region) {
@@ -234,12 +238,7 @@ public final class RevisionGrpcCall extends RevisionRequest implements GrpcCall,
         activator.context().budget.release(bytes);
     }
 
-    private GrpcListener forward() {
-        ReplicaBalancer.Endpoint chosen = activator.take(tried());
-        if (chosen == null) {
-            throw ServingException.of(
-                    ErrorCode.UNAVAILABLE, "no replica of revision " + activator.revision() + " answers", "try again");
-        }
+    private GrpcListener forward(ReplicaBalancer.Endpoint chosen) {
         synchronized (this) {
             member = chosen;
         }

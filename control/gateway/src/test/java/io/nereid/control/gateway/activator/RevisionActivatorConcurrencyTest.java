@@ -17,18 +17,28 @@ import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.GatewayFixture;
 import io.nereid.control.gateway.TestEngine;
 import io.nereid.control.gateway.upstream.RevisionTarget.Handler;
+import io.nereid.control.gateway.upstream.RevisionTarget.Processes;
+import io.nereid.control.gateway.upstream.RevisionTarget.Replica;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.ForwardOptions;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -121,6 +131,78 @@ class RevisionActivatorConcurrencyTest {
         assertThat(activator.activeNow()).isZero();
         assertThat(activator.waitingNow()).isZero();
         assertThat(budget.used()).isZero();
+    }
+
+    @Test
+    void noRequestIsLostWhileTheOnlyReplicaComesAndGoes() throws Exception {
+        ExecutorService threads = Threads.pool("test", 4);
+        Gateway gateway = new Gateway(
+                new TestEngine(),
+                new TestEngine(),
+                (e, c) -> List.of(),
+                new AnsweringUpstream(),
+                new Fakes.TestTranscoder(),
+                Clock.system(),
+                (n, r) -> {},
+                threads,
+                new ByteBudget(1 << 20),
+                bound -> 0);
+        gateway.hostFactory(new Fakes.TestVirtualHostFactory());
+        gateway.route(
+                "default",
+                "g",
+                new Route(
+                        "default",
+                        "g",
+                        "InferenceService",
+                        List.of(new Route.IngressRule("g", "", null, null)),
+                        Map.of(Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100))),
+                        ""));
+        Processes one = new Processes(List.of(new Replica("127.0.0.1", 8080, 0)));
+        RevisionActivator activator = gateway.openActivator("default", "r1", RevisionActivator.Settings.of("g"), one);
+        activator.capacity(1);
+        AtomicBoolean over = new AtomicBoolean();
+        CompletableFuture<Void> flickering = CompletableFuture.runAsync(
+                () -> {
+                    while (!over.get()) {
+                        activator.destination(new Processes(List.of()));
+                        activator.destination(one);
+                    }
+                },
+                threads);
+        List<TestExchange> all = new ArrayList<>();
+        for (int i = 0; i < 200_000; i++) {
+            TestExchange x = TestExchange.post("/", "body");
+            all.add(x);
+            ((TestVirtualHost) java.util.Objects.requireNonNull(gateway.find(TestHead.of("g", "/")))).handle(x);
+        }
+        over.set(true);
+        flickering.get(60, TimeUnit.SECONDS);
+        activator.close().toCompletableFuture().get(60, TimeUnit.SECONDS);
+        threads.shutdown();
+        assertThat(all).extracting(TestExchange::status).containsOnly(200);
+    }
+
+    /** Answers every request at once. Thread-safe. */
+    private static final class AnsweringUpstream implements UpstreamClient {
+        @Override
+        public void forward(HttpExchange exchange, Address address, String path, ForwardOptions options) {
+            exchange.reply(HttpReply.json(200, "{}"));
+        }
+
+        @Override
+        public GrpcListener forward(GrpcCall call, Address address, ForwardOptions options) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public CompletionStage<UpstreamResponse> send(
+                String method, String url, List<Header> headers, byte[] body, ForwardOptions options) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void close() {}
     }
 
     private List<TestExchange> call(Gateway gateway, Random random) {
