@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures the operator:     testing/kubernetes/benchmark.sh [NUMBER OF SERVICES]
-# Builds the distribution and the control plane if they are missing. With 1,000 services it takes about ten minutes on two cores.
+# Measures the operator:     testing/kubernetes/benchmark.sh [NUMBER OF SERVICES [SECONDS OF QUIET]]
+# Builds the distribution and the control plane if they are missing. With 1,000 services it takes about twelve minutes on two cores.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH= cd -- "$here/../.." && pwd)
@@ -13,4 +13,4 @@ for jar in "$here"/target/nereid-testing-kubernetes-*.jar "$distribution"/lib/*.
     classpath=${classpath:+$classpath:}$jar
 done
 cd "$root"
-exec "$JAVA" -Xmx512m -cp "$classpath" io.nereid.testing.kubernetes.OperatorBenchmark "$distribution" "${1:-1000}"
+exec "$JAVA" -Xmx512m -cp "$classpath" io.nereid.testing.kubernetes.OperatorBenchmark "$distribution" "${1:-1000}" "${2:-300}"

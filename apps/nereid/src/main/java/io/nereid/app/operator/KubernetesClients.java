@@ -53,6 +53,10 @@ final class KubernetesClients {
             }
             config = Config.fromKubeconfig(file);
         }
+        if (config.getOauthToken() == null && config.getAutoOAuthToken() == null && config.getAuthProvider() == null) {
+            // Certificates alone. The client would read the kubeconfig again before each request to look for a token.
+            config.setOauthTokenProvider(() -> null);
+        }
         config.setRequestTimeout(timeoutMillis);
         config.setConnectionTimeout(timeoutMillis);
         return config;

@@ -47,6 +47,9 @@ import org.jspecify.annotations.Nullable;
  * have a route alone; the gateways run them. Thread-safe.
  */
 final class ModeReconciler implements ServiceReconciler {
+    /** A Deployment that starts changes about ten times in a few seconds, and so do its pods. */
+    private static final Duration PACE = Duration.ofMillis(250);
+
     private static final String MODE = "serving.kserve.io/deploymentMode";
 
     private final StandardReconciler standard;
@@ -224,6 +227,11 @@ final class ModeReconciler implements ServiceReconciler {
     @Override
     public Set<ResourceStore.Type> retriedAfter() {
         return standard.retriedAfter();
+    }
+
+    @Override
+    public Duration pace() {
+        return PACE;
     }
 
     @Override

@@ -13,6 +13,7 @@ import io.nereid.observe.metrics.LabelSet;
 import io.nereid.observe.metrics.MetricType;
 import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.observe.metrics.MetricsWriter;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Map;
 import java.util.Set;
@@ -107,6 +108,11 @@ final class OperatorMetrics {
             @Override
             public Set<ResourceStore.Type> retriedAfter() {
                 return reconciler.retriedAfter();
+            }
+
+            @Override
+            public Duration pace() {
+                return reconciler.pace();
             }
 
             @Override

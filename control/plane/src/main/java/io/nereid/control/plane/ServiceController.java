@@ -73,9 +73,9 @@ public final class ServiceController implements AutoCloseable {
     private final RuntimeCatalogCache catalogs;
     private final EventSink events;
     /**
-     * The planning inputs of each resource at its last plan; changes outside of them, such as status, need no new plan.
+     * The planning inputs of each resource at its last plan, as text; changes outside of them, such as status, need no new plan.
      */
-    private final Map<ServiceKey, JsonNode> seen = new ConcurrentHashMap<>();
+    private final Map<ServiceKey, String> seen = new ConcurrentHashMap<>();
 
     private final Map<ServiceKey, Boolean> known = new ConcurrentHashMap<>();
 
@@ -126,7 +126,15 @@ public final class ServiceController implements AutoCloseable {
 
     /** Starts to watch the store. All stored services are planned and applied soon after. */
     public void start() {
-        reconciler.onChange((graph, namespace, name) -> queue.add(new ServiceKey(graph, namespace, name)));
+        Duration pace = reconciler.pace();
+        reconciler.onChange((graph, namespace, name) -> {
+            ServiceKey key = new ServiceKey(graph, namespace, name);
+            if (pace.isZero()) {
+                queue.add(key);
+            } else {
+                queue.addAfter(key, pace);
+            }
+        });
         // Runtimes and settings first: every plan depends on them.
         watch(type(ResourceKinds.CLUSTER_SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.CLUSTER_RUNTIME, c));
         watch(type(ResourceKinds.SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.RUNTIME, c));
@@ -231,7 +239,7 @@ public final class ServiceController implements AutoCloseable {
     }
 
     /** Returns the parts of a resource that a plan depends on. */
-    private static JsonNode planningInputs(ObjectNode resource) {
+    private static String planningInputs(ObjectNode resource) {
         ObjectNode inputs = JsonNodeFactory.instance.objectNode();
         inputs.set("spec", resource.path("spec"));
         JsonNode metadata = resource.path("metadata");
@@ -240,7 +248,7 @@ public final class ServiceController implements AutoCloseable {
                 inputs.set(field, metadata.get(field));
             }
         }
-        return inputs.deepCopy();
+        return inputs.toString();
     }
 
     private static String name(ObjectNode resource) {

@@ -67,6 +67,14 @@ public interface ServiceReconciler {
     /** Retries what failed in a namespace at once. Does not block. */
     default void retry(String namespace) {}
 
+    /**
+     * How long a change of the observed state may wait, so that changes that follow each other closely are looked at once;
+     * zero for not at all.
+     */
+    default Duration pace() {
+        return Duration.ZERO;
+    }
+
     /** Is told which resource's observed state has changed. */
     @FunctionalInterface
     interface ChangeListener {

@@ -4,6 +4,7 @@ package io.nereid.testing.kubernetes;
 
 import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
 import io.fabric8.kubernetes.api.model.NamespaceBuilder;
+import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
 import io.nereid.base.Clock;
@@ -34,11 +35,11 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 
 /**
- * Measures the operator with many services: first as many plain Deployments, Services and HPAs without an operator, then
- * the services, two quiet minutes, and a restart of the operator. Both on the same control plane, one after the other.
+ * Measures the operator with many services: first as many Deployments, Services and HPAs without an operator, the same that it
+ * makes, then the services, a quiet time, and a restart of the operator. Both on the same control plane, one after the other.
  * {@code testing/kubernetes/benchmark.sh} runs it.
  *
- * <p>Arguments: the distribution's folder, and the number of services.
+ * <p>Arguments: the distribution's folder, the number of services, and the length of the quiet time in seconds.
  */
 public final class OperatorBenchmark {
     private static final ResourceDefinitionContext SERVICES =
@@ -49,12 +50,14 @@ public final class OperatorBenchmark {
 
     private final Path distribution;
     private final int count;
+    private final Duration quiet;
     private final Path directory;
     private final PrintStream out;
 
-    private OperatorBenchmark(Path distribution, int count, Path directory, PrintStream out) {
+    private OperatorBenchmark(Path distribution, int count, Duration quiet, Path directory, PrintStream out) {
         this.distribution = distribution;
         this.count = count;
+        this.quiet = quiet;
         this.directory = directory;
         this.out = out;
     }
@@ -73,7 +76,13 @@ public final class OperatorBenchmark {
     public static void main(String[] args) throws Exception {
         Path directory = Files.createTempDirectory("operator-benchmark");
         PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
-        new OperatorBenchmark(Path.of(args[0]), Integer.parseInt(args[1]), directory, out).run();
+        new OperatorBenchmark(
+                        Path.of(args[0]),
+                        Integer.parseInt(args[1]),
+                        Duration.ofSeconds(Integer.parseInt(args[2])),
+                        directory,
+                        out)
+                .run();
     }
 
     private void run() throws Exception {
@@ -90,7 +99,7 @@ public final class OperatorBenchmark {
                 nodes.add(new FakeNode(cluster.client(), "node-" + i, "10.244." + i, PodRunner.READY));
             }
             try {
-                double plain = plain(cluster.client());
+                double plain = plain(cluster.client(), objects(cluster, builtIn));
                 line(String.format(
                         Locale.ROOT,
                         "%d plain Deployments, Services and HPAs: %.1f s until all are available",
@@ -103,13 +112,61 @@ public final class OperatorBenchmark {
         }
     }
 
-    private double plain(KubernetesClient client) throws Exception {
+    /** The Deployment, Service and HPA that the operator makes of one service, as text in which its name is that of the service. */
+    private List<String> objects(TestCluster cluster, Path builtIn) throws Exception {
+        KubernetesClient client = cluster.client();
+        namespace(client, "sample");
+        Process operator = operator(cluster, builtIn);
+        try {
+            client.genericKubernetesResources(SERVICES)
+                    .inNamespace("sample")
+                    .resource(client.getKubernetesSerialization()
+                            .unmarshal(service("sample"), GenericKubernetesResource.class))
+                    .create();
+            until(
+                    "the sample is ready",
+                    () -> client.genericKubernetesResources(SERVICES).inNamespace("sample").list().getItems().stream()
+                            .anyMatch(OperatorBenchmark::isReady));
+            List<String> objects = new ArrayList<>();
+            for (ResourceDefinitionContext kind : List.of(
+                    context("", "v1", "Service"),
+                    context("apps", "v1", "Deployment"),
+                    context("autoscaling", "v2", "HorizontalPodAutoscaler"))) {
+                GenericKubernetesResource object = client.genericKubernetesResources(kind)
+                        .inNamespace("sample")
+                        .withName("sample-predictor")
+                        .require();
+                object.setMetadata(new ObjectMetaBuilder()
+                        .withName(object.getMetadata().getName())
+                        .withLabels(object.getMetadata().getLabels())
+                        .withAnnotations(object.getMetadata().getAnnotations())
+                        .build());
+                object.getAdditionalProperties().remove("status");
+                if (object.get("spec") instanceof Map<?, ?> spec) {
+                    // A Service gets an address of its own.
+                    spec.remove("clusterIP");
+                    spec.remove("clusterIPs");
+                }
+                objects.add(client.getKubernetesSerialization().asJson(object));
+            }
+            return objects;
+        } finally {
+            stop(operator);
+            client.namespaces().withName("sample").delete();
+        }
+    }
+
+    private double plain(KubernetesClient client, List<String> objects) throws Exception {
+        until(
+                "the namespace of the sample is gone",
+                () -> client.namespaces().withName("sample").get() == null);
         namespace(client, "plain");
+        Map<String, Double> before = programs();
         long start = CLOCK.nanos();
         parallel(i -> {
-            for (String object : plainObjects("plain-" + i)) {
-                GenericKubernetesResource tree =
-                        client.getKubernetesSerialization().unmarshal(object, GenericKubernetesResource.class);
+            for (String object : objects) {
+                GenericKubernetesResource tree = client.getKubernetesSerialization()
+                        .unmarshal(object.replace("sample", "svc-" + i), GenericKubernetesResource.class);
                 client.resource(tree).inNamespace("plain").create();
             }
         });
@@ -121,28 +178,12 @@ public final class OperatorBenchmark {
                                 .count()
                         == count);
         double seconds = seconds(start);
+        line("plain: CPU-s " + difference(before, programs()));
         client.namespaces().withName("plain").delete();
         until(
                 "the namespace is gone",
                 () -> client.namespaces().withName("plain").get() == null);
         return seconds;
-    }
-
-    private static List<String> plainObjects(String name) {
-        return List.of(
-                "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"" + name
-                        + "\"},\"spec\":{\"selector\":{\"app\":\"" + name + "\"},\"ports\":[{\"port\":80}]}}",
-                "{\"apiVersion\":\"apps/v1\",\"kind\":\"Deployment\",\"metadata\":{\"name\":\"" + name
-                        + "\"},\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"" + name
-                        + "\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":\"" + name
-                        + "\"}},\"spec\":{\"initContainers\":[{\"name\":\"fetch\",\"image\":\"nereid\"}],"
-                        + "\"containers\":[{\"name\":\"server\",\"image\":\"nereid\",\"ports\":"
-                        + "[{\"containerPort\":8080}]}]}}}}",
-                "{\"apiVersion\":\"autoscaling/v2\",\"kind\":\"HorizontalPodAutoscaler\",\"metadata\":{\"name\":\""
-                        + name + "\"},\"spec\":{\"scaleTargetRef\":{\"apiVersion\":\"apps/v1\",\"kind\":"
-                        + "\"Deployment\",\"name\":\"" + name + "\"},\"minReplicas\":1,\"maxReplicas\":1,"
-                        + "\"metrics\":[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":"
-                        + "{\"type\":\"Utilization\",\"averageUtilization\":80}}}]}}");
     }
 
     private void services(TestCluster cluster, Path builtIn, double plain) throws Exception {
@@ -154,6 +195,7 @@ public final class OperatorBenchmark {
             LockSupport.parkNanos(Duration.ofSeconds(5).toNanos());
             Map<String, Double> before = metric("nereid_operator_api_requests_total");
             double cpu = cpuSeconds(operator);
+            Map<String, Double> programsBefore = programs();
             long start = CLOCK.nanos();
             parallel(i -> client.genericKubernetesResources(SERVICES)
                     .inNamespace("many")
@@ -167,6 +209,7 @@ public final class OperatorBenchmark {
                                     .count()
                             == count);
             double seconds = seconds(start);
+            line("services: CPU-s " + difference(programsBefore, programs()));
             line(String.format(
                     Locale.ROOT,
                     "%d services: %.1f s until all are Ready, %.2f of the plain ones; operator %.1f CPU-s, peak %d MB",
@@ -182,8 +225,9 @@ public final class OperatorBenchmark {
                     "  %-70s %.2f per service",
                     request,
                     (number - before.getOrDefault(request, 0.0)) / count)));
-            LockSupport.parkNanos(Duration.ofMinutes(2).toNanos());
-            line("requests in two quiet minutes: " + difference(settled, metric("nereid_operator_api_requests_total")));
+            LockSupport.parkNanos(quiet.toNanos());
+            line("requests in " + quiet.toSeconds() + " quiet seconds: "
+                    + difference(settled, metric("nereid_operator_api_requests_total")));
         } finally {
             stop(operator);
         }
@@ -341,6 +385,22 @@ public final class OperatorBenchmark {
     }
 
     private static double cpuSeconds(Process process) {
+        return process.info().totalCpuDuration().orElse(Duration.ZERO).toMillis() / 1e3;
+    }
+
+    /** The processor time so far of each program of the control plane, and of this one, which plays the nodes. */
+    private Map<String, Double> programs() throws IOException {
+        Map<String, Double> seconds = new TreeMap<>();
+        seconds.put("benchmark", cpuSeconds(ProcessHandle.current()));
+        for (String program : List.of("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")) {
+            String pid = Files.readString(directory.resolve("cluster/" + program + ".pid"))
+                    .strip();
+            ProcessHandle.of(Long.parseLong(pid)).ifPresent(process -> seconds.put(program, cpuSeconds(process)));
+        }
+        return seconds;
+    }
+
+    private static double cpuSeconds(ProcessHandle process) {
         return process.info().totalCpuDuration().orElse(Duration.ZERO).toMillis() / 1e3;
     }
 

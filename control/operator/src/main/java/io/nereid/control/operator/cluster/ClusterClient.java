@@ -2,27 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.cluster;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fabric8.kubernetes.api.model.APIResource;
-import io.fabric8.kubernetes.api.model.APIResourceList;
-import io.fabric8.kubernetes.api.model.GenericKubernetesResource;
-import io.fabric8.kubernetes.api.model.GenericKubernetesResourceList;
 import io.fabric8.kubernetes.client.KubernetesClient;
-import io.fabric8.kubernetes.client.KubernetesClientException;
-import io.fabric8.kubernetes.client.dsl.MixedOperation;
-import io.fabric8.kubernetes.client.dsl.Resource;
-import io.fabric8.kubernetes.client.dsl.base.PatchContext;
-import io.fabric8.kubernetes.client.dsl.base.PatchType;
-import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -40,24 +33,22 @@ public final class ClusterClient {
     /** The field manager of everything that the operator writes. */
     public static final String FIELD_MANAGER = "nereid";
 
-    private static final PatchContext APPLY = new PatchContext.Builder()
-            .withPatchType(PatchType.SERVER_SIDE_APPLY)
-            .withFieldManager(FIELD_MANAGER)
-            .withForce(true)
-            .build();
-    private static final PatchContext MERGE = new PatchContext.Builder()
-            .withPatchType(PatchType.JSON_MERGE)
-            .withFieldManager(FIELD_MANAGER)
-            .build();
+    private static final String APPLY = "application/apply-patch+yaml";
+    private static final String MERGE = "application/merge-patch+json";
+    private static final int PAGE = 500;
+    private static final int UPDATE_TRIES = 5;
 
-    private final KubernetesClient client;
+    private final ApiRequests requests;
+
+    /** Runs what the watches of this client have to wait for. */
+    private final Executor executor = Threads.pool("nereid-watches", 2);
 
     /** The number of requests by verb and kind. */
-    private final Map<String, LongAdder> requests = new ConcurrentHashMap<>();
+    private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
 
     /** @param client used by this object, closed by the caller */
     public ClusterClient(KubernetesClient client) {
-        this.client = client;
+        this.requests = new ApiRequests(client);
     }
 
     /**
@@ -67,7 +58,7 @@ public final class ClusterClient {
      * @return the object as stored
      */
     public ObjectNode apply(ResourceKind kind, ObjectNode object) {
-        return call("apply", kind, object, () -> resource(kind, object).patch(APPLY));
+        return applyAs(FIELD_MANAGER, true, kind, object);
     }
 
     /**
@@ -90,31 +81,29 @@ public final class ClusterClient {
     }
 
     private ObjectNode applyAs(String manager, boolean force, ResourceKind kind, ObjectNode object) {
-        PatchContext context = new PatchContext.Builder()
-                .withPatchType(PatchType.SERVER_SIDE_APPLY)
-                .withFieldManager(manager)
-                .withForce(force)
-                .build();
-        return call("apply", kind, object, () -> resource(kind, object).patch(context));
+        count("apply", kind);
+        return send(kind, object, "PATCH", path(kind, object) + managed(manager) + "&force=" + force, APPLY);
     }
 
     /** Reads an object; null if it does not exist. */
     public @Nullable ObjectNode get(ResourceKind kind, @Nullable String namespace, String name) {
         count("get", kind);
         try {
-            GenericKubernetesResource found = of(kind, namespace, name).get();
-            return found == null ? null : tree(found);
-        } catch (KubernetesClientException e) {
-            if (e.getCode() == 404) {
+            return requests.send(
+                    ApiRequests.what(kind, name), "GET", path(kind, namespace, name), ApiRequests.JSON_TYPE, null);
+        } catch (ServingException e) {
+            if (e.code() == ErrorCode.NOT_FOUND) {
                 return null;
             }
-            throw translated(kind, name, e);
+            throw e;
         }
     }
 
     /** Creates an object, which has a name or a {@code generateName}. */
     public ObjectNode create(ResourceKind kind, ObjectNode object) {
-        return call("create", kind, object, () -> resource(kind, object).create());
+        count("create", kind);
+        String path = ApiRequests.path(kind, namespace(object)) + managed(FIELD_MANAGER);
+        return send(kind, object, "POST", path, ApiRequests.JSON_TYPE);
     }
 
     /**
@@ -123,22 +112,49 @@ public final class ClusterClient {
      * @param object its {@code resourceVersion} must be the stored one; without one, any version is replaced
      */
     public ObjectNode update(ResourceKind kind, ObjectNode object) {
-        return call("update", kind, object, () -> resource(kind, object).update());
+        return replace("update", kind, "", object);
     }
 
     /** Replaces the status of an object, with the same rule for its {@code resourceVersion}. */
     public ObjectNode updateStatus(ResourceKind kind, ObjectNode object) {
-        return call("update-status", kind, object, () -> resource(kind, object).updateStatus());
+        return replace("update-status", kind, "/status", object);
     }
 
-    /** Changes fields of an object by a JSON merge patch; a null removes a field. Takes two requests. */
+    private ObjectNode replace(String verb, ResourceKind kind, String part, ObjectNode object) {
+        String path = path(kind, object) + part + managed(FIELD_MANAGER);
+        if (object.path("metadata").has("resourceVersion")) {
+            count(verb, kind);
+            return send(kind, object, "PUT", path, ApiRequests.JSON_TYPE);
+        }
+        // Kinds of extensions are not replaced without a version.
+        for (int tries = 1; ; tries++) {
+            ObjectNode stored = get(kind, namespace(object), name(object));
+            ObjectNode versioned = object.deepCopy();
+            if (stored != null) {
+                versioned
+                        .withObjectProperty("metadata")
+                        .set("resourceVersion", stored.path("metadata").path("resourceVersion"));
+            }
+            try {
+                count(verb, kind);
+                return send(kind, versioned, "PUT", path, ApiRequests.JSON_TYPE);
+            } catch (ServingException e) {
+                if (e.code() != ErrorCode.ABORTED || tries == UPDATE_TRIES) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    /** Changes fields of an object by a JSON merge patch; a null removes a field. */
     public ObjectNode merge(ResourceKind kind, @Nullable String namespace, String name, ObjectNode patch) {
         count("patch", kind);
-        try {
-            return tree(of(kind, namespace, name).patch(MERGE, patch.toString()));
-        } catch (KubernetesClientException e) {
-            throw translated(kind, name, e);
-        }
+        return requests.send(
+                ApiRequests.what(kind, name),
+                "PATCH",
+                path(kind, namespace, name) + managed(FIELD_MANAGER),
+                MERGE,
+                patch);
     }
 
     /**
@@ -148,16 +164,21 @@ public final class ClusterClient {
      */
     public void delete(ResourceKind kind, @Nullable String namespace, String name, @Nullable String version) {
         count("delete", kind);
+        ObjectNode options = JsonNodeFactory.instance.objectNode();
+        options.put("apiVersion", "v1").put("kind", "DeleteOptions").put("propagationPolicy", "Background");
+        if (version != null) {
+            options.putObject("preconditions").put("resourceVersion", version);
+        }
         try {
-            Resource<GenericKubernetesResource> resource = of(kind, namespace, name);
-            if (version == null) {
-                resource.delete();
-            } else {
-                resource.lockResourceVersion(version).delete();
-            }
-        } catch (KubernetesClientException e) {
-            if (e.getCode() != 404) {
-                throw translated(kind, name, e);
+            ObjectNode unused = requests.send(
+                    ApiRequests.what(kind, name),
+                    "DELETE",
+                    path(kind, namespace, name),
+                    ApiRequests.JSON_TYPE,
+                    options);
+        } catch (ServingException e) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
+                throw e;
             }
         }
     }
@@ -168,63 +189,69 @@ public final class ClusterClient {
      * @param namespace null for all
      */
     public List<ObjectNode> list(ResourceKind kind, @Nullable String namespace) {
-        try {
-            GenericKubernetesResourceList found = kind.namespaced() && namespace != null
-                    ? all(kind).inNamespace(namespace).list()
-                    : kind.namespaced()
-                            ? all(kind).inAnyNamespace().list()
-                            : all(kind).list();
-            return found.getItems().stream().map(this::tree).toList();
-        } catch (KubernetesClientException e) {
-            throw translated(kind, "", e);
-        }
+        List<ObjectNode> all = new ArrayList<>();
+        String next = "";
+        do {
+            ObjectNode page = requests.send(
+                    kind.plural(),
+                    "GET",
+                    ApiRequests.path(kind, namespace) + "?limit=" + PAGE
+                            + (next.isEmpty() ? "" : "&continue=" + ApiRequests.encoded(next)),
+                    ApiRequests.JSON_TYPE,
+                    null);
+            page.path("items")
+                    .forEach(item -> all.add(((ObjectNode) item)
+                            .put("apiVersion", kind.apiVersion())
+                            .put("kind", kind.kind())));
+            next = page.path("metadata").path("continue").asText("");
+        } while (!next.isEmpty());
+        return List.copyOf(all);
     }
 
     /** Whether the API server has a kind, which for kinds of extensions depends on what is installed. */
     public boolean has(ResourceKind kind) {
+        String group = kind.group().isEmpty() ? "/api/" : "/apis/" + kind.group() + "/";
         try {
-            APIResourceList resources = client.getApiResources(kind.apiVersion());
-            return resources != null
-                    && resources.getResources().stream()
-                            .map(APIResource::getName)
-                            .anyMatch(kind.plural()::equals);
-        } catch (KubernetesClientException e) {
-            if (e.getCode() == 404) {
+            ObjectNode found =
+                    requests.send(kind.apiVersion(), "GET", group + kind.version(), ApiRequests.JSON_TYPE, null);
+            for (JsonNode resource : found.path("resources")) {
+                if (resource.path("name").asText().equals(kind.plural())) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (ServingException e) {
+            if (e.code() == ErrorCode.NOT_FOUND) {
                 return false;
             }
-            throw translated(kind, "", e);
+            throw e;
         }
     }
 
-    MixedOperation<GenericKubernetesResource, GenericKubernetesResourceList, Resource<GenericKubernetesResource>> all(
-            ResourceKind kind) {
-        return client.genericKubernetesResources(new ResourceDefinitionContext.Builder()
-                .withGroup(kind.group())
-                .withVersion(kind.version())
-                .withKind(kind.kind())
-                .withPlural(kind.plural())
-                .withNamespaced(kind.namespaced())
-                .build());
+    /**
+     * Makes a watch, which is not started.
+     *
+     * @param namespace null for all
+     * @param selection a query that selects objects; empty for all
+     */
+    ObjectWatch watch(ResourceKind kind, @Nullable String namespace, String selection, ObjectWatch.Target target) {
+        return new ObjectWatch(requests, kind, namespace, selection, target, executor);
     }
 
-    /** Turns an object of the client into a tree. */
-    ObjectNode tree(GenericKubernetesResource object) {
-        return client.getKubernetesSerialization().convertValue(object, ObjectNode.class);
+    private static String managed(String manager) {
+        return "?fieldManager=" + ApiRequests.encoded(manager);
     }
 
-    private Resource<GenericKubernetesResource> of(ResourceKind kind, @Nullable String namespace, String name) {
-        return kind.namespaced() && namespace != null
-                ? all(kind).inNamespace(namespace).withName(name)
-                : all(kind).withName(name);
+    private static String path(ResourceKind kind, ObjectNode object) {
+        return path(kind, namespace(object), name(object));
     }
 
-    private Resource<GenericKubernetesResource> resource(ResourceKind kind, ObjectNode object) {
-        GenericKubernetesResource item =
-                client.getKubernetesSerialization().convertValue(object, GenericKubernetesResource.class);
-        String namespace = namespace(object);
-        return kind.namespaced() && namespace != null
-                ? all(kind).inNamespace(namespace).resource(item)
-                : all(kind).resource(item);
+    private static String path(ResourceKind kind, @Nullable String namespace, String name) {
+        return ApiRequests.path(kind, namespace) + "/" + ApiRequests.encoded(name);
+    }
+
+    private static String name(ObjectNode object) {
+        return object.path("metadata").path("name").asText();
     }
 
     private static @Nullable String namespace(ObjectNode object) {
@@ -234,42 +261,16 @@ public final class ClusterClient {
 
     /** Returns the number of requests so far by verb and kind, such as {@code apply Deployment}. */
     public Map<String, Long> requests() {
-        return requests.entrySet().stream()
+        return counts.entrySet().stream()
                 .collect(Collectors.toMap(
                         Map.Entry::getKey, entry -> entry.getValue().sum()));
     }
 
     private void count(String verb, ResourceKind kind) {
-        requests.computeIfAbsent(verb + " " + kind.kind(), key -> new LongAdder())
-                .increment();
+        counts.computeIfAbsent(verb + " " + kind.kind(), key -> new LongAdder()).increment();
     }
 
-    private ObjectNode call(
-            String verb, ResourceKind kind, ObjectNode object, Supplier<GenericKubernetesResource> request) {
-        count(verb, kind);
-        try {
-            return tree(request.get());
-        } catch (KubernetesClientException e) {
-            throw translated(kind, object.path("metadata").path("name").asText(), e);
-        }
-    }
-
-    private static ServingException translated(ResourceKind kind, String name, KubernetesClientException e) {
-        String reason = e.getStatus() == null || e.getStatus().getReason() == null
-                ? ""
-                : e.getStatus().getReason();
-        ErrorCode code = switch (e.getCode()) {
-            case 400, 413, 422 -> ErrorCode.INVALID_ARGUMENT;
-            case 401 -> ErrorCode.UNAUTHENTICATED;
-            case 403 -> ErrorCode.PERMISSION_DENIED;
-            case 404, 410 -> ErrorCode.NOT_FOUND;
-            case 409 -> reason.equals("AlreadyExists") ? ErrorCode.ALREADY_EXISTS : ErrorCode.ABORTED;
-            default -> ErrorCode.UNAVAILABLE;
-        };
-        String message = e.getStatus() != null && e.getStatus().getMessage() != null
-                ? e.getStatus().getMessage()
-                : kind.kind().toLowerCase(Locale.ROOT) + " " + name + ": the API server did not answer ("
-                        + (e.getCause() == null ? e.getMessage() : e.getCause().getMessage()) + ")";
-        return ServingException.wrap(code, message, e);
+    private ObjectNode send(ResourceKind kind, ObjectNode object, String method, String path, String type) {
+        return requests.send(ApiRequests.what(kind, name(object)), method, path, type, object);
     }
 }

@@ -42,7 +42,8 @@ public final class ClusterStore implements ResourceStore {
 
     @GuardedBy("lock") private final List<Subscription> subscriptions = new ArrayList<>();
 
-    private record Seen(Type type, Change change) {}
+    /** A change, whose object is kept as text. */
+    private record Seen(Type type, Change.Kind kind, long version, PackedObject object) {}
 
     private record Subscription(Type type, @Nullable String namespace, Consumer<Change> listener) {
         boolean wants(Type type, ObjectNode resource) {
@@ -88,8 +89,7 @@ public final class ClusterStore implements ResourceStore {
     private void seen(Type type, Change.Kind kind, ObjectNode object) {
         lock.lock();
         try {
-            Change change = new Change(kind, ++version, object);
-            changes.add(new Seen(type, change));
+            changes.add(new Seen(type, kind, ++version, PackedObject.of(object)));
             if (changes.size() > KEPT) {
                 changes.remove();
             }
@@ -205,17 +205,16 @@ public final class ClusterStore implements ResourceStore {
         try {
             if (fromVersion < version) {
                 Seen oldest = changes.peek();
-                if (oldest == null || oldest.change.version() > fromVersion + 1) {
+                if (oldest == null || oldest.version > fromVersion + 1) {
                     throw ServingException.of(
                             ErrorCode.OUT_OF_RANGE,
                             "changes since version " + fromVersion + " are no longer known; list again");
                 }
                 for (Seen seen : changes) {
-                    if (seen.change.version() > fromVersion && subscription.wants(type, seen.change.resource())) {
-                        listener.accept(new Change(
-                                seen.change.kind(),
-                                seen.change.version(),
-                                seen.change.resource().deepCopy()));
+                    ObjectNode object =
+                            seen.version > fromVersion && seen.type.equals(type) ? seen.object.tree() : null;
+                    if (object != null && subscription.wants(type, object)) {
+                        listener.accept(new Change(seen.kind, seen.version, object.deepCopy()));
                     }
                 }
             }

@@ -15,6 +15,7 @@ import io.nereid.control.operator.cluster.ObjectCache;
 import io.nereid.control.plane.ServiceReconciler.ChangeListener;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -31,17 +32,32 @@ import org.slf4j.LoggerFactory;
 public final class ServiceObjects implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ServiceObjects.class);
     private static final String OF_SERVICE = "serving.kserve.io/inferenceservice";
+    /** The annotation of Deployments that change to the template of another version of the operator. */
+    public static final String UPGRADED_FROM = "nereid.io/template-upgraded-from";
+
     private static final String OF_GRAPH = "serving.kserve.io/inferencegraph";
 
     private final ClusterClient client;
     private final Set<String> namespaces;
     private final List<ObjectCache> caches = new ArrayList<>();
 
-    /** The objects of each owner by its uid, and of it by kind and name. */
-    private final Map<String, Map<ObjectKey, ObjectNode>> owned = new ConcurrentHashMap<>();
+    /** Where the objects of each owner are, by its uid, and of it by kind and name. */
+    private final Map<String, Map<ObjectKey, Place>> owned = new ConcurrentHashMap<>();
 
-    /** The pods of each service by its namespace and name, and of it by name. */
-    private final Map<String, Map<String, ObjectNode>> pods = new ConcurrentHashMap<>();
+    /** The Deployments that change to the template of another version of the operator. */
+    private final Set<Place> upgrading = ConcurrentHashMap.newKeySet();
+
+    /** The names of the pods of each service by its namespace and name. */
+    private final Map<String, Set<String>> pods = new ConcurrentHashMap<>();
+
+    private volatile @Nullable ObjectCache ofPods;
+
+    /** An object in a cache. */
+    private record Place(ObjectCache cache, String namespace, String name) {
+        @Nullable ObjectNode object() {
+            return cache.get(namespace, name);
+        }
+    }
 
     private volatile ChangeListener listener = (graph, namespace, name) -> {};
 
@@ -86,33 +102,45 @@ public final class ServiceObjects implements AutoCloseable {
                 LOG.info("the cluster has no {}; services that need them say so in their status", kind.kind());
             }
         }
-        ObjectCache ofPods = new ObjectCache(client, ClusterKinds.POD, namespaces, OF_SERVICE, ObjectTrimmer::pod);
-        ofPods.start(limit);
-        caches.add(ofPods);
-        AutoCloseable unused = ofPods.listen(this::podChanged);
+        ObjectCache cache = new ObjectCache(client, ClusterKinds.POD, namespaces, OF_SERVICE, ObjectTrimmer::pod);
+        ofPods = cache;
+        cache.start(limit);
+        caches.add(cache);
+        AutoCloseable unused = cache.listen(this::podChanged);
     }
 
     private void add(ObjectCache cache, Duration limit) {
         cache.start(limit);
         caches.add(cache);
-        AutoCloseable unused = cache.listen(this::changed);
+        AutoCloseable unused = cache.listen((change, object) -> changed(cache, change, object));
     }
 
-    private void changed(Change.Kind change, ObjectNode object) {
+    private void changed(ObjectCache cache, Change.Kind change, ObjectNode object) {
         JsonNode owner = ObjectTrimmer.owner(object);
         if (owner == null) {
             return;
         }
+        JsonNode metadata = object.path("metadata");
+        Place place = new Place(
+                cache,
+                metadata.path("namespace").asText(),
+                metadata.path("name").asText());
+        boolean deleted = change == Change.Kind.DELETED;
         String uid = owner.path("uid").asText();
         owned.compute(uid, (key, before) -> {
-            Map<ObjectKey, ObjectNode> objects = before == null ? new ConcurrentHashMap<>() : before;
-            if (change == Change.Kind.DELETED) {
+            Map<ObjectKey, Place> objects = before == null ? new ConcurrentHashMap<>() : before;
+            if (deleted) {
                 objects.remove(ObjectKey.of(object));
             } else {
-                objects.put(ObjectKey.of(object), object);
+                objects.put(ObjectKey.of(object), place);
             }
             return objects.isEmpty() ? null : objects;
         });
+        if (!deleted && metadata.path("annotations").has(UPGRADED_FROM)) {
+            upgrading.add(place);
+        } else {
+            upgrading.remove(place);
+        }
         listener.changed(
                 owner.path("kind").asText().equals("InferenceGraph"),
                 object.path("metadata").path("namespace").asText(),
@@ -124,11 +152,11 @@ public final class ServiceObjects implements AutoCloseable {
         String service = pod.path("metadata").path("labels").path(OF_SERVICE).asText();
         String name = pod.path("metadata").path("name").asText();
         pods.compute(namespace + "/" + service, (key, before) -> {
-            Map<String, ObjectNode> all = before == null ? new ConcurrentHashMap<>() : before;
+            Set<String> all = before == null ? ConcurrentHashMap.newKeySet() : before;
             if (change == Change.Kind.DELETED) {
                 all.remove(name);
             } else {
-                all.put(name, pod);
+                all.add(name);
             }
             return all.isEmpty() ? null : all;
         });
@@ -137,26 +165,42 @@ public final class ServiceObjects implements AutoCloseable {
 
     /** Returns the objects that the owner of a uid controls. */
     public Map<ObjectKey, ObjectNode> of(String uid) {
-        Map<ObjectKey, ObjectNode> objects = owned.get(uid);
-        return objects == null ? Map.of() : Map.copyOf(objects);
+        Map<ObjectKey, ObjectNode> objects = new HashMap<>();
+        owned.getOrDefault(uid, Map.of()).forEach((key, place) -> {
+            ObjectNode object = place.object();
+            if (object != null) {
+                objects.put(key, object);
+            }
+        });
+        return objects;
     }
 
-    /** Returns the objects of a kind of all owners. */
-    public List<ObjectNode> all(String kind) {
+    /** Returns the Deployments with the annotation {@value #UPGRADED_FROM}. */
+    public List<ObjectNode> upgrading() {
         List<ObjectNode> all = new ArrayList<>();
-        owned.values()
-                .forEach(objects -> objects.forEach((key, object) -> {
-                    if (key.kind().equals(kind)) {
-                        all.add(object);
-                    }
-                }));
+        for (Place place : upgrading) {
+            ObjectNode object = place.object();
+            if (object != null) {
+                all.add(object);
+            }
+        }
         return all;
     }
 
     /** Returns the pods of a service. */
     public List<ObjectNode> pods(String namespace, String service) {
-        Map<String, ObjectNode> all = pods.get(namespace + "/" + service);
-        return all == null ? List.of() : List.copyOf(all.values());
+        ObjectCache cache = ofPods;
+        if (cache == null) {
+            return List.of();
+        }
+        List<ObjectNode> all = new ArrayList<>();
+        for (String name : pods.getOrDefault(namespace + "/" + service, Set.of())) {
+            ObjectNode pod = cache.get(namespace, name);
+            if (pod != null) {
+                all.add(pod);
+            }
+        }
+        return all;
     }
 
     /** Takes up what the API server returned for a write. */

@@ -107,9 +107,10 @@ final class TemplateInputs {
      * The digest of the inputs.
      *
      * @param service the stored service
-     * @param status its status as planned, which names its runtime
+     * @param runtimes its runtimes, of {@link #runtimes}
+     * @param given the digest of {@link #given}
      */
-    static String inputs(ObjectNode service, JsonNode status, RuntimeCatalog catalog) {
+    static String inputs(ObjectNode service, Set<String> runtimes, String given) {
         ObjectNode tree = JsonNodeFactory.instance.objectNode();
         JsonNode spec = service.path("spec").deepCopy();
         spec.forEach(TemplateInputs::prune);
@@ -128,8 +129,19 @@ final class TemplateInputs {
                 annotations.set(key, entry.getValue());
             }
         });
+        tree.put("runtimes", runtimes.toString());
+        tree.put("given", given);
+        return digest(tree);
+    }
+
+    /**
+     * The digest of what services are given besides their own specification.
+     *
+     * @param names the runtimes that count
+     */
+    static String given(String namespace, Set<String> names, RuntimeCatalog catalog) {
+        ObjectNode tree = JsonNodeFactory.instance.objectNode();
         ObjectNode runtimes = tree.putObject("runtimes");
-        Set<String> names = names(service, status);
         for (List<ServingRuntime> all : List.of(catalog.namespaceRuntimes(), catalog.clusterRuntimes())) {
             all.stream()
                     .filter(runtime -> names.contains(runtime.metadata().name()))
@@ -140,15 +152,11 @@ final class TemplateInputs {
             containers.put(container.metadata().name(), own(container));
         }
         ObjectNode settings = tree.putObject("settings");
-        catalog.config()
-                .forNamespace(metadata.path("namespace").asText())
-                .tree()
-                .properties()
-                .forEach(section -> {
-                    if (!NOT_OF_POD_SETTINGS.contains(section.getKey())) {
-                        settings.set(section.getKey(), withoutImages(section.getValue()));
-                    }
-                });
+        catalog.config().forNamespace(namespace).tree().properties().forEach(section -> {
+            if (!NOT_OF_POD_SETTINGS.contains(section.getKey())) {
+                settings.set(section.getKey(), withoutImages(section.getValue()));
+            }
+        });
         return digest(tree);
     }
 
@@ -158,11 +166,17 @@ final class TemplateInputs {
         }
     }
 
-    private static Set<String> names(ObjectNode service, JsonNode status) {
+    /**
+     * The names of the runtimes of a service.
+     *
+     * @param status its status as planned, which names its runtime
+     */
+    static Set<String> runtimes(ObjectNode service, JsonNode status) {
         Set<String> names = new TreeSet<>();
         names.add(status.path("clusterServingRuntimeName").asText());
         names.add(status.path("servingRuntimeName").asText());
         names.add(service.at("/spec/predictor/model/runtime").asText());
+        names.remove("");
         return names;
     }
 

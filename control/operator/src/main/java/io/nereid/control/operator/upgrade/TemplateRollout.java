@@ -72,6 +72,9 @@ public final class TemplateRollout {
     /** What each service was last planned from, by uid. */
     private final Map<String, Planned> planned = new ConcurrentHashMap<>();
 
+    /** What the services of each namespace have in common. */
+    private final Map<String, Common> commons = new ConcurrentHashMap<>();
+
     /** Services of which it was told that their upgrade does not come to an end, by uid. */
     private final Set<String> told = ConcurrentHashMap.newKeySet();
 
@@ -79,12 +82,12 @@ public final class TemplateRollout {
 
     /** @param shipped the resources that come with the operator; empty for none */
     public TemplateRollout(ServiceObjects objects, UpgradeOptions options, String shipped, Clock clock) {
-        this(objects::of, () -> objects.all("Deployment"), options, shipped, clock);
+        this(objects::of, objects::upgrading, options, shipped, clock);
     }
 
     /**
      * @param objects the objects of an owner, by its uid
-     * @param deployments the Deployments of all owners
+     * @param deployments the Deployments of all owners with the annotation {@link TemplateStamp#FROM}
      */
     TemplateRollout(
             Function<String, Map<ObjectKey, ObjectNode>> objects,
@@ -116,18 +119,38 @@ public final class TemplateRollout {
      */
     public record Planned(String form, String inputs) {}
 
+    /** What the services of a namespace have in common, for as long as its catalog is the same. Immutable but for the map. */
+    private record Common(RuntimeCatalog catalog, String form, Map<Set<String>, String> given) {}
+
     /** Takes up what a service is planned from; {@link #pin} uses it. */
     public Planned planned(ObjectNode service, JsonNode status, RuntimeCatalog catalog) {
-        Planned now = new Planned(
-                TemplateInputs.form(
-                        shipped,
-                        catalog.config()
-                                .forNamespace(service.path("metadata")
-                                        .path("namespace")
-                                        .asText())),
-                TemplateInputs.inputs(service, status, catalog));
+        String namespace = service.path("metadata").path("namespace").asText();
+        Common common = common(namespace, catalog);
+        Set<String> runtimes = TemplateInputs.runtimes(service, status);
+        String given =
+                common.given.computeIfAbsent(runtimes, names -> TemplateInputs.given(namespace, names, common.catalog));
+        Planned now = new Planned(common.form, TemplateInputs.inputs(service, runtimes, given));
         planned.put(service.path("metadata").path("uid").asText(), now);
         return now;
+    }
+
+    /** The digests of large trees are made once for a catalog, which is made anew with each change. */
+    private Common common(String namespace, RuntimeCatalog catalog) {
+        Common known = commons.get(namespace);
+        if (known != null && isSame(known.catalog, catalog)) {
+            return known;
+        }
+        Common made = new Common(
+                catalog,
+                TemplateInputs.form(shipped, catalog.config().forNamespace(namespace)),
+                new ConcurrentHashMap<>());
+        commons.put(namespace, made);
+        return made;
+    }
+
+    @SuppressWarnings("ReferenceEquality") // an equal catalog would cost more to compare than to digest
+    private static boolean isSame(RuntimeCatalog one, RuntimeCatalog other) {
+        return one == other;
     }
 
     /**
@@ -166,12 +189,22 @@ public final class TemplateRollout {
             }
             String name = object.path("metadata").path("name").asText();
             ObjectNode before = stored.get(new ObjectKey("Deployment", name));
+            TemplateStamp present = before == null ? null : TemplateStamp.of(before);
+            if (before != null
+                    && present != null
+                    && present.equals(new TemplateStamp(now.form(), now.inputs(), ""))
+                    && !snapshots.contains(name)
+                    && OwnedFields.has(before, ClusterClient.FIELD_MANAGER)) {
+                // The usual case: whatever differs is of this version of the operator.
+                present.on(object);
+                continue;
+            }
             ObjectNode owned = before == null ? null : OwnedFields.of(before, ClusterClient.FIELD_MANAGER);
             if (before == null || owned == null) {
                 new TemplateStamp(now.form(), now.inputs(), "").on(object);
                 continue;
             }
-            TemplateStamp stamp = TemplateStamp.of(before);
+            TemplateStamp stamp = present;
             String inputs = snapshots.contains(name) && stamp != null ? stamp.inputs() : now.inputs();
             if (!differs(object, owned, before)) {
                 TemplateStamp kept = stamp != null && stamp.inputs().equals(inputs)

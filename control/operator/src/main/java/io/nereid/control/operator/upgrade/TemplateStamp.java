@@ -4,6 +4,7 @@ package io.nereid.control.operator.upgrade;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.operator.objects.ServiceObjects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 record TemplateStamp(String form, String inputs, String from) {
     static final String ANNOTATION = "nereid.io/template";
-    static final String FROM = "nereid.io/template-upgraded-from";
+    static final String FROM = ServiceObjects.UPGRADED_FROM;
 
     /** The form of a template that was planned before Deployments had this annotation. */
     static final String UNKNOWN = "unknown";

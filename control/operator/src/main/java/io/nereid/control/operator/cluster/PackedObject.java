@@ -1,0 +1,83 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator.cluster;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.ref.WeakReference;
+
+/**
+ * An object of a cluster as JSON text, which takes a tenth of the memory of its tree: the caches of an operator hold every
+ * object of every service, and read each of them seldom. Thread-safe.
+ */
+final class PackedObject {
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    private final byte[] json;
+    private final long version;
+    private final String uid;
+
+    /** The tree as long as the collector lets it live, which is about one reconciliation. */
+    private volatile WeakReference<ObjectNode> tree;
+
+    private PackedObject(ObjectNode tree, byte[] json, long version, String uid) {
+        this.tree = new WeakReference<>(tree);
+        this.json = json;
+        this.version = version;
+        this.uid = uid;
+    }
+
+    /** @param tree must not be changed any more */
+    static PackedObject of(ObjectNode tree) {
+        try {
+            return new PackedObject(
+                    tree,
+                    JSON.writeValueAsBytes(tree),
+                    version(tree),
+                    tree.path("metadata").path("uid").asText());
+        } catch (IOException e) {
+            throw new UncheckedIOException("a tree cannot be written", e);
+        }
+    }
+
+    /** The tree, which others have as well: it must not be changed. */
+    ObjectNode tree() {
+        ObjectNode known = tree.get();
+        if (known == null) {
+            known = read();
+            tree = new WeakReference<>(known);
+        }
+        return known;
+    }
+
+    private ObjectNode read() {
+        try {
+            return (ObjectNode) JSON.readTree(json);
+        } catch (IOException e) {
+            throw new UncheckedIOException("a tree that was written cannot be read", e);
+        }
+    }
+
+    long version() {
+        return version;
+    }
+
+    String uid() {
+        return uid;
+    }
+
+    static long version(ObjectNode object) {
+        return version(object.path("metadata").path("resourceVersion").asText("0"));
+    }
+
+    /** Versions of an API server grow; since Kubernetes 1.35 clients may compare them. */
+    static long version(String text) {
+        try {
+            return Long.parseLong(text);
+        } catch (NumberFormatException e) {
+            return 0;
+        }
+    }
+}
