@@ -77,7 +77,10 @@ public final class ServiceController implements AutoCloseable {
      */
     private final Map<ServiceKey, String> seen = new ConcurrentHashMap<>();
 
-    private final Map<ServiceKey, Boolean> known = new ConcurrentHashMap<>();
+    private final Set<ServiceKey> known = ConcurrentHashMap.newKeySet();
+
+    /** The graphs of {@link #known}. */
+    private final Set<ServiceKey> graphs = ConcurrentHashMap.newKeySet();
 
     @GuardedBy("this") private final List<ResourceStore.Watch> watches = new ArrayList<>();
     /** Resources that were in the store at the start and have not been reconciled yet. */
@@ -218,9 +221,7 @@ public final class ServiceController implements AutoCloseable {
                 role == RuntimeCatalogCache.Role.NAMESPACE ? name(change.resource()) : namespace(change.resource());
         boolean everywhere =
                 namespace.isEmpty() || role != RuntimeCatalogCache.Role.NAMESPACE && namespace.equals(catalogs.home());
-        known.keySet().stream()
-                .filter(i -> everywhere || i.namespace.equals(namespace))
-                .forEach(queue::add);
+        known.stream().filter(i -> everywhere || i.namespace.equals(namespace)).forEach(queue::add);
     }
 
     private void changed(boolean graph, Change change) {
@@ -229,7 +230,10 @@ public final class ServiceController implements AutoCloseable {
         if (change.kind() == Change.Kind.DELETED) {
             seen.remove(key);
         } else {
-            known.put(key, true);
+            known.add(key);
+            if (graph) {
+                graphs.add(key);
+            }
             // The controller's own status updates need no new plan.
             if (planningInputs(resource).equals(seen.get(key))) {
                 return;
@@ -278,6 +282,7 @@ public final class ServiceController implements AutoCloseable {
             boolean unused = reconciler.remove(key.graph, key.namespace, key.name);
             reconciler.forget(key.graph, key.namespace, key.name);
             known.remove(key);
+            graphs.remove(key);
             seen.remove(key);
             queueGraphs(key);
             return;
@@ -386,8 +391,8 @@ public final class ServiceController implements AutoCloseable {
     /** Queues the graphs of the namespace, for they call its services. */
     private void queueGraphs(ServiceKey key) {
         if (!key.graph) {
-            known.keySet().stream()
-                    .filter(i -> i.graph && i.namespace.equals(key.namespace))
+            graphs.stream()
+                    .filter(graph -> graph.namespace.equals(key.namespace))
                     .forEach(queue::add);
         }
     }

@@ -7,6 +7,8 @@ import io.fabric8.kubernetes.api.model.NamespaceBuilder;
 import io.fabric8.kubernetes.api.model.ObjectMetaBuilder;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.dsl.base.ResourceDefinitionContext;
+import io.fabric8.kubernetes.client.informers.ResourceEventHandler;
+import io.fabric8.kubernetes.client.informers.SharedIndexInformer;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import java.io.File;
@@ -26,12 +28,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -161,6 +166,7 @@ public final class OperatorBenchmark {
                 "the namespace of the sample is gone",
                 () -> client.namespaces().withName("sample").get() == null);
         namespace(client, "plain");
+        Ready ready = new Ready(client, context("apps", "v1", "Deployment"), "plain", OperatorBenchmark::isAvailable);
         Map<String, Double> before = programs();
         long start = CLOCK.nanos();
         parallel(i -> {
@@ -170,13 +176,7 @@ public final class OperatorBenchmark {
                 client.resource(tree).inNamespace("plain").create();
             }
         });
-        until(
-                "all are available",
-                () -> client.apps().deployments().inNamespace("plain").list().getItems().stream()
-                                .filter(d ->
-                                        d.getStatus() != null && d.getStatus().getAvailableReplicas() != null)
-                                .count()
-                        == count);
+        ready.await();
         double seconds = seconds(start);
         line("plain: CPU-s " + difference(before, programs()));
         client.namespaces().withName("plain").delete();
@@ -195,6 +195,7 @@ public final class OperatorBenchmark {
             LockSupport.parkNanos(Duration.ofSeconds(5).toNanos());
             Map<String, Double> before = metric("nereid_operator_api_requests_total");
             double cpu = cpuSeconds(operator);
+            Ready ready = new Ready(client, SERVICES, "many", OperatorBenchmark::isReady);
             Map<String, Double> programsBefore = programs();
             long start = CLOCK.nanos();
             parallel(i -> client.genericKubernetesResources(SERVICES)
@@ -202,12 +203,7 @@ public final class OperatorBenchmark {
                     .resource(client.getKubernetesSerialization()
                             .unmarshal(service("svc-" + i), GenericKubernetesResource.class))
                     .create());
-            until(
-                    "all are ready",
-                    () -> client.genericKubernetesResources(SERVICES).inNamespace("many").list().getItems().stream()
-                                    .filter(OperatorBenchmark::isReady)
-                                    .count()
-                            == count);
+            ready.await();
             double seconds = seconds(start);
             line("services: CPU-s " + difference(programsBefore, programs()));
             line(String.format(
@@ -225,6 +221,10 @@ public final class OperatorBenchmark {
                     "  %-70s %.2f per service",
                     request,
                     (number - before.getOrDefault(request, 0.0)) / count)));
+            line(String.format(
+                    Locale.ROOT,
+                    "  %.1f reconciliations per service",
+                    metric("nereid_operator_reconciliations_total").getOrDefault("result=success", 0.0) / count));
             LockSupport.parkNanos(quiet.toNanos());
             line("requests in " + quiet.toSeconds() + " quiet seconds: "
                     + difference(settled, metric("nereid_operator_api_requests_total")));
@@ -235,7 +235,8 @@ public final class OperatorBenchmark {
         Process again = operator(cluster, builtIn);
         try {
             until(
-                    "the operator leads",
+                    "every service was looked at",
+                    Duration.ofMillis(200),
                     () -> metric("nereid_operator_reconciliations_total").getOrDefault("result=success", 0.0) >= count);
             line(String.format(Locale.ROOT, "restart: every service was looked at after %.1f s", seconds(start)));
             LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
@@ -243,6 +244,55 @@ public final class OperatorBenchmark {
         } finally {
             stop(again);
         }
+    }
+
+    /** Counts the objects that are ready, by a watch: lists of so many would load the API server. */
+    private final class Ready implements ResourceEventHandler<GenericKubernetesResource> {
+        private final String what;
+        private final Predicate<GenericKubernetesResource> test;
+        private final Set<String> names = ConcurrentHashMap.newKeySet();
+        private final SharedIndexInformer<GenericKubernetesResource> informer;
+
+        Ready(
+                KubernetesClient client,
+                ResourceDefinitionContext kind,
+                String namespace,
+                Predicate<GenericKubernetesResource> test) {
+            this.what = kind.getPlural() + " that are ready";
+            this.test = test;
+            this.informer = client.genericKubernetesResources(kind)
+                    .inNamespace(namespace)
+                    .inform(this);
+        }
+
+        void await() {
+            until(count + " " + what, Duration.ofMillis(100), () -> names.size() == count);
+            informer.stop();
+        }
+
+        @Override
+        public void onAdd(GenericKubernetesResource object) {
+            if (test.test(object)) {
+                names.add(object.getMetadata().getName());
+            } else {
+                names.remove(object.getMetadata().getName());
+            }
+        }
+
+        @Override
+        public void onUpdate(GenericKubernetesResource before, GenericKubernetesResource now) {
+            onAdd(now);
+        }
+
+        @Override
+        public void onDelete(GenericKubernetesResource object, boolean unknown) {
+            names.remove(object.getMetadata().getName());
+        }
+    }
+
+    private static boolean isAvailable(GenericKubernetesResource deployment) {
+        return deployment.getAdditionalProperties().get("status") instanceof Map<?, ?> status
+                && status.get("availableReplicas") != null;
     }
 
     private static boolean isReady(GenericKubernetesResource service) {
@@ -418,12 +468,16 @@ public final class OperatorBenchmark {
     }
 
     private static void until(String what, BooleanSupplier condition) {
+        until(what, Duration.ofSeconds(1), condition);
+    }
+
+    private static void until(String what, Duration pause, BooleanSupplier condition) {
         long end = CLOCK.nanos() + LIMIT.toNanos();
         while (!condition.getAsBoolean()) {
             if (CLOCK.nanos() > end) {
                 throw new IllegalStateException("not within " + LIMIT.toMinutes() + " minutes: " + what);
             }
-            LockSupport.parkNanos(1_000_000_000);
+            LockSupport.parkNanos(pause.toNanos());
         }
     }
 }

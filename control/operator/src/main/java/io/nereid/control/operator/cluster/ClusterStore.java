@@ -80,8 +80,8 @@ public final class ClusterStore implements ResourceStore {
      * @throws ServingException UNAVAILABLE when that takes longer than the limit, PERMISSION_DENIED
      */
     public void start(Duration limit) {
+        ObjectCache.startAll(caches.values(), limit);
         for (ObjectCache cache : caches.values()) {
-            cache.start(limit);
             AutoCloseable unused = cache.listen((change, object) -> seen(type(cache), change, object));
         }
     }

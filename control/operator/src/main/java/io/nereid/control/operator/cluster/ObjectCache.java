@@ -5,6 +5,7 @@ package io.nereid.control.operator.cluster;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.store.ResourceStore.Change;
 import java.time.Duration;
@@ -13,18 +14,23 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The objects of one kind, kept up to date by a watch on the API server. An {@link ObjectFilter} drops objects and parts
- * of objects that the operator does not need. A write of the operator is added at once by {@link #written}, so that the
+ * of objects that the operator does not need; a change of those parts alone is not told to listeners. A write of the operator is added at once by {@link #written}, so that the
  * next reconciliation sees it although the watch has not told of it yet.
  *
  * <p>Thread-safe. Objects are kept as text. The trees that are handed out are shared, and must not be changed.
  */
 public final class ObjectCache implements AutoCloseable {
+    private static final int LISTS_AT_ONCE = 4;
+
     private final ResourceKind kind;
     private final ObjectFilter filter;
     private final String label;
@@ -103,6 +109,25 @@ public final class ObjectCache implements AutoCloseable {
         watches.forEach(watch -> watch.start(limit));
     }
 
+    /**
+     * Starts several caches at a time, and waits for all.
+     *
+     * @throws ServingException as {@link #start}
+     */
+    public static void startAll(Collection<ObjectCache> caches, Duration limit) {
+        ThreadPoolExecutor threads = Threads.pool("nereid-lists", LISTS_AT_ONCE);
+        try {
+            CompletableFuture.allOf(caches.stream()
+                            .map(cache -> CompletableFuture.runAsync(() -> cache.start(limit), threads))
+                            .toArray(CompletableFuture[]::new))
+                    .join();
+        } catch (CompletionException e) {
+            throw ServingException.from(e.getCause() == null ? e : e.getCause());
+        } finally {
+            threads.shutdown();
+        }
+    }
+
     public ResourceKind kind() {
         return kind;
     }
@@ -165,7 +190,9 @@ public final class ObjectCache implements AutoCloseable {
             }
             if (kept != null && packed != null) {
                 objects.put(key, packed);
-                tell(before == null ? Change.Kind.ADDED : Change.Kind.MODIFIED, kept);
+                if (before == null || !before.isLike(packed)) {
+                    tell(before == null ? Change.Kind.ADDED : Change.Kind.MODIFIED, kept);
+                }
             } else if (before != null) {
                 // An object that no longer passes the filter is as good as gone.
                 objects.remove(key);

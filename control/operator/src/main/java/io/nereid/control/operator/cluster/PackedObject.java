@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.cluster;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.ref.WeakReference;
+import java.util.Arrays;
 
 /**
  * An object of a cluster as JSON text, which takes a tenth of the memory of its tree: the caches of an operator hold every
@@ -14,32 +16,48 @@ import java.lang.ref.WeakReference;
  */
 final class PackedObject {
     static final ObjectMapper JSON = new ObjectMapper();
+    private static final String VERSION = "resourceVersion";
 
+    /** Without the version, so that objects that differ in nothing else have the same text. */
     private final byte[] json;
+
+    private final String resourceVersion;
     private final long version;
     private final String uid;
 
     /** The tree as long as the collector lets it live, which is about one reconciliation. */
     private volatile WeakReference<ObjectNode> tree;
 
-    private PackedObject(ObjectNode tree, byte[] json, long version, String uid) {
+    private PackedObject(ObjectNode tree, byte[] json, String resourceVersion, String uid) {
         this.tree = new WeakReference<>(tree);
         this.json = json;
-        this.version = version;
+        this.resourceVersion = resourceVersion;
+        this.version = version(resourceVersion);
         this.uid = uid;
     }
 
     /** @param tree must not be changed any more */
     static PackedObject of(ObjectNode tree) {
+        ObjectNode metadata = tree.withObjectProperty("metadata");
+        JsonNode version = metadata.remove(VERSION);
         try {
             return new PackedObject(
                     tree,
                     JSON.writeValueAsBytes(tree),
-                    version(tree),
-                    tree.path("metadata").path("uid").asText());
+                    version == null ? "" : version.asText(),
+                    metadata.path("uid").asText());
         } catch (IOException e) {
             throw new UncheckedIOException("a tree cannot be written", e);
+        } finally {
+            if (version != null) {
+                metadata.set(VERSION, version);
+            }
         }
+    }
+
+    /** Whether two objects differ in nothing but their version. */
+    boolean isLike(PackedObject other) {
+        return Arrays.equals(json, other.json);
     }
 
     /** The tree, which others have as well: it must not be changed. */
@@ -54,7 +72,11 @@ final class PackedObject {
 
     private ObjectNode read() {
         try {
-            return (ObjectNode) JSON.readTree(json);
+            ObjectNode read = (ObjectNode) JSON.readTree(json);
+            if (!resourceVersion.isEmpty()) {
+                read.withObjectProperty("metadata").put(VERSION, resourceVersion);
+            }
+            return read;
         } catch (IOException e) {
             throw new UncheckedIOException("a tree that was written cannot be read", e);
         }
@@ -69,7 +91,7 @@ final class PackedObject {
     }
 
     static long version(ObjectNode object) {
-        return version(object.path("metadata").path("resourceVersion").asText("0"));
+        return version(object.path("metadata").path(VERSION).asText("0"));
     }
 
     /** Versions of an API server grow; since Kubernetes 1.35 clients may compare them. */

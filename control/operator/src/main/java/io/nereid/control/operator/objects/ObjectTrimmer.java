@@ -11,6 +11,7 @@ import io.nereid.control.kubernetes.apply.OwnedFields;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.install.BuiltInResources;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,13 @@ import org.jspecify.annotations.Nullable;
 public final class ObjectTrimmer {
     /** The annotation of trimmed resources with the fields that the operator has not made. */
     public static final String OTHERS = "nereid.io/fields-of-others";
+
+    private static final String CONTAINERS = "containerStatuses";
+    private static final String INITIALIZERS = "initContainerStatuses";
+
+    /** Kinds whose statuses change without an effect on the services. */
+    private static final Set<String> STATUS_UNUSED =
+            Set.of("HorizontalPodAutoscaler", "ScaledObject", "Service", "Ingress");
 
     private ObjectTrimmer() {}
 
@@ -48,6 +56,14 @@ public final class ObjectTrimmer {
             }
         });
         metadata.set("managedFields", fields);
+        if (STATUS_UNUSED.contains(object.path("kind").asText())) {
+            object.remove("status");
+        }
+        object.path("status").path("conditions").forEach(condition -> {
+            if (condition instanceof ObjectNode tree) {
+                tree.remove("lastUpdateTime");
+            }
+        });
         return object;
     }
 
@@ -56,7 +72,7 @@ public final class ObjectTrimmer {
                 && entry.path("operation").asText().equals("Apply");
     }
 
-    /** A pod without its specification. */
+    /** A pod without its specification, with what its status says of readiness and containers. */
     static ObjectNode pod(ObjectNode pod) {
         pod.withObject("/metadata")
                 .retain(List.of(
@@ -69,16 +85,22 @@ public final class ObjectTrimmer {
                         "labels",
                         "ownerReferences"));
         pod.remove("spec");
-        pod.withObject("/status")
-                .retain(List.of(
-                        "phase",
-                        "reason",
-                        "message",
-                        "conditions",
-                        "containerStatuses",
-                        "initContainerStatuses",
-                        "podIP",
-                        "startTime"));
+        ObjectNode status = pod.withObject("/status");
+        status.retain(List.of("phase", "reason", "message", "conditions", CONTAINERS, INITIALIZERS));
+        ArrayNode ready = JsonNodeFactory.instance.arrayNode();
+        for (JsonNode condition : status.path("conditions")) {
+            if (condition.path("type").asText().equals("Ready")) {
+                ready.addObject().put("type", "Ready").set("status", condition.path("status"));
+            }
+        }
+        status.set("conditions", ready);
+        for (String list : List.of(CONTAINERS, INITIALIZERS)) {
+            status.path(list).forEach(container -> {
+                if (container instanceof ObjectNode tree) {
+                    tree.retain(List.of("name", "state", "lastState", "restartCount"));
+                }
+            });
+        }
         return pod;
     }
 

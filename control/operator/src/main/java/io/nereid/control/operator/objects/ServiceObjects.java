@@ -88,31 +88,29 @@ public final class ServiceObjects implements AutoCloseable {
      */
     public void start(Duration limit) {
         for (ResourceKind kind : List.of(ClusterKinds.DEPLOYMENT, ClusterKinds.HORIZONTAL_POD_AUTOSCALER)) {
-            add(new ObjectCache(client, kind, namespaces, OF_SERVICE, ObjectTrimmer::owned), limit);
-            add(new ObjectCache(client, kind, namespaces, OF_GRAPH, ObjectTrimmer::owned), limit);
+            caches.add(new ObjectCache(client, kind, namespaces, OF_SERVICE, ObjectTrimmer::owned));
+            caches.add(new ObjectCache(client, kind, namespaces, OF_GRAPH, ObjectTrimmer::owned));
         }
         // Those of KServe have no label to select them by.
         for (ResourceKind kind : List.of(ClusterKinds.SERVICE, ClusterKinds.INGRESS)) {
-            add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned), limit);
+            caches.add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned));
         }
         for (ResourceKind kind : List.of(ClusterKinds.HTTP_ROUTE, ClusterKinds.SCALED_OBJECT)) {
             if (client.has(kind)) {
-                add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned), limit);
+                caches.add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned));
             } else {
                 LOG.info("the cluster has no {}; services that need them say so in their status", kind.kind());
             }
         }
-        ObjectCache cache = new ObjectCache(client, ClusterKinds.POD, namespaces, OF_SERVICE, ObjectTrimmer::pod);
-        ofPods = cache;
-        cache.start(limit);
-        caches.add(cache);
-        AutoCloseable unused = cache.listen(this::podChanged);
-    }
-
-    private void add(ObjectCache cache, Duration limit) {
-        cache.start(limit);
-        caches.add(cache);
-        AutoCloseable unused = cache.listen((change, object) -> changed(cache, change, object));
+        ObjectCache podCache = new ObjectCache(client, ClusterKinds.POD, namespaces, OF_SERVICE, ObjectTrimmer::pod);
+        ofPods = podCache;
+        caches.add(podCache);
+        ObjectCache.startAll(caches, limit);
+        for (ObjectCache cache : caches) {
+            AutoCloseable unused = cache.kind().equals(ClusterKinds.POD)
+                    ? cache.listen(this::podChanged)
+                    : cache.listen((change, object) -> changed(cache, change, object));
+        }
     }
 
     private void changed(ObjectCache cache, Change.Kind change, ObjectNode object) {
