@@ -240,6 +240,7 @@ public final class OperatorBenchmark {
                     () -> metric("nereid_operator_reconciliations_total").getOrDefault("result=success", 0.0) >= count);
             line(String.format(Locale.ROOT, "restart: every service was looked at after %.1f s", seconds(start)));
             LockSupport.parkNanos(Duration.ofSeconds(10).toNanos());
+            line("restart: peak " + peakMegabytes(again) + " MB");
             line("restart: requests: " + metric("nereid_operator_api_requests_total"));
         } finally {
             stop(again);

@@ -24,7 +24,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class WorkQueue<K> implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(WorkQueue.class);
-    private static final int WORKERS = 12;
+    private static final int WORKERS = 8;
 
     private final EventLoop loop;
     private final Retries retries;
