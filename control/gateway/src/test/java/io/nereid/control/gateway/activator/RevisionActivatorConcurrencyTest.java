@@ -172,6 +172,10 @@ class RevisionActivatorConcurrencyTest {
                 threads);
         List<TestExchange> all = new ArrayList<>();
         for (int i = 0; i < 200_000; i++) {
+            while (activator.waitingNow() > 1_000) {
+                // The thread above may not run for a while; more than 10,000 requests are not held.
+                Thread.onSpinWait();
+            }
             TestExchange x = TestExchange.post("/", "body");
             all.add(x);
             ((TestVirtualHost) java.util.Objects.requireNonNull(gateway.find(TestHead.of("g", "/")))).handle(x);
@@ -180,7 +184,8 @@ class RevisionActivatorConcurrencyTest {
         flickering.get(60, TimeUnit.SECONDS);
         activator.close().toCompletableFuture().get(60, TimeUnit.SECONDS);
         threads.shutdown();
-        assertThat(all).extracting(TestExchange::status).containsOnly(200);
+        assertThat(all.stream().filter(x -> x.status() != 200).map(TestExchange::text))
+                .isEmpty();
     }
 
     /** Answers every request at once. Thread-safe. */
