@@ -53,7 +53,8 @@ final class KubernetesClients {
             }
             config = Config.fromKubeconfig(file);
         }
-        if (config.getOauthToken() == null && config.getAutoOAuthToken() == null && config.getAuthProvider() == null) {
+        boolean certified = config.getClientCertData() != null || config.getClientCertFile() != null;
+        if (certified && config.getOauthToken() == null && config.getAutoOAuthToken() == null) {
             // Certificates alone. The client would read the kubeconfig again before each request to look for a token.
             config.setOauthTokenProvider(() -> null);
         }
