@@ -107,7 +107,7 @@ public final class ClusterClient {
     /** Creates an object, which has a name or a {@code generateName}. */
     public ObjectNode create(ResourceKind kind, ObjectNode object) {
         count("create", kind);
-        String path = ApiRequests.path(kind, namespace(object)) + managed(FIELD_MANAGER);
+        String path = ApiRequests.path(kind, namespace(object)) + managed(FIELD_MANAGER) + UNVALIDATED;
         return send(kind, object, "POST", path, ApiRequests.JSON_TYPE);
     }
 
