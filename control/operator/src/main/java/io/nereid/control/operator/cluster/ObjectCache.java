@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe. Objects are kept as text. The trees that are handed out are shared, and must not be changed.
  */
 public final class ObjectCache implements AutoCloseable {
-    private static final int LISTS_AT_ONCE = 4;
+    private static final int LISTS_AT_ONCE = 2;
 
     private final ResourceKind kind;
     private final ObjectFilter filter;

@@ -37,7 +37,7 @@ import org.slf4j.LoggerFactory;
  */
 final class ObjectWatch implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ObjectWatch.class);
-    private static final int PAGE = 100;
+    private static final int PAGE = 50;
     private static final Duration FIRST_PAUSE = Duration.ofMillis(200);
     private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
     private static final Duration SILENCE = Duration.ofSeconds(150);
