@@ -56,7 +56,6 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 final class ComponentServer implements AutoCloseable {
-
     private final Workload workload;
     private final Clock clock = Clock.system();
     private final AccessControl access;

@@ -28,7 +28,6 @@ import java.util.concurrent.ExecutorService;
  * injection framework. Confined to the thread that starts it; {@link #stop} is called once, by any thread.
  */
 final class GatewayServer {
-
     private final Clock clock = Clock.system();
     private final AccessControl access;
     private final ServiceAccess reviewed;

@@ -58,7 +58,7 @@ final class KubernetesClients {
             // Certificates alone. The client would read the kubeconfig again before each request to look for a token.
             config.setOauthTokenProvider(() -> null);
         }
-        // Its frames and streams cost both sides more than a few connections do.
+        // The frames and streams of HTTP/2 cost both sides more than a few connections do.
         config.setHttp2Disable(true);
         config.setRequestTimeout(timeoutMillis);
         config.setConnectionTimeout(timeoutMillis);

@@ -516,13 +516,13 @@ public final class RevisionActivator {
      */
     private Hold hold(RevisionRequest request) {
         synchronized (queue) {
-            if (rejection() != null || !(destination instanceof Processes) || waiting.get() >= settings.held) {
-                return Hold.REFUSED;
-            }
-            if (readyReplicas() > 0) {
+            if (destination instanceof Processes && readyReplicas() > 0) {
                 return Hold.HAS_REPLICA;
             }
-            if (!context.budget.tryReserve(request.bytes())) {
+            if (!(destination instanceof Processes)
+                    || rejection() != null
+                    || waiting.get() >= settings.held
+                    || !context.budget.tryReserve(request.bytes())) {
                 return Hold.REFUSED;
             }
             if (!request.requeue()) {

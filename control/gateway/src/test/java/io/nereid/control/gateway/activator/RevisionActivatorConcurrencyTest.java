@@ -55,30 +55,8 @@ class RevisionActivatorConcurrencyTest {
     void underConcurrentEventsEveryRequestEndsOnceAndTheLimitHolds() throws Exception {
         ExecutorService workers = Threads.pool("test-workers", 3);
         ExecutorService callers = Threads.pool("test-callers", CALLERS + 1);
-        Fakes.TestVirtualHostFactory sites = new Fakes.TestVirtualHostFactory();
         ByteBudget budget = new ByteBudget(1 << 20);
-        Gateway gateway = new Gateway(
-                new TestEngine(),
-                new TestEngine(),
-                (e, c) -> List.of(),
-                new Fakes.TestUpstream(),
-                new Fakes.TestTranscoder(),
-                Clock.system(),
-                (n, r) -> {},
-                workers,
-                budget,
-                bound -> 0);
-        gateway.hostFactory(sites);
-        gateway.route(
-                "default",
-                "g",
-                new Route(
-                        "default",
-                        "g",
-                        "InferenceGraph",
-                        List.of(new Route.IngressRule("g", "", null, null)),
-                        Map.of(Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100))),
-                        ""));
+        Gateway gateway = gateway(new Fakes.TestUpstream(), workers, budget, "InferenceGraph");
         RevisionActivator activator = gateway.openActivator(
                 "default",
                 "r1",
@@ -136,28 +114,7 @@ class RevisionActivatorConcurrencyTest {
     @Test
     void noRequestIsLostWhileTheOnlyReplicaComesAndGoes() throws Exception {
         ExecutorService threads = Threads.pool("test", 4);
-        Gateway gateway = new Gateway(
-                new TestEngine(),
-                new TestEngine(),
-                (e, c) -> List.of(),
-                new AnsweringUpstream(),
-                new Fakes.TestTranscoder(),
-                Clock.system(),
-                (n, r) -> {},
-                threads,
-                new ByteBudget(1 << 20),
-                bound -> 0);
-        gateway.hostFactory(new Fakes.TestVirtualHostFactory());
-        gateway.route(
-                "default",
-                "g",
-                new Route(
-                        "default",
-                        "g",
-                        "InferenceService",
-                        List.of(new Route.IngressRule("g", "", null, null)),
-                        Map.of(Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100))),
-                        ""));
+        Gateway gateway = gateway(new AnsweringUpstream(), threads, new ByteBudget(1 << 20), "InferenceService");
         Processes one = new Processes(List.of(new Replica("127.0.0.1", 8080, 0)));
         RevisionActivator activator = gateway.openActivator("default", "r1", RevisionActivator.Settings.of("g"), one);
         activator.capacity(1);
@@ -186,6 +143,33 @@ class RevisionActivatorConcurrencyTest {
         threads.shutdown();
         assertThat(all.stream().filter(x -> x.status() != 200).map(TestExchange::text))
                 .isEmpty();
+    }
+
+    /** A gateway whose host g leads to revision r1. */
+    private static Gateway gateway(UpstreamClient upstream, ExecutorService threads, ByteBudget budget, String kind) {
+        Gateway gateway = new Gateway(
+                new TestEngine(),
+                new TestEngine(),
+                (e, c) -> List.of(),
+                upstream,
+                new Fakes.TestTranscoder(),
+                Clock.system(),
+                (n, r) -> {},
+                threads,
+                budget,
+                bound -> 0);
+        gateway.hostFactory(new Fakes.TestVirtualHostFactory());
+        gateway.route(
+                "default",
+                "g",
+                new Route(
+                        "default",
+                        "g",
+                        kind,
+                        List.of(new Route.IngressRule("g", "", null, null)),
+                        Map.of(Component.PREDICTOR, GatewayFixture.backend(GatewayFixture.target("r1", 100))),
+                        ""));
+        return gateway;
     }
 
     /** Answers every request at once. Thread-safe. */

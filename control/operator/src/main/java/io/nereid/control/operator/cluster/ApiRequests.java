@@ -20,6 +20,7 @@ import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -91,6 +92,37 @@ final class ApiRequests {
         } catch (IOException e) {
             throw unanswered(what, e);
         }
+    }
+
+    /**
+     * Lists the objects of a kind in pages.
+     *
+     * @param query parameters that end with {@code &}; empty for all objects
+     * @param page most objects at once
+     * @param each receives each object, with its kind, which the elements of a list do not have
+     * @return the version of the list
+     */
+    String list(ResourceKind kind, @Nullable String namespace, String query, int page, Consumer<ObjectNode> each) {
+        String next = "";
+        while (true) {
+            ObjectNode list = send(
+                    kind.plural(),
+                    "GET",
+                    path(kind, namespace) + "?" + query + "limit=" + page
+                            + (next.isEmpty() ? "" : "&continue=" + encoded(next)),
+                    JSON_TYPE,
+                    null);
+            list.path("items").forEach(item -> each.accept(typed(kind, item)));
+            next = list.path("metadata").path("continue").asText("");
+            if (next.isEmpty()) {
+                return list.path("metadata").path("resourceVersion").asText();
+            }
+        }
+    }
+
+    /** An object with its kind. */
+    static ObjectNode typed(ResourceKind kind, JsonNode object) {
+        return ((ObjectNode) object).put("apiVersion", kind.apiVersion()).put("kind", kind.kind());
     }
 
     private static <T> T await(CompletableFuture<T> future) throws IOException {

@@ -195,21 +195,7 @@ public final class ClusterClient {
      */
     public List<ObjectNode> list(ResourceKind kind, @Nullable String namespace) {
         List<ObjectNode> all = new ArrayList<>();
-        String next = "";
-        do {
-            ObjectNode page = requests.send(
-                    kind.plural(),
-                    "GET",
-                    ApiRequests.path(kind, namespace) + "?limit=" + PAGE
-                            + (next.isEmpty() ? "" : "&continue=" + ApiRequests.encoded(next)),
-                    ApiRequests.JSON_TYPE,
-                    null);
-            page.path("items")
-                    .forEach(item -> all.add(((ObjectNode) item)
-                            .put("apiVersion", kind.apiVersion())
-                            .put("kind", kind.kind())));
-            next = page.path("metadata").path("continue").asText("");
-        } while (!next.isEmpty());
+        String unused = requests.list(kind, namespace, "", PAGE, all::add);
         return List.copyOf(all);
     }
 
@@ -240,7 +226,7 @@ public final class ClusterClient {
      * @param selection a query that selects objects; empty for all
      */
     ObjectWatch watch(ResourceKind kind, @Nullable String namespace, String selection, ObjectWatch.Target target) {
-        return new ObjectWatch(requests, kind, namespace, selection, target, executor);
+        return new ObjectWatch(requests, kind, namespace, selection, target, executor, ObjectWatch.SILENCE);
     }
 
     private static String managed(String manager) {

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The objects of one kind, kept up to date by a watch on the API server. An {@link ObjectFilter} drops objects and parts
- * of objects that the operator does not need; a change of those parts alone is not told to listeners. A write of the operator is added at once by {@link #written}, so that the
+ * of objects that the operator does not need; a change of those parts alone is not an event for listeners. A write of the operator is added at once by {@link #written}, so that the
  * next reconciliation sees it although the watch has not told of it yet.
  *
  * <p>Thread-safe. Objects are kept as text. The trees that are handed out are shared, and must not be changed.
@@ -43,7 +43,7 @@ public final class ObjectCache implements AutoCloseable {
 
     private final List<ObjectWatch> watches = new ArrayList<>();
 
-    /** Is told of changes in their order, with the cache locked; must not block. */
+    /** Receives changes in their order, with the cache locked; must not block. */
     @FunctionalInterface
     public interface Listener {
         void changed(Change.Kind change, ObjectNode object);
@@ -191,12 +191,12 @@ public final class ObjectCache implements AutoCloseable {
             if (kept != null && packed != null) {
                 objects.put(key, packed);
                 if (before == null || !before.isLike(packed)) {
-                    tell(before == null ? Change.Kind.ADDED : Change.Kind.MODIFIED, kept);
+                    notifyListeners(before == null ? Change.Kind.ADDED : Change.Kind.MODIFIED, kept);
                 }
             } else if (before != null) {
                 // An object that no longer passes the filter is as good as gone.
                 objects.remove(key);
-                tell(Change.Kind.DELETED, before.tree());
+                notifyListeners(Change.Kind.DELETED, before.tree());
             }
         } finally {
             lock.unlock();
@@ -205,11 +205,11 @@ public final class ObjectCache implements AutoCloseable {
 
     @GuardedBy("lock") private void remove(String key, PackedObject object) {
         if (objects.remove(key, object)) {
-            tell(Change.Kind.DELETED, object.tree());
+            notifyListeners(Change.Kind.DELETED, object.tree());
         }
     }
 
-    /** What a watch tells; with several namespaces, each has one of its own. */
+    /** Receives the events of a watch; with several namespaces, each has one of its own. */
     private final class Followed implements ObjectWatch.Target {
         private final String prefix;
 
@@ -255,7 +255,7 @@ public final class ObjectCache implements AutoCloseable {
         }
     }
 
-    @GuardedBy("lock") private void tell(Change.Kind change, ObjectNode object) {
+    @GuardedBy("lock") private void notifyListeners(Change.Kind change, ObjectNode object) {
         for (Listener listener : listeners) {
             listener.changed(change, object);
         }

@@ -40,7 +40,9 @@ final class ObjectWatch implements AutoCloseable {
     private static final int PAGE = 50;
     private static final Duration FIRST_PAUSE = Duration.ofMillis(200);
     private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
-    private static final Duration SILENCE = Duration.ofSeconds(150);
+
+    /** After which time without a bookmark a connection counts as dead. */
+    static final Duration SILENCE = Duration.ofSeconds(150);
 
     /** The API server ends a watch then; it takes five to ten minutes by itself. */
     private static final int WATCH_SECONDS = 540;
@@ -64,11 +66,15 @@ final class ObjectWatch implements AutoCloseable {
 
     private final ApiRequests requests;
     private final ResourceKind kind;
-    private final String path;
+    private final @Nullable String namespace;
+    private final String query;
     private final Target target;
     private final Executor executor;
+    private final Duration silence;
     private final Clock clock = Clock.system();
-    private final Backoff pauses = new Backoff(FIRST_PAUSE, LONGEST_PAUSE);
+
+    @GuardedBy("this") private final Backoff pauses = new Backoff(FIRST_PAUSE, LONGEST_PAUSE);
+
     private volatile boolean closed;
 
     /** The version up to which everything is known. */
@@ -81,6 +87,7 @@ final class ObjectWatch implements AutoCloseable {
      *
      * @param selection a query such as {@code labelSelector=a}, encoded; empty for all objects
      * @param executor runs what blocks
+     * @param silence how long a watch may be without a sign of the API server
      */
     ObjectWatch(
             ApiRequests requests,
@@ -88,12 +95,15 @@ final class ObjectWatch implements AutoCloseable {
             @Nullable String namespace,
             String selection,
             Target target,
-            Executor executor) {
+            Executor executor,
+            Duration silence) {
         this.requests = requests;
         this.kind = kind;
-        this.path = ApiRequests.path(kind, namespace) + "?" + (selection.isEmpty() ? "" : selection + "&");
+        this.namespace = namespace;
+        this.query = selection.isEmpty() ? "" : selection + "&";
         this.target = target;
         this.executor = executor;
+        this.silence = silence;
     }
 
     /**
@@ -128,32 +138,12 @@ final class ObjectWatch implements AutoCloseable {
 
     private void list() {
         Set<String> keys = new HashSet<>();
-        String listed = "";
-        String next = "";
-        do {
-            ObjectNode page = requests.send(
-                    kind.plural(),
-                    "GET",
-                    path + "limit=" + PAGE + (next.isEmpty() ? "" : "&continue=" + ApiRequests.encoded(next)),
-                    ApiRequests.JSON_TYPE,
-                    null);
-            for (JsonNode item : page.path("items")) {
-                ObjectNode object = typed((ObjectNode) item);
-                keys.add(ObjectCache.key(object));
-                target.seen(object);
-            }
-            listed = page.path("metadata").path("resourceVersion").asText();
-            next = page.path("metadata").path("continue").asText("");
-        } while (!next.isEmpty());
+        String listed = requests.list(kind, namespace, query, PAGE, object -> {
+            keys.add(ObjectCache.key(object));
+            target.seen(object);
+        });
         target.listed(keys, PackedObject.version(listed));
         version = listed;
-    }
-
-    /** The elements of a list do not have their kind. */
-    private ObjectNode typed(ObjectNode object) {
-        object.put("apiVersion", kind.apiVersion());
-        object.put("kind", kind.kind());
-        return object;
     }
 
     private void open() {
@@ -164,13 +154,23 @@ final class ObjectWatch implements AutoCloseable {
             }
             open = stream;
         }
-        CompletableFuture<HttpResponse<AsyncBody>> answer = requests.http()
-                .consumeBytes(
-                        requests.request(path + "watch=true&allowWatchBookmarks=true&timeoutSeconds=" + WATCH_SECONDS
-                                        + "&resourceVersion=" + ApiRequests.encoded(version))
-                                .forStreaming()
-                                .build(),
-                        stream);
+        // From now on: an answer may never come.
+        stream.check();
+        CompletableFuture<HttpResponse<AsyncBody>> answer;
+        try {
+            answer = requests.http()
+                    .consumeBytes(
+                            requests.request(ApiRequests.path(kind, namespace) + "?" + query
+                                            + "watch=true&allowWatchBookmarks=true&timeoutSeconds=" + WATCH_SECONDS
+                                            + "&resourceVersion=" + ApiRequests.encoded(version))
+                                    .forStreaming()
+                                    .build(),
+                            stream);
+        } catch (RuntimeException e) {
+            ended(stream, e);
+            return;
+        }
+        stream.answer = answer;
         var unused = answer.whenComplete((response, error) -> {
             if (response == null) {
                 ended(stream, error);
@@ -186,19 +186,21 @@ final class ObjectWatch implements AutoCloseable {
 
     /** A watch has ended: the next one follows, after a pause unless it has lasted. */
     private void ended(Stream stream, @Nullable Throwable error) {
+        Duration pause;
         synchronized (this) {
             if (closed || open != stream) {
                 return;
             }
             open = null;
-        }
-        if (stream.heard) {
-            pauses.reset();
+            if (stream.heard) {
+                pauses.reset();
+            }
+            pause = error == null && stream.heard ? Duration.ZERO : pauses.next();
         }
         if (error != null) {
             LOG.warn("the watch of {} is opened again: {}", kind.plural(), error.toString());
         }
-        again(stream.expired, error == null && stream.heard ? Duration.ZERO : pauses.next());
+        again(stream.expired, pause);
     }
 
     private void again(boolean list, Duration pause) {
@@ -217,7 +219,11 @@ final class ObjectWatch implements AutoCloseable {
                             "{} are listed again: {}",
                             kind.plural(),
                             ServingException.from(e).describe());
-                    again(true, pauses.next());
+                    Duration next;
+                    synchronized (this) {
+                        next = pauses.next();
+                    }
+                    again(true, next);
                     return;
                 }
             }
@@ -243,11 +249,14 @@ final class ObjectWatch implements AutoCloseable {
         /** The beginning of a line whose end has not arrived. */
         private final ByteArrayOutputStream part = new ByteArrayOutputStream();
 
+        /** The answer that is waited for. */
+        volatile @Nullable CompletableFuture<?> answer;
+
         private volatile @Nullable AsyncBody body;
         private volatile boolean cancelled;
         private volatile long last = clock.nanos();
 
-        /** Whether an event has arrived. */
+        /** Whether an object or a bookmark has arrived. */
         volatile boolean heard;
 
         /** Whether everything must be listed again. */
@@ -261,33 +270,35 @@ final class ObjectWatch implements AutoCloseable {
             }
             var unused = source.done().whenComplete((done, error) -> ended(this, error));
             last = clock.nanos();
-            check();
             source.consume();
         }
 
         void cancel() {
             cancelled = true;
             AsyncBody source = body;
+            CompletableFuture<?> awaited = answer;
             if (source != null) {
                 source.cancel();
+            } else if (awaited != null) {
+                awaited.cancel(true);
             }
         }
 
         /** Gives up when nothing has been heard for long: the connection may be dead without an end. */
-        private void check() {
-            CompletableFuture.delayedExecutor(SILENCE.toMillis() / 3, TimeUnit.MILLISECONDS, executor)
+        void check() {
+            CompletableFuture.delayedExecutor(silence.toMillis() / 3, TimeUnit.MILLISECONDS, executor)
                     .execute(() -> {
                         synchronized (ObjectWatch.this) {
                             if (open != this) {
                                 return;
                             }
                         }
-                        if (clock.nanos() - last < SILENCE.toNanos()) {
+                        if (clock.nanos() - last < silence.toNanos()) {
                             check();
                             return;
                         }
                         cancel();
-                        ended(this, new IOException("nothing was heard for " + SILENCE.toSeconds() + " s"));
+                        ended(this, new IOException("no sign of the API server for " + silence.toMillis() + " ms"));
                     });
         }
 
@@ -331,11 +342,10 @@ final class ObjectWatch implements AutoCloseable {
                     return;
                 }
             }
-            heard = true;
             JsonNode object = event.path("object");
             switch (event.path("type").asText()) {
-                case "ADDED", "MODIFIED" -> target.seen(typed((ObjectNode) object));
-                case "DELETED" -> target.ended(typed((ObjectNode) object));
+                case "ADDED", "MODIFIED" -> target.seen(ApiRequests.typed(kind, object));
+                case "DELETED" -> target.ended(ApiRequests.typed(kind, object));
                 case "BOOKMARK" -> {}
                 default -> {
                     // The version is too old, or the API server has trouble of its own.
@@ -347,6 +357,7 @@ final class ObjectWatch implements AutoCloseable {
                     return;
                 }
             }
+            heard = true;
             version = object.path("metadata").path("resourceVersion").asText(version);
         }
     }

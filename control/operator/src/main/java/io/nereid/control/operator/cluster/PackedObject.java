@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator.cluster;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -36,22 +36,26 @@ final class PackedObject {
         this.uid = uid;
     }
 
-    /** @param tree must not be changed any more */
+    /** @param tree must not be changed any more; others may read it at this time */
     static PackedObject of(ObjectNode tree) {
-        ObjectNode metadata = tree.withObjectProperty("metadata");
-        JsonNode version = metadata.remove(VERSION);
+        ObjectNode metadata = JsonNodeFactory.instance.objectNode();
+        tree.path("metadata").properties().forEach(field -> {
+            if (!field.getKey().equals(VERSION)) {
+                metadata.set(field.getKey(), field.getValue());
+            }
+        });
+        ObjectNode text = JsonNodeFactory.instance.objectNode();
+        tree.properties()
+                .forEach(field ->
+                        text.set(field.getKey(), field.getKey().equals("metadata") ? metadata : field.getValue()));
         try {
             return new PackedObject(
                     tree,
-                    JSON.writeValueAsBytes(tree),
-                    version == null ? "" : version.asText(),
+                    JSON.writeValueAsBytes(text),
+                    tree.path("metadata").path(VERSION).asText(""),
                     metadata.path("uid").asText());
         } catch (IOException e) {
             throw new UncheckedIOException("a tree cannot be written", e);
-        } finally {
-            if (version != null) {
-                metadata.set(VERSION, version);
-            }
         }
     }
 

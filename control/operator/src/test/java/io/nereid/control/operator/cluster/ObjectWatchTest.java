@@ -5,6 +5,7 @@ package io.nereid.control.operator.cluster;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.fabric8.kubernetes.client.Config;
@@ -40,7 +41,7 @@ class ObjectWatchTest {
 
     private final BlockingQueue<HttpExchange> asked = new LinkedBlockingQueue<>();
     private final List<String> seen = new CopyOnWriteArrayList<>();
-    private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+    private final BlockingQueue<String> changes = new LinkedBlockingQueue<>();
     private final ExecutorService threads = Threads.pool("api-server", 4);
     private HttpServer server;
     private KubernetesClient client;
@@ -117,12 +118,12 @@ class ObjectWatchTest {
             String line = change + " " + object.path("metadata").path("name").asText() + " "
                     + object.path("metadata").path("resourceVersion").asText();
             seen.add(line);
-            told.add(line);
+            changes.add(line);
         });
     }
 
-    private String told() throws InterruptedException {
-        return Objects.requireNonNull(told.poll(60, TimeUnit.SECONDS), "nothing was told");
+    private String nextChange() throws InterruptedException {
+        return Objects.requireNonNull(changes.poll(60, TimeUnit.SECONDS), "no change came");
     }
 
     private HttpExchange started() throws Exception {
@@ -137,7 +138,7 @@ class ObjectWatchTest {
         started.get(60, TimeUnit.SECONDS);
         starter.shutdown();
         follow();
-        assertThat(List.of(told(), told())).containsExactlyInAnyOrder("ADDED a 3", "ADDED b 4");
+        assertThat(List.of(nextChange(), nextChange())).containsExactlyInAnyOrder("ADDED a 3", "ADDED b 4");
         return watch;
     }
 
@@ -150,7 +151,8 @@ class ObjectWatchTest {
             watch.getResponseBody().write(bytes, i, Math.min(7, bytes.length - i));
             watch.getResponseBody().flush();
         }
-        assertThat(List.of(told(), told(), told())).containsExactly("MODIFIED a 11", "ADDED ä 12", "DELETED b 4");
+        assertThat(List.of(nextChange(), nextChange(), nextChange()))
+                .containsExactly("MODIFIED a 11", "ADDED ä 12", "DELETED b 4");
         assertThat(Objects.requireNonNull(cache.get("default", "a"))
                         .path("kind")
                         .asText())
@@ -162,13 +164,13 @@ class ObjectWatchTest {
     void aWatchThatEndsIsOpenedAgainWhereItWas() throws Exception {
         HttpExchange watch = started();
         stream(watch, event("MODIFIED", map("a", 11)));
-        assertThat(told()).isEqualTo("MODIFIED a 11");
+        assertThat(nextChange()).isEqualTo("MODIFIED a 11");
         stream(watch, event("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"20\"}}"));
         watch.close();
         HttpExchange again = next("watch=true", "resourceVersion=20");
         again.sendResponseHeaders(200, 0);
         stream(again, event("MODIFIED", map("a", 21)));
-        assertThat(told()).isEqualTo("MODIFIED a 21");
+        assertThat(nextChange()).isEqualTo("MODIFIED a 21");
     }
 
     @Test
@@ -177,8 +179,8 @@ class ObjectWatchTest {
         stream(watch, event("ERROR", "{\"kind\":\"Status\",\"code\":410,\"message\":\"too old resource version\"}"));
         answer(next("limit="), 200, list(30, "", map("b", 25), map("c", 26)));
         next("watch=true", "resourceVersion=30").sendResponseHeaders(200, 0);
-        List<String> changes = new ArrayList<>(List.of(told(), told(), told()));
-        assertThat(changes).containsExactlyInAnyOrder("MODIFIED b 25", "ADDED c 26", "DELETED a 3");
+        List<String> three = new ArrayList<>(List.of(nextChange(), nextChange(), nextChange()));
+        assertThat(three).containsExactlyInAnyOrder("MODIFIED b 25", "ADDED c 26", "DELETED a 3");
         assertThat(cache.get("default", "a")).isNull();
     }
 
@@ -198,7 +200,7 @@ class ObjectWatchTest {
         HttpExchange again = next("watch=true", "resourceVersion=10");
         again.sendResponseHeaders(200, 0);
         stream(again, event("MODIFIED", map("a", 11)));
-        assertThat(told()).isEqualTo("MODIFIED a 11");
+        assertThat(nextChange()).isEqualTo("MODIFIED a 11");
     }
 
     @Test
@@ -208,7 +210,48 @@ class ObjectWatchTest {
                 watch,
                 event("MODIFIED", map("a", 3).replace("\"resourceVersion\":\"3\"", "\"resourceVersion\":\"15\"")));
         stream(watch, event("MODIFIED", map("a", 16)));
-        assertThat(told()).isEqualTo("MODIFIED a 16");
+        assertThat(nextChange()).isEqualTo("MODIFIED a 16");
+    }
+
+    @Test
+    void aWatchWithoutASignOfTheApiServerIsOpenedAgain() throws Exception {
+        List<String> versions = new CopyOnWriteArrayList<>();
+        ObjectWatch.Target target = new ObjectWatch.Target() {
+            @Override
+            public void seen(ObjectNode object) {
+                versions.add(object.path("metadata").path("resourceVersion").asText());
+            }
+
+            @Override
+            public void ended(ObjectNode object) {}
+
+            @Override
+            public void listed(Set<String> keys, long version) {}
+        };
+        ExecutorService pool = Threads.pool("watch", 2);
+        ExecutorService starter = Threads.single("starter");
+        try (ObjectWatch watch = new ObjectWatch(
+                new ApiRequests(client),
+                ResourceKinds.CONFIG_MAP,
+                "default",
+                "",
+                target,
+                pool,
+                Duration.ofMillis(900))) {
+            var started = starter.submit(() -> watch.start(Duration.ofSeconds(60)));
+            answer(next("limit="), 200, list(10, ""));
+            started.get(60, TimeUnit.SECONDS);
+            // One that is never answered, one that is answered and then silent.
+            next("watch=true", "resourceVersion=10");
+            HttpExchange silent = next("watch=true", "resourceVersion=10");
+            silent.sendResponseHeaders(200, 0);
+            stream(silent, event("ADDED", map("a", 11)));
+            next("watch=true", "resourceVersion=11");
+        } finally {
+            pool.shutdownNow();
+            starter.shutdownNow();
+        }
+        assertThat(versions).containsExactly("11");
     }
 
     @Test
