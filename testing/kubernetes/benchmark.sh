@@ -12,5 +12,9 @@ classpath=
 for jar in "$here"/target/nereid-testing-kubernetes-*.jar "$distribution"/lib/*.jar "$distribution"/lib/kubernetes/*.jar; do
     classpath=${classpath:+$classpath:}$jar
 done
+# As an image has it.
+NEREID_CDS=$here/target/archives
+export NEREID_CDS
+"$distribution/bin/nereid" cds operator
 cd "$root"
 exec "$JAVA" -Xmx512m -cp "$classpath" io.nereid.testing.kubernetes.OperatorBenchmark "$distribution" "${1:-1000}" "${2:-300}"

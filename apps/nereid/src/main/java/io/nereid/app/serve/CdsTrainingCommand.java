@@ -4,10 +4,13 @@ package io.nereid.app.serve;
 
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
+import io.nereid.app.operator.OperatorTraining;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
@@ -30,21 +33,39 @@ import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.logging.Level;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
 
 /**
- * A training run for class-data sharing (CDS): starts the server, serves one request and stops. The launcher runs it
- * once and archives the classes that it loads, for faster starts. Hidden, because only the launcher uses it. Confined
- * to one thread.
+ * A training run for class-data sharing (CDS). The launcher runs it once and archives the classes that it loads, for faster
+ * starts. For {@code serve} it starts the server, serves one request and stops; for {@code operator} it starts an operator,
+ * which carries out one service. Hidden, because only the launcher uses it. Confined to one thread.
  */
-@Command(name = "practice", hidden = true, description = "Start, serve one request, and stop (CDS training run).")
+@Command(
+        name = "cds",
+        hidden = true,
+        description = "Start, serve one request or carry out one service, and stop (CDS training run).")
 public final class CdsTrainingCommand implements Callable<Integer> {
+    @Parameters(arity = "0..1", paramLabel = "PROGRAM", defaultValue = "serve", description = "serve or operator")
+    String program = "serve";
+
     @Override
     public Integer call() throws Exception {
+        return switch (program) {
+            case "serve" -> serve();
+            case "operator" -> OperatorTraining.run();
+            default ->
+                throw ServingException.of(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "there is no training run of '" + program + "'; use serve or operator");
+        };
+    }
+
+    private static int serve() throws Exception {
         Logging logging = Logging.configure(Logging.Format.TEXT, Level.OFF);
         Path home = Path.of(System.getProperty("nereid.home", "."));
         Path models = home.resolve("examples/models");
         if (!Files.isDirectory(models)) {
-            models = Files.createTempDirectory("nereid-practice");
+            models = Files.createTempDirectory("nereid-training");
         }
         NereidServer server = new NereidServer(
                 EngineOptions.builder(List.of(models))

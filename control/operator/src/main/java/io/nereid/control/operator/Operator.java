@@ -5,6 +5,7 @@ package io.nereid.control.operator;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.config.InferenceServiceConfig;
@@ -39,6 +40,8 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -178,6 +181,10 @@ public final class Operator implements AutoCloseable {
                     events,
                     Retries.ofReconciliation(),
                     EventLoop.threads(clock)));
+            // Most of a start is waiting for the API server: the objects are listed while the runtimes are looked at.
+            CompletableFuture<Void> listed = CompletableFuture.runAsync(
+                    () -> objects.start(SYNC),
+                    task -> Threads.named("nereid-objects").newThread(task).start());
             if (builtIn != null) {
                 builtIn.apply();
             }
@@ -192,7 +199,7 @@ public final class Operator implements AutoCloseable {
                         .start();
             }
             store.start(SYNC);
-            objects.start(SYNC);
+            join(listed);
             revisions.start(SYNC);
             load.start(SYNC, autoscalers);
             controller.start();
@@ -202,6 +209,14 @@ public final class Operator implements AutoCloseable {
             // Without its caches a leader does nothing: another replica, or this one after a restart, may do better.
             LOG.error("the operator cannot act: {}", ServingException.from(e).describe(), e);
             lost.run();
+        }
+    }
+
+    private static void join(CompletableFuture<Void> done) {
+        try {
+            done.join();
+        } catch (CompletionException e) {
+            throw ServingException.from(e.getCause() == null ? e : e.getCause());
         }
     }
 

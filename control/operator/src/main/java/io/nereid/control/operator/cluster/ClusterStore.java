@@ -81,6 +81,7 @@ public final class ClusterStore implements ResourceStore {
      */
     public void start(Duration limit) {
         ObjectCache.startAll(caches.values(), limit);
+        // What exists by now is in every listing, and every watch begins with one.
         for (ObjectCache cache : caches.values()) {
             AutoCloseable unused = cache.listen((change, object) -> seen(type(cache), change, object));
         }

@@ -143,11 +143,13 @@ public final class ObjectCache implements AutoCloseable {
         return objects.values().stream().map(PackedObject::tree).toList();
     }
 
-    /** Calls a listener for every object that exists as ADDED, and then for every change. */
+    /**
+     * Calls a listener for every object that becomes known from now on, as ADDED, and for every change. A listener that comes
+     * before {@link #start} learns of all objects.
+     */
     public AutoCloseable listen(Listener listener) {
         lock.lock();
         try {
-            objects.values().forEach(object -> listener.changed(Change.Kind.ADDED, object.tree()));
             listeners.add(listener);
         } finally {
             lock.unlock();

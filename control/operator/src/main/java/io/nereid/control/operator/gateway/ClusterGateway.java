@@ -112,18 +112,14 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
         LoadSampler measured = new LoadSampler(routing, clock);
         sampler = measured;
         statistics = new StatisticsServer(options.statisticsPort(), measured);
-        settings.start(SYNC);
-        listen(settings, (change, object) -> {
+        follow(settings, (change, object) -> {
             configure(change, object);
             routing.renewGraphs();
         });
         // Pods before revisions before routes, so that no route leads to a revision that seems to have no pods.
-        slices.start(SYNC);
-        listen(slices, routing::slice);
-        revisions.start(SYNC);
-        listen(revisions, routing::revision);
-        routes.start(SYNC);
-        listen(routes, routing::route);
+        follow(slices, routing::slice);
+        follow(revisions, routing::revision);
+        follow(routes, routing::route);
         measured.start();
         LOG.info(
                 "gateway in namespace {}, for {}; probes and metrics on port {}, load on port {}",
@@ -135,9 +131,10 @@ public final class ClusterGateway implements WakeListener, AutoCloseable {
                 statisticsPort());
     }
 
-    private static void listen(ObjectCache cache, ObjectCache.Listener listener) {
+    private static void follow(ObjectCache cache, ObjectCache.Listener listener) {
         // Ends with the cache.
         AutoCloseable unused = cache.listen(listener);
+        cache.start(SYNC);
     }
 
     private void configure(Change.Kind change, ObjectNode object) {

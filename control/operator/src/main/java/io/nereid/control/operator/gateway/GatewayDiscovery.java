@@ -43,8 +43,8 @@ public final class GatewayDiscovery implements AutoCloseable {
      * @throws io.nereid.base.ServingException UNAVAILABLE when that takes longer than the limit, PERMISSION_DENIED
      */
     public void start(Duration limit) {
-        slices.start(limit);
         AutoCloseable unused = slices.listen(this::changed);
+        slices.start(limit);
     }
 
     /** Whether a gateway takes requests. */

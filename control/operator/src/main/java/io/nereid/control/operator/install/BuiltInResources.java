@@ -38,27 +38,26 @@ public final class BuiltInResources {
     private static final Logger LOG = LoggerFactory.getLogger(BuiltInResources.class);
 
     private final ClusterClient client;
-    private final Path directory;
+    private final List<ObjectNode> resources;
     private final Set<String> namespaces;
 
     /**
+     * Reads the resources.
+     *
      * @param directory has a file of YAML for each resource
      * @param namespaces where resources with a namespace are created; empty if there are none of them
-     */
-    public BuiltInResources(ClusterClient client, Path directory, Set<String> namespaces) {
-        this.client = client;
-        this.directory = directory;
-        this.namespaces = Set.copyOf(namespaces);
-    }
-
-    /**
-     * Creates and updates all resources. One that cannot be written does not keep the others from it; the log says why.
-     *
      * @throws ServingException FAILED_PRECONDITION when the directory cannot be read; INVALID_ARGUMENT for a file that
      *     is not a resource
      */
+    public BuiltInResources(ClusterClient client, Path directory, Set<String> namespaces) {
+        this.client = client;
+        this.resources = read(directory);
+        this.namespaces = Set.copyOf(namespaces);
+    }
+
+    /** Creates and updates all resources. One that cannot be written does not keep the others from it; the log says why. */
     public void apply() {
-        for (ObjectNode resource : read()) {
+        for (ObjectNode resource : resources) {
             ResourceKind kind = ResourceKinds.of(resource);
             if (!kind.namespaced()) {
                 apply(kind, resource);
@@ -93,18 +92,14 @@ public final class BuiltInResources {
         }
     }
 
-    /**
-     * All resources as one text, which differs when one of them does.
-     *
-     * @throws ServingException as {@link #apply}
-     */
+    /** All resources as one text, which differs when one of them does. */
     public String text() {
         StringBuilder text = new StringBuilder();
-        read().forEach(resource -> text.append(resource).append('\n'));
+        resources.forEach(resource -> text.append(resource).append('\n'));
         return text.toString();
     }
 
-    private List<ObjectNode> read() {
+    private static List<ObjectNode> read(Path directory) {
         List<ObjectNode> all = new ArrayList<>();
         try (Stream<Path> files = Files.list(directory)) {
             for (Path file : files.filter(one -> one.toString().endsWith(".yaml"))

@@ -105,12 +105,12 @@ public final class ServiceObjects implements AutoCloseable {
         ObjectCache podCache = new ObjectCache(client, ClusterKinds.POD, namespaces, OF_SERVICE, ObjectTrimmer::pod);
         ofPods = podCache;
         caches.add(podCache);
-        ObjectCache.startAll(caches, limit);
         for (ObjectCache cache : caches) {
             AutoCloseable unused = cache.kind().equals(ClusterKinds.POD)
                     ? cache.listen(this::podChanged)
                     : cache.listen((change, object) -> changed(cache, change, object));
         }
+        ObjectCache.startAll(caches, limit);
     }
 
     private void changed(ObjectCache cache, Change.Kind change, ObjectNode object) {

@@ -192,12 +192,12 @@ class ClusterClientTest {
                     tree.withObject("/metadata").remove("managedFields");
                     return tree.path("data").path("a").asText().equals("hidden") ? null : tree;
                 })) {
+            AutoCloseable unused = cache.listen((change, object) ->
+                    seen.add(change + " " + object.path("data").path("a").asText()));
             cache.start(Duration.ofSeconds(30));
             assertThat(cache.get("default", "seen"))
                     .isNotNull()
                     .satisfies(kept -> assertThat(kept.toString()).doesNotContain("managedFields"));
-            AutoCloseable unused = cache.listen((change, object) ->
-                    seen.add(change + " " + object.path("data").path("a").asText()));
             ObjectNode written = client.merge(ResourceKinds.CONFIG_MAP, "default", "seen", tree("{'data':{'a':'2'}}"));
             cache.written(written);
             assertThat(Objects.requireNonNull(cache.get("default", "seen"))
