@@ -39,7 +39,8 @@ final class PickleTypes {
             "functools.partial",
             "joblib.numpy_pickle.NumpyArrayWrapper");
 
-    private static final Set<String> FOREIGN = Set.of("sklearn", "numpy", "scipy.sparse", "pandas");
+    private static final Set<String> FOREIGN = Set.of(
+            "sklearn", "numpy", "scipy.sparse", "pandas", "xgboost", "lightgbm", "catboost");
 
     private PickleTypes() {}
 

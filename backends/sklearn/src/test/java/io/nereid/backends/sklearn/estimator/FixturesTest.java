@@ -47,7 +47,8 @@ class FixturesTest {
                 continue;
             }
             DataTable got = estimator.checked(method, input);
-            check(answer.getKey(), answer.getValue(), got, estimator.width(method));
+            double tolerance = fixture.path("tolerance").asDouble(1e-9);
+            check(answer.getKey(), answer.getValue(), got, estimator.width(method), tolerance);
         }
         assertThat(estimator.methods())
                 .allSatisfy(m -> assertThat(answers.has(m.text())
@@ -66,7 +67,20 @@ class FixturesTest {
         return can;
     }
 
-    private static void check(String name, JsonNode expected, DataTable got, int width) {
+    /** The largest finite number of an output, which errors are relative to. */
+    private static double largest(JsonNode rows) {
+        double largest = 0;
+        for (JsonNode row : rows) {
+            for (JsonNode cell : row.isArray() ? row : List.of(row)) {
+                double v = cell.isTextual() && !cell.asText().matches("-?Infinity|NaN") ? 0 : Fixtures.number(cell);
+                largest = Math.abs(v) <= Double.MAX_VALUE ? Math.max(largest, Math.abs(v)) : largest;
+            }
+        }
+        return largest;
+    }
+
+    private static void check(String name, JsonNode expected, DataTable got, int width, double tolerance) {
+        double largest = Math.max(1e-300, largest(expected));
         assertThat(got.rows()).as(name).isEqualTo(expected.size());
         SoftAssertions soft = new SoftAssertions();
         for (int r = 0; r < got.rows(); r++) {
@@ -90,7 +104,7 @@ class FixturesTest {
                     } else {
                         soft.assertThat(g)
                                 .as(name + " " + r + "," + c)
-                                .isCloseTo(e, within(1e-9 * Math.max(1, Math.abs(e))));
+                                .isCloseTo(e, within(tolerance * largest));
                     }
                 }
             }

@@ -39,6 +39,8 @@ final class XgboostReader {
     private int leafWidth;
     private int[] iterations = {};
     private int best = -1;
+    private int bestTrees = -1;
+    private int parallel;
 
     private XgboostReader(DocumentReader in, boolean covers) {
         this.in = in;
@@ -77,6 +79,8 @@ final class XgboostReader {
             if (in.key().equals("learner")) {
                 reader.learner();
                 learner = true;
+            } else if (in.key().equals("Model")) {
+                learner |= reader.snapshot();
             } else {
                 in.skip();
             }
@@ -86,6 +90,24 @@ final class XgboostReader {
             throw bad("it has no 'learner', so it is not a model of XGBoost");
         }
         return reader.model();
+    }
+
+    /**
+     * Reads the model of a snapshot, which is what the library's serialization writes into a pickle: the model beside
+     * the configuration of its training.
+     */
+    private boolean snapshot() {
+        boolean learner = false;
+        in.beginObject();
+        while (in.nextField()) {
+            if (in.key().equals("learner")) {
+                learner();
+                learner = true;
+            } else {
+                in.skip();
+            }
+        }
+        return learner;
     }
 
     private void learner() {
@@ -106,6 +128,8 @@ final class XgboostReader {
                     while (in.nextField()) {
                         if (in.key().equals("best_iteration")) {
                             best = best(in.text());
+                        } else if (in.key().equals("best_ntree_limit")) {
+                            bestTrees = best(in.text());
                         } else {
                             in.skip();
                         }
@@ -218,6 +242,16 @@ final class XgboostReader {
                     break;
                 case "tree_info":
                     groups = in.ints();
+                    break;
+                case "gbtree_model_param":
+                    in.beginObject();
+                    while (in.nextField()) {
+                        if (in.key().equals("num_parallel_tree")) {
+                            parallel = count();
+                        } else {
+                            in.skip();
+                        }
+                    }
                     break;
                 case "weights":
                     weights = in.floats();
@@ -343,10 +377,31 @@ final class XgboostReader {
                 link(),
                 objective.startsWith("multi:") ? outputs : objective.equals("binary:logistic") ? 2 : 0,
                 List.copyOf(names));
+        if (!ascend(parsed.size())) {
+            iterations = counted(parsed.size(), outputs);
+        }
         return ascend(parsed.size()) ? model.withIterations(iterations, best) : model;
     }
 
-    /** Whether the file stores where iterations begin, as XGBoost 1.7 and later do, in a valid form. */
+    /**
+     * Where iterations begin in a file that does not store it, as those of XGBoost before 2: an iteration has a number of
+     * parallel trees for each output. That number is in the file, or follows from the best iteration, which versions
+     * before 1.7 store with the number of trees up to it; empty when it is unknown.
+     */
+    private int[] counted(int all, int outputs) {
+        int side = parallel > 0 ? parallel : best >= 0 && bestTrees > 0 ? bestTrees / (best + 1) : 0;
+        long each = (long) side * outputs;
+        if (all == 0 || each == 0 || all % each != 0) {
+            return new int[0];
+        }
+        int[] begins = new int[(int) (all / each) + 1];
+        for (int i = 0; i < begins.length; i++) {
+            begins[i] = (int) (i * each);
+        }
+        return begins;
+    }
+
+    /** Whether the file stores where iterations begin, as XGBoost 2 and later do, in a valid form. */
     private boolean ascend(int all) {
         for (int i = 1; i < iterations.length; i++) {
             if (iterations[i] < iterations[i - 1]) {
