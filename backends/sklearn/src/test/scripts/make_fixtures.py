@@ -383,6 +383,12 @@ add_booster("vote_boosters", VotingClassifier([("x", xgboost.XGBClassifier(**XGB
     ("l", lightgbm.LGBMClassifier(**LGB)), ("c", catboost.CatBoostClassifier(**CAT))], voting="soft"), X, y3, floats=True)
 add_booster("stack_boosters", StackingRegressor([("x", xgboost.XGBRegressor(**XGB)), ("l", lightgbm.LGBMRegressor(**LGB))],
     cv=2, final_estimator=Ridge()), X, t, floats=True)
+if MAJOR >= (1, 9):
+    import skops.io
+
+    add_booster("xgb_skops", make_pipeline(StandardScaler(), xgboost.XGBClassifier(**XGB)), X, y3, floats=True)
+    add_booster("lgbm_skops", lightgbm.LGBMClassifier(**LGB), X, names3)
+    add_booster("cat_skops", catboost.CatBoostRegressor(**CAT), X, t)
 
 
 def plain(value):
@@ -421,6 +427,8 @@ for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
             with np.errstate(all="ignore"):
                 answers[method] = plain(getattr(model, method)(q))
     ending, save = WAYS[i % len(WAYS)]
+    if name.endswith("_skops"):
+        ending, save = "skops", skops.io.dump
     # Bytes that do not depend on who made them would be nice; the random state inside is what differs.
     save(model.booster if isinstance(model, OWN) else model, os.path.join(OUT, name + "." + ending))
     q = q.toarray() if hasattr(q, "toarray") else q

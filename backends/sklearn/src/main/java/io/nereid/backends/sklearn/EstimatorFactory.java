@@ -183,9 +183,8 @@ public final class EstimatorFactory implements Estimator.Factory {
         }
         EstimatorAttributes f = new EstimatorAttributes(object);
         boolean known = object.type().isOf("sklearn");
-        BiFunction<EstimatorAttributes, Estimator.Factory, Estimator> maker = known
-                ? KNOWN.get(f.type())
-                : Boosters.has(object) ? (own, all) -> Boosters.build(own, boosters) : null;
+        BiFunction<EstimatorAttributes, Estimator.Factory, Estimator> maker =
+                known ? KNOWN.get(f.type()) : Boosters.has(object) ? (own, all) -> Boosters.build(own, boosters) : null;
         if (maker == null) {
             String near = known && f.type().length() < 64
                     ? NameSuggestions.didYouMean(f.type(), List.copyOf(KNOWN.keySet()), "")

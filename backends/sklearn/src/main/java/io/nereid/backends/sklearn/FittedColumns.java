@@ -52,7 +52,8 @@ final class FittedColumns {
             mark(estimator.before(), texts);
         } else if (estimator instanceof BoosterEstimator booster) {
             for (int i = 0; i < texts.length; i++) {
-                texts[i] |= i < booster.booster().features() && booster.booster().takesText(i);
+                texts[i] |=
+                        i < booster.booster().features() && booster.booster().takesText(i);
             }
         } else if (estimator instanceof CountVectorizer) {
             java.util.Arrays.fill(texts, true);
@@ -98,7 +99,9 @@ final class FittedColumns {
     private static Estimator first(Estimator estimator) {
         Estimator now = estimator;
         while (now instanceof Pipeline pipeline) {
-            now = pipeline.first().isEmpty() ? pipeline.last() : pipeline.first().get(0);
+            now = pipeline.first().isEmpty()
+                    ? pipeline.last()
+                    : pipeline.first().get(0);
         }
         return now;
     }

@@ -36,7 +36,12 @@ final class SklearnConfig {
      * @throws ServingException INVALID_ARGUMENT for tensors or methods that the estimator does not have
      */
     static SklearnModel complete(
-            Estimator estimator, List<String> names, ModelConfig config, BackendContext context, String proba, Runnable release) {
+            Estimator estimator,
+            List<String> names,
+            ModelConfig config,
+            BackendContext context,
+            String proba,
+            Runnable release) {
         int features = estimator.features();
         List<String> columns = names.size() == features ? names : List.of();
         boolean[] texts = FittedColumns.texts(estimator, features);

@@ -27,7 +27,8 @@ final class CatboostModels {
         BoosterFile file = file(f);
         return switch (f.type()) {
             // The base class and the ranker return raw scores by default, whatever the loss function.
-            case "CatBoost", "CatBoostRanker" -> new BoosterRegressor(f.type(), loader.load(file), LoadedBooster.MARGIN);
+            case "CatBoost", "CatBoostRanker" ->
+                new BoosterRegressor(f.type(), loader.load(file), LoadedBooster.MARGIN);
             case "CatBoostRegressor" -> new BoosterRegressor(f.type(), loader.load(file), PREDICT);
             case "CatBoostClassifier" -> classifier(f, loader.load(file));
             default -> throw UnsupportedModel.unsupported("estimator " + f.path() + " is not supported");

@@ -33,8 +33,7 @@ final class LightgbmModels {
     }
 
     static BoosterFile file(EstimatorAttributes f) {
-        EstimatorAttributes booster =
-                f.type().equals("Booster") ? f : new EstimatorAttributes(f.object("_Booster"));
+        EstimatorAttributes booster = f.type().equals("Booster") ? f : new EstimatorAttributes(f.object("_Booster"));
         if (!(booster.required("_handle", "handle") instanceof String text)) {
             throw booster.unsupported("_handle");
         }

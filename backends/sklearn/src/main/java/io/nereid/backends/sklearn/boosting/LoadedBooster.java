@@ -64,9 +64,7 @@ public final class LoadedBooster implements AutoCloseable {
 
     /** The number of columns. */
     public int features() {
-        return matrix()
-                ? (int) inputs().get(0).modelShape().dim(0)
-                : inputs().size();
+        return matrix() ? (int) inputs().get(0).modelShape().dim(0) : inputs().size();
     }
 
     /** The names of the columns; empty when the model does not store them. */
@@ -87,9 +85,7 @@ public final class LoadedBooster implements AutoCloseable {
 
     private TensorSpec output(String signature) {
         Signature named = model.signatures().get(signature);
-        return named == null
-                ? model.config().outputs().get(0)
-                : named.outputs().get(0);
+        return named == null ? model.config().outputs().get(0) : named.outputs().get(0);
     }
 
     /** Values per row of a signature's output; 0 for a single value without a dimension of its own. */
@@ -115,8 +111,7 @@ public final class LoadedBooster implements AutoCloseable {
         }
         try (TensorScope tensors = new TensorScope()) {
             List<Tensor> in = feed(table, tensors);
-            List<Tensor> out =
-                    instance.run(in, List.of(output(signature).name()));
+            List<Tensor> out = instance.run(in, List.of(output(signature).name()));
             try {
                 return table(out.get(0), table.rows());
             } finally {
@@ -132,16 +127,14 @@ public final class LoadedBooster implements AutoCloseable {
         if (matrix()) {
             TensorSpec spec = inputs().get(0);
             double[] x = present(table.numbers(origin));
-            return List.of(tensors.add(
-                    Tensor.ofDoubles(spec.name(), spec.dataType(), Shape.of(rows, table.columns()), x)));
+            return List.of(
+                    tensors.add(Tensor.ofDoubles(spec.name(), spec.dataType(), Shape.of(rows, table.columns()), x)));
         }
         List<Tensor> columns = new ArrayList<>(table.columns());
         for (int c = 0; c < table.columns(); c++) {
             TensorSpec spec = inputs().get(c);
             columns.add(tensors.add(
-                    spec.dataType() == DataType.BYTES
-                            ? categories(table, c, spec.name())
-                            : numbers(table, c, spec)));
+                    spec.dataType() == DataType.BYTES ? categories(table, c, spec.name()) : numbers(table, c, spec)));
         }
         return columns;
     }
@@ -175,9 +168,8 @@ public final class LoadedBooster implements AutoCloseable {
     /** The text of a category that is a number: CatBoost takes integers by their decimal text, and nothing else. */
     private String category(double value, String column) {
         if (value != Math.rint(value) || Math.abs(value) > 1L << 53) {
-            throw ServingException.invalidArgument(
-                    origin + " was given " + value + " for the category '" + column
-                            + "' (expected: a text or an integer)");
+            throw ServingException.invalidArgument(origin + " was given " + value + " for the category '" + column
+                    + "' (expected: a text or an integer)");
         }
         return Long.toString((long) value);
     }

@@ -35,14 +35,18 @@ final class XgboostModels {
 
     static BoosterFile file(EstimatorAttributes f) {
         boolean plain = f.type().equals("Booster");
-        EstimatorAttributes booster =
-                plain ? f : new EstimatorAttributes(f.object("_Booster"));
+        EstimatorAttributes booster = plain ? f : new EstimatorAttributes(f.object("_Booster"));
         Object content = booster.required("handle");
         if (!(content instanceof byte[] bytes)) {
             throw booster.unsupported("handle");
         }
         return new BoosterFile(
-                f.path(), BACKEND, FILE, bytes, plain ? Map.of() : iterations(f, booster), f.number("missing", Double.NaN));
+                f.path(),
+                BACKEND,
+                FILE,
+                bytes,
+                plain ? Map.of() : iterations(f, booster),
+                f.number("missing", Double.NaN));
     }
 
     /** Up to the best iteration: of the object in versions before 2, else as the model itself stores it. */
@@ -72,9 +76,7 @@ final class XgboostModels {
     /** The labels: of the label encoder that versions before 1.6 had, of {@code classes_}, or 0, 1, …. */
     private static ClassLabels labels(EstimatorAttributes f) {
         Object encoder = f.any("_le");
-        @Nullable Object classes = encoder instanceof PyObject o
-                ? new EstimatorAttributes(o).any("classes_")
-                : f.any("classes_");
+        @Nullable Object classes = encoder instanceof PyObject o ? new EstimatorAttributes(o).any("classes_") : f.any("classes_");
         if (classes instanceof NdArray array) {
             return ClassLabels.of(array);
         }

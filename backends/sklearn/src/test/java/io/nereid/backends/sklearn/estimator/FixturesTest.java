@@ -7,6 +7,9 @@ import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.backends.sklearn.pickle.Fixtures;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -33,6 +36,34 @@ class FixturesTest {
         for (String version : Fixtures.VERSIONS) {
             assertThat(Fixtures.expected(version).size()).isGreaterThan(100);
         }
+    }
+
+    /** The table of the documentation has as many models as are compared. */
+    @Test
+    void theDocumentationCountsTheModels() throws IOException {
+        String documentation = Files.readString(Path.of("..", "..", "docs", "FORMATS.md"));
+        for (String library : List.of("scikit-learn", "XGBoost", "LightGBM", "CatBoost", "several")) {
+            StringBuilder counts = new StringBuilder();
+            for (String version : Fixtures.VERSIONS) {
+                long count = Fixtures.expected(version).properties().stream()
+                        .filter(e -> library(e.getKey()).equals(library))
+                        .count();
+                counts.append(" | ").append(count);
+            }
+            assertThat(documentation)
+                    .as(library)
+                    .containsPattern("\\| " + library + "[^|]*"
+                            + counts.toString().substring(1).replace("|", "\\|"));
+        }
+    }
+
+    private static String library(String fixture) {
+        return switch (fixture.replaceFirst("_.*", "")) {
+            case "xgb" -> "XGBoost";
+            case "lgbm" -> "LightGBM";
+            case "cat" -> "CatBoost";
+            default -> fixture.endsWith("_boosters") ? "several" : "scikit-learn";
+        };
     }
 
     private static void compare(String version, JsonNode fixture) {
@@ -102,9 +133,7 @@ class FixturesTest {
                     if (Double.isNaN(e) || Double.isInfinite(e)) {
                         soft.assertThat(g).as(name + " " + r + "," + c).isEqualTo(e);
                     } else {
-                        soft.assertThat(g)
-                                .as(name + " " + r + "," + c)
-                                .isCloseTo(e, within(tolerance * largest));
+                        soft.assertThat(g).as(name + " " + r + "," + c).isCloseTo(e, within(tolerance * largest));
                     }
                 }
             }

@@ -4,7 +4,6 @@ package io.nereid.backends.trees.format;
 
 import io.nereid.backends.trees.forest.FeatureKeys;
 import io.nereid.backends.trees.forest.ForestBuilder;
-import io.nereid.backends.trees.forest.LinkFunction;
 import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.backends.trees.forest.ParsedTree;
 import io.nereid.base.ServingException;
@@ -374,7 +373,7 @@ final class XgboostReader {
                 outputs,
                 base,
                 1,
-                link(),
+                XgboostObjective.link(objective),
                 objective.startsWith("multi:") ? outputs : objective.equals("binary:logistic") ? 2 : 0,
                 List.copyOf(names));
         if (!ascend(parsed.size())) {
@@ -568,7 +567,7 @@ final class XgboostReader {
         }
         for (int i = 0; i < parts.length; i++) {
             try {
-                base[i] = margin(Float.parseFloat(parts[i].strip()));
+                base[i] = XgboostObjective.margin(objective, Float.parseFloat(parts[i].strip()));
             } catch (NumberFormatException e) {
                 throw bad("base score '" + shortened(text) + "' is not a number");
             }
@@ -579,66 +578,11 @@ final class XgboostReader {
         return base;
     }
 
-    /** The link function of the objective. Computed in floats, as in the library. */
-    private float margin(float score) {
-        switch (objective) {
-            case "binary:logistic":
-            case "reg:logistic":
-                if (!(score > 0 && score < 1)) {
-                    throw bad("base score " + score + " of objective " + objective + " is not between 0 and 1");
-                }
-                return (float) -Math.log(1f / score - 1f);
-            case "count:poisson":
-            case "reg:gamma":
-            case "reg:tweedie":
-            case "survival:cox":
-            case "survival:aft":
-                return (float) Math.log(score);
-            default:
-                return score;
-        }
-    }
-
-    private LinkFunction link() {
-        switch (objective) {
-            case "binary:logistic":
-            case "reg:logistic":
-                return LinkFunction.of(LinkFunction.Kind.LOGISTIC);
-            case "count:poisson":
-            case "reg:gamma":
-            case "reg:tweedie":
-            case "survival:cox":
-            case "survival:aft":
-                return LinkFunction.of(LinkFunction.Kind.EXP);
-            case "binary:hinge":
-                return LinkFunction.of(LinkFunction.Kind.STEP);
-            case "multi:softmax":
-                return LinkFunction.of(LinkFunction.Kind.GREATEST);
-            case "multi:softprob":
-                return LinkFunction.of(LinkFunction.Kind.SOFTMAX);
-            case "binary:logitraw":
-            case "reg:squarederror":
-            case "reg:linear":
-            case "reg:squaredlogerror":
-            case "reg:pseudohubererror":
-            case "reg:absoluteerror":
-            case "reg:quantileerror":
-            case "rank:ndcg":
-            case "rank:map":
-            case "rank:pairwise":
-                return LinkFunction.IDENTITY;
-            default:
-                throw ServingException.invalidArgument(
-                        "objective '" + shortened(objective) + "' is unknown, so its predictions cannot be computed",
-                        "update the server, or set the objective of the saved model to one that is known");
-        }
-    }
-
-    private static String shortened(String text) {
+    static String shortened(String text) {
         return String.format(Locale.ROOT, "%.64s", text);
     }
 
-    private static ServingException bad(String what) {
+    static ServingException bad(String what) {
         return ServingException.invalidArgument(what);
     }
 }
