@@ -1,6 +1,6 @@
 """Makes the models in src/test/resources/mlflow with the mlflow package, and writes down what its pyfunc.predict answers.
 
-    pip install mlflow-skinny scikit-learn xgboost-cpu lightgbm onnx skl2onnx onnxruntime pandas skops
+    pip install mlflow-skinny scikit-learn xgboost-cpu lightgbm cloudpickle onnx skl2onnx onnxruntime pandas skops
     python make_models.py
 
 Each model's directory gets expected.json: requests, as /invocations takes them, with the answers of
@@ -161,6 +161,12 @@ finish("lightgbm-booster", split(X), split(backwards))
 m = lightgbm.LGBMClassifier(n_estimators=20, num_leaves=5, min_child_samples=5, verbose=-1).fit(X, Y)
 mlflow.lightgbm.save_model(m, fresh("lightgbm-classifier"), signature=infer_signature(X, m.predict(X)), **NO)
 finish("lightgbm-classifier", split(X), split(backwards))
+names = np.array(["setosa", "versicolor", "virginica"])[Y]
+m = lightgbm.LGBMClassifier(n_estimators=5, num_leaves=5, min_child_samples=5, verbose=-1).fit(X, names)
+mlflow.lightgbm.save_model(
+    m, fresh("lightgbm-pickle"), signature=infer_signature(X, m.predict(X)), serialization_format="cloudpickle", **NO
+)
+finish("lightgbm-pickle", split(X), split(backwards))
 m = lightgbm.LGBMClassifier(n_estimators=3, num_leaves=5, verbose=-1).fit(X, Y > 0)
 mlflow.lightgbm.save_model(m, fresh("lightgbm-truth"), signature=infer_signature(X, m.predict(X)), **NO)
 # With early stopping.

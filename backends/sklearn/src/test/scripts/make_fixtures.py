@@ -1,8 +1,10 @@
 """Trains small models with the scikit-learn of this interpreter, saves them, and stores what they answer beside them.
 
-Usage: python make_fixtures.py DIRECTORY [NAME...]   (writes DIRECTORY/<version of scikit-learn>/; with names only those,
-beside what is there)
+Usage: python make_fixtures.py DIRECTORY [NAME...]   (writes DIRECTORY/<version of scikit-learn>/; with names, such as
+'xgb*', only those, beside what is there). The gradient boosting libraries of the fixtures: XGBoost 1.5.2, LightGBM 3.2.1, CatBoost
+1.0.6 beside scikit-learn 0.24.2; 1.7.6, 3.3.5, 1.2 beside 1.1.3; 3.2.0, 4.7.0, 1.2.10 beside 1.9.1.
 """
+import fnmatch
 import json
 import math
 import os
@@ -283,7 +285,116 @@ add("knn_sparse", KNeighborsClassifier(3), csr_matrix(Xcat), y3, Qcat)
 add("svc_sparse", SVC(gamma=0.1), csr_matrix(Xcat), y3, csr_matrix(Qcat))
 
 
+# Gradient boosting libraries beside scikit-learn: their objects alone, and as a part of scikit-learn's.
+import catboost
+import lightgbm
+import xgboost
+
+FLOATS = set()
+
+
+def add_booster(name, model, data=None, y=None, q=None, columns=None, floats=False, **fit):
+    data, q = (X if data is None else data), (Q if q is None else q)
+    models[name] = (model if isinstance(model, OWN) else model.fit(data, y, **fit), q, columns)
+    if floats:
+        # XGBoost computes in 32 bits.
+        FLOATS.add(name)
+
+
+class Matrix:
+    """A booster without a scikit-learn class, which predicts from an array here; it is saved without this."""
+
+    def __init__(self, booster, wrap):
+        self.booster = booster
+        self.predict = lambda q: booster.predict(wrap(q))
+
+
+OWN = (Matrix,)
+XGB = dict(n_estimators=4, max_depth=3, random_state=1)
+LGB = dict(n_estimators=4, num_leaves=5, min_child_samples=5, verbose=-1, random_state=1)
+CAT = dict(iterations=4, depth=3, verbose=0, allow_writing_files=False, random_seed=1, thread_count=1)
+stop = {"early_stopping_rounds": 2}
+XV = tuple(int(p) for p in xgboost.__version__.split(".")[:2])
+LV = tuple(int(p) for p in lightgbm.__version__.split(".")[:2])
+encoder = {"use_label_encoder": False} if XV < (1, 6) else {}
+add_booster("xgb", xgboost.XGBClassifier(**XGB, **encoder), Xnan, y2, Qnan, floats=True)
+add_booster("xgb_three", xgboost.XGBClassifier(**XGB, **encoder), X, y3, floats=True)
+add_booster("xgb_softmax", xgboost.XGBClassifier(objective="multi:softmax", **XGB, **encoder), X, y3, floats=True)
+if XV < (1, 6):
+    add_booster("xgb_names", xgboost.XGBClassifier(use_label_encoder=True, **XGB), X, names3, floats=True)
+else:
+    add_booster("xgb_tags", xgboost.XGBClassifier(**XGB), X, np.c_[y2, y3 > 0, y3 > 1].astype(int), floats=True)
+    add_booster("xgb_reg_two", xgboost.XGBRegressor(**XGB), X, T2, floats=True)
+add_booster("xgb_reg", xgboost.XGBRegressor(**XGB), X, t, floats=True)
+add_booster("xgb_missing", xgboost.XGBRegressor(missing=-1, **XGB), np.where(np.isnan(Xnan), -1, Xnan), t,
+    np.where(np.isnan(Qnan), -1, Qnan), floats=True)
+add_booster("xgb_linear", xgboost.XGBRegressor(booster="gblinear", n_estimators=4), X / 100, t, Q / 100, floats=True)
+add_booster("xgb_dart", xgboost.XGBRegressor(booster="dart", rate_drop=0.3, **XGB), X, t, floats=True)
+add_booster("xgb_rank", xgboost.XGBRanker(**XGB), X, y3, floats=True, group=[45, 45])
+add_booster("xgb_forest", xgboost.XGBRFClassifier(**XGB, **encoder), X, y2, floats=True)
+early = dict(XGB, n_estimators=40, learning_rate=1.0)
+if XV < (1, 6):
+    add_booster("xgb_early", xgboost.XGBClassifier(**early, **encoder), X[:60], y2[:60], floats=True,
+        eval_set=[(X[60:], y2[60:])], verbose=False, **stop)
+else:
+    add_booster("xgb_early", xgboost.XGBClassifier(**early, **stop), X[:60], y2[:60], floats=True,
+        eval_set=[(X[60:], y2[60:])], verbose=False)
+add_booster("xgb_booster", Matrix(xgboost.train({"objective": "multi:softprob", "num_class": 3, "max_depth": 3},
+    xgboost.DMatrix(X, y3), 4), xgboost.DMatrix), floats=True)
+add_booster("xgb_frame", xgboost.XGBRegressor(**XGB), pd.DataFrame(X, columns=["a", "b", "c", "d"]), t,
+    pd.DataFrame(Q, columns=["a", "b", "c", "d"]), ["a", "b", "c", "d"], floats=True)
+add_booster("xgb_pipeline", Pipeline([("s", StandardScaler()), ("m", xgboost.XGBClassifier(**XGB, **encoder))]), X, y3,
+    floats=True)
+add_booster("xgb_columns", Pipeline([("c", mixed), ("m", xgboost.XGBClassifier(**XGB, **encoder))]), frame, y2,
+    frame.iloc[:12], list(frame.columns), floats=True)
+add_booster("xgb_grid", GridSearchCV(xgboost.XGBRegressor(**XGB), {"max_depth": [2, 3]}, cv=2), X, t, floats=True)
+add_booster("xgb_calibrated", CalibratedClassifierCV(xgboost.XGBClassifier(**XGB, **encoder), cv=2), X, y2, floats=True)
+add_booster("lgbm", lightgbm.LGBMClassifier(**LGB), Xnan, y2, Qnan)
+add_booster("lgbm_three", lightgbm.LGBMClassifier(**LGB), X, names3)
+add_booster("lgbm_names", lightgbm.LGBMClassifier(**LGB), X, np.where(y2 == 1, "yes", "no"))
+add_booster("lgbm_reg", lightgbm.LGBMRegressor(**LGB), X, t)
+add_booster("lgbm_poisson", lightgbm.LGBMRegressor(objective="poisson", **LGB), X, np.abs(t))
+add_booster("lgbm_dart", lightgbm.LGBMRegressor(boosting_type="dart", **LGB), X, t)
+add_booster("lgbm_rank", lightgbm.LGBMRanker(**LGB), X, y3, group=[45, 45])
+fast = dict(LGB, n_estimators=40, learning_rate=1.0)
+kept = {"callbacks": [lightgbm.early_stopping(2, verbose=False)]} if LV >= (4, 0) else {"early_stopping_rounds": 2}
+add_booster("lgbm_early", lightgbm.LGBMRegressor(**fast), X[:60], t[:60], eval_set=[(X[60:], t[60:])], **kept)
+add_booster("lgbm_booster", Matrix(lightgbm.train({"objective": "binary", "num_leaves": 5, "min_data_in_leaf": 5,
+    "verbose": -1}, lightgbm.Dataset(X, y2), 4), np.asarray))
+add_booster("lgbm_frame", lightgbm.LGBMClassifier(**LGB), pd.DataFrame(X, columns=["a", "b", "c", "d"]), y3,
+    pd.DataFrame(Q, columns=["a", "b", "c", "d"]), ["a", "b", "c", "d"])
+add_booster("lgbm_pipeline", make_pipeline(SimpleImputer(), StandardScaler(), lightgbm.LGBMClassifier(**LGB)), Xnan, y3, Qnan)
+add_booster("lgbm_multi", MultiOutputRegressor(lightgbm.LGBMRegressor(**LGB)), X, T2)
+add_booster("cat", catboost.CatBoostClassifier(**CAT), Xnan, y2, Qnan)
+add_booster("cat_three", catboost.CatBoostClassifier(**CAT), X, names3)
+add_booster("cat_bool", catboost.CatBoostClassifier(**CAT), X, y2 == 1)
+add_booster("cat_numbers", catboost.CatBoostClassifier(**CAT), X, y3 * 10 + 1)
+add_booster("cat_reg", catboost.CatBoostRegressor(**CAT), X, t)
+add_booster("cat_poisson", catboost.CatBoostRegressor(loss_function="Poisson", **CAT), X, np.abs(t))
+add_booster("cat_plain", catboost.CatBoost(dict(CAT, loss_function="Logloss")), X, y2)
+add_booster("cat_rank", catboost.CatBoostRanker(**CAT), X, y3, group_id=np.repeat([0, 1], 45))
+add_booster("cat_tags", catboost.CatBoostClassifier(loss_function="MultiLogloss", **CAT), X,
+    np.c_[y2, y3 > 0, y3 > 1].astype(int))
+kinds = frame.fillna({"age": 40})
+add_booster("cat_frame", catboost.CatBoostClassifier(cat_features=["city", "size"], **CAT), kinds, y2, kinds.iloc[:12],
+    list(kinds.columns))
+add_booster("cat_pipeline", make_pipeline(StandardScaler(), catboost.CatBoostRegressor(**CAT)), X, t)
+add_booster("vote_boosters", VotingClassifier([("x", xgboost.XGBClassifier(**XGB, **encoder)),
+    ("l", lightgbm.LGBMClassifier(**LGB)), ("c", catboost.CatBoostClassifier(**CAT))], voting="soft"), X, y3, floats=True)
+add_booster("stack_boosters", StackingRegressor([("x", xgboost.XGBRegressor(**XGB)), ("l", lightgbm.LGBMRegressor(**LGB))],
+    cv=2, final_estimator=Ridge()), X, t, floats=True)
+if MAJOR >= (1, 9):
+    import skops.io
+
+    add_booster("xgb_skops", make_pipeline(StandardScaler(), xgboost.XGBClassifier(**XGB)), X, y3, floats=True)
+    add_booster("lgbm_skops", lightgbm.LGBMClassifier(**LGB), X, names3)
+    add_booster("cat_skops", catboost.CatBoostRegressor(**CAT), X, t)
+
+
 def plain(value):
+    # CatBoost's labels of several classes are a column.
+    if getattr(value, "ndim", 0) == 2 and value.shape[1] == 1 and value.dtype.kind in "OUi":
+        value = value.ravel()
     if isinstance(value, list):
         # Probabilities of several targets, side by side.
         value = np.hstack(value)
@@ -306,7 +417,7 @@ WAYS = [
 expected = {}
 LIST = os.path.join(OUT, "expected.json")
 if sys.argv[2:]:
-    models = {name: models[name] for name in sys.argv[2:] if name in models}
+    models = {name: models[name] for name in models if any(fnmatch.fnmatch(name, given) for given in sys.argv[2:])}
     with open(LIST) as before:
         expected = json.load(before)
 for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
@@ -316,12 +427,16 @@ for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
             with np.errstate(all="ignore"):
                 answers[method] = plain(getattr(model, method)(q))
     ending, save = WAYS[i % len(WAYS)]
+    if name.endswith("_skops"):
+        ending, save = "skops", skops.io.dump
     # Bytes that do not depend on who made them would be nice; the random state inside is what differs.
-    save(model, os.path.join(OUT, name + "." + ending))
+    save(model.booster if isinstance(model, OWN) else model, os.path.join(OUT, name + "." + ending))
     q = q.toarray() if hasattr(q, "toarray") else q
     rows = q.values.tolist() if hasattr(q, "values") else q.tolist() if q.ndim > 1 else [[v] for v in q.tolist()]
     rows = [[None if isinstance(v, float) and math.isnan(v) else v for v in row] for row in rows]
     expected[name] = {"file": name + "." + ending, "columns": columns, "rows": rows, "answers": answers}
+    if name in FLOATS:
+        expected[name]["tolerance"] = 1e-6
 with open(LIST, "w") as out:
     out.write("{\n" + ",\n".join(json.dumps(k) + ": " + json.dumps(v) for k, v in sorted(expected.items())) + "\n}\n")
 print(VERSION, len(expected), "models")

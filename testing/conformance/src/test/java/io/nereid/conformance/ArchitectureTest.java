@@ -88,7 +88,7 @@ class ArchitectureTest {
         backends/pytorch | io.nereid.backends.pytorch | . | base tensor observe spi backend
         backends/tflite | io.nereid.backends.tflite | . | base tensor observe spi backend
         backends/pmml | io.nereid.backends.pmml | . | base tensor observe spi backend
-        backends/mlflow | io.nereid.backends.mlflow | . | base tensor json observe spi backend
+        backends/mlflow | io.nereid.backends.mlflow | . | base tensor observe spi backend
         backends/onnx-import | io.nereid.backends.onnximport |  | base tensor json observe protobuf-lite spi \
             backend
         backends/unsupported | io.nereid.backends.unsupported | . | base spi backend

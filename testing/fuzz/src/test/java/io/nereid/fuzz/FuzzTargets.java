@@ -4,7 +4,6 @@ package io.nereid.fuzz;
 
 import io.nereid.app.client.NpyTarget;
 import io.nereid.backends.catboost.CatboostBackend;
-import io.nereid.backends.mlflow.LightgbmSkopsTarget;
 import io.nereid.backends.mlflow.MlmodelTarget;
 import io.nereid.backends.onnx.OnnxTarget;
 import io.nereid.backends.onnximport.caffe2.Caffe2Target;
@@ -125,7 +124,6 @@ public final class FuzzTargets {
         add("xgboost-json", () -> new BackendTarget(new XgboostBackend(), "model.json"), TREES + ":xgboost/*.json");
         add("xgboost-ubj", () -> new BackendTarget(new XgboostBackend(), "model.ubj"), TREES + ":xgboost/*.ubj");
         add("lightgbm", () -> new BackendTarget(new LightgbmBackend(), "model.txt"), TREES + ":lightgbm/*.txt");
-        add("lightgbm-skops", LightgbmSkopsTarget::new);
         add("catboost-cbm", () -> new BackendTarget(new CatboostBackend(), "model.cbm"), CATBOOST + ":*.cbm");
         add("catboost-json", () -> new BackendTarget(new CatboostBackend(), "model.json"), CATBOOST + ":*.json");
         add("torch-archive", () -> new TorchTarget(false), "backends/pytorch/src/test/resources:**.pt");

@@ -61,11 +61,34 @@ final class CatboostConfig {
             parameters.put(FEATURE_NAMES, names);
             complete = complete.toBuilder().parameters(Map.copyOf(parameters)).build();
         }
+        complete = labelled(model, complete);
         checkInputs(model, complete);
         for (TensorSpec spec : complete.modelOutputs()) {
             checkOutput(model, spec, complete);
         }
         return complete;
+    }
+
+    /** Names the classes of probabilities, for classification requests, unless the configuration does. */
+    private static ModelConfig labelled(ParsedModel model, ModelConfig config) {
+        if (model.labels().isEmpty() || model.manyLabels()) {
+            return config;
+        }
+        List<String> texts = new ArrayList<>();
+        for (Object label : model.labels()) {
+            texts.add(
+                    !(label instanceof Double number)
+                            ? String.valueOf(label)
+                            : switch (model.labelType()) {
+                                case BOOL -> number == 0 ? "False" : "True";
+                                case INT64 -> Long.toString(number.longValue());
+                                default -> number.toString();
+                            });
+        }
+        Map<String, List<String>> labels = new HashMap<>(config.labels());
+        labels.putIfAbsent(PredictionType.PREDICT_PROBA.toString(), List.copyOf(texts));
+        labels.putIfAbsent(PredictionType.PREDICT_LOG_PROBA.toString(), List.copyOf(texts));
+        return config.toBuilder().labels(Map.copyOf(labels)).build();
     }
 
     /** The column names; generated where the file has none, or duplicates. */

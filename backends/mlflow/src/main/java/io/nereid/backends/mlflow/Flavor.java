@@ -24,14 +24,6 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
     /** The supported flavors in order of preference, with their backends. */
     static final Map<String, String> BACKENDS = backends();
 
-    /** The file extension of LightGBM's scikit-learn classes when saved with skops. */
-    private static final String SKOPS = ".skops";
-
-    /** Whether the booster has to be extracted from a skops file. */
-    boolean wrapped() {
-        return name.equals("lightgbm") && modelFile.endsWith(SKOPS);
-    }
-
     private static Map<String, String> backends() {
         Map<String, String> backends = new LinkedHashMap<>();
         backends.put("onnx", "onnxruntime");
@@ -87,15 +79,9 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
             case "xgboost":
                 return new Flavor(name, backend, or(data, "model.xgb"), Map.of(), modelClass.endsWith("Classifier"));
             case "lightgbm":
-                if (modelClass.startsWith("lightgbm.sklearn.") && data.endsWith(SKOPS)) {
-                    return new Flavor(name, backend, data, Map.of(), modelClass.endsWith("Classifier"));
-                }
                 if (!modelClass.isEmpty() && !modelClass.endsWith(".Booster")) {
-                    throw ServingException.invalidArgument(
-                            "model '" + modelName + "' is a " + modelClass
-                                    + ", saved as a Python object (expected: lightgbm.Booster, or one of its classes"
-                                    + " for scikit-learn in the format skops)",
-                            "log the booster inside it: mlflow.lightgbm.log_model(model.booster_, …)");
+                    // A class for scikit-learn, saved as a Python object: skops, or a pickle.
+                    return new Flavor(name, "sklearn", or(data, "model.pkl"), Map.of(), false);
                 }
                 return new Flavor(name, backend, or(data, "model.lgb"), Map.of(), false);
             case "catboost":

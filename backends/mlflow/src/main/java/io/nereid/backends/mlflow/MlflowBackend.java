@@ -83,7 +83,7 @@ public final class MlflowBackend implements Backend {
         MlModel model = MlModel.read(directory);
         Flavor flavor = Flavor.of(model, directory, config.name());
         Backend backend = backend(flavor, config, context);
-        Loading loading = new Loading(source, config, context, model, flavor, backend);
+        Loading loading = new Loading(source, config, context, backends(context), model, flavor, backend);
         if (!config.inputs().isEmpty()) {
             BackendModel adapted = loading.adapted();
             if (adapted.config().inputs().equals(config.inputs())) {
@@ -95,8 +95,12 @@ public final class MlflowBackend implements Backend {
         return loading.adapted();
     }
 
+    private List<Backend> backends(BackendContext context) {
+        return context.backends().isEmpty() ? others : context.backends();
+    }
+
     private Backend backend(Flavor flavor, ModelConfig config, BackendContext context) {
-        for (Backend backend : context.backends().isEmpty() ? others : context.backends()) {
+        for (Backend backend : backends(context)) {
             if (backend.name().equals(flavor.backend())) {
                 String unavailable = backend.unavailableReason();
                 if (unavailable != null) {
@@ -120,6 +124,7 @@ public final class MlflowBackend implements Backend {
             ModelLocation source,
             ModelConfig config,
             BackendContext context,
+            List<Backend> backends,
             MlModel model,
             Flavor flavor,
             Backend backend) {
@@ -170,32 +175,8 @@ public final class MlflowBackend implements Backend {
                     complete,
                     context.engine(),
                     context.control(),
-                    context.backends());
-            if (!flavor.wrapped()) {
-                return backend.load(source, inside, its);
-            }
-            LightgbmSkopsReader.Content content =
-                    LightgbmSkopsReader.read(source.versionDirectory().resolve(flavor.modelFile()), flavor.labels());
-            Map<String, String> parameters = new HashMap<>(inside.parameters());
-            if (content.best() > 0) {
-                // The predict method of the scikit-learn class uses the iterations up to the best one.
-                parameters.putIfAbsent("iteration_range", "0," + content.best());
-            }
-            Path directory = LightgbmSkopsReader.laidOut(content.booster(), context.scratch());
-            try {
-                return new LightgbmSkopsReader.Laid(
-                        backend.load(
-                                new ModelLocation(source.id(), directory, directory),
-                                inside.toBuilder()
-                                        .modelFile(LightgbmSkopsReader.FILE)
-                                        .parameters(Map.copyOf(parameters))
-                                        .build(),
-                                its),
-                        directory);
-            } catch (RuntimeException e) {
-                LightgbmSkopsReader.delete(directory);
-                throw e;
-            }
+                    backends);
+            return backend.load(source, inside, its);
         }
 
         /** The configuration for the backend of the model inside. */

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
+import io.nereid.backends.sklearn.boosting.BoosterLoader;
+import io.nereid.backends.sklearn.boosting.Boosters;
 import io.nereid.backends.sklearn.calibration.CalibratedClassifier;
 import io.nereid.backends.sklearn.cluster.KMeans;
 import io.nereid.backends.sklearn.compose.ColumnTransformerReader;
@@ -60,8 +62,14 @@ public final class EstimatorFactory implements Estimator.Factory {
 
     private static final Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> KNOWN = known();
 
+    private final BoosterLoader boosters;
     private int depth;
     private int count;
+
+    /** @param boosters loads the models of other libraries that the file contains */
+    public EstimatorFactory(BoosterLoader boosters) {
+        this.boosters = boosters;
+    }
 
     private static Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> known() {
         Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k = new HashMap<>();
@@ -175,7 +183,8 @@ public final class EstimatorFactory implements Estimator.Factory {
         }
         EstimatorAttributes f = new EstimatorAttributes(object);
         boolean known = object.type().isOf("sklearn");
-        BiFunction<EstimatorAttributes, Estimator.Factory, Estimator> maker = known ? KNOWN.get(f.type()) : null;
+        BiFunction<EstimatorAttributes, Estimator.Factory, Estimator> maker =
+                known ? KNOWN.get(f.type()) : Boosters.has(object) ? (own, all) -> Boosters.build(own, boosters) : null;
         if (maker == null) {
             String near = known && f.type().length() < 64
                     ? NameSuggestions.didYouMean(f.type(), List.copyOf(KNOWN.keySet()), "")

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
+import io.nereid.backends.sklearn.boosting.BoosterEstimator;
 import io.nereid.backends.sklearn.compose.ColumnUnion;
 import io.nereid.backends.sklearn.compose.Passthrough;
 import io.nereid.backends.sklearn.compose.Pipeline;
@@ -49,6 +50,11 @@ final class FittedColumns {
             }
         } else if (estimator.before() != null) {
             mark(estimator.before(), texts);
+        } else if (estimator instanceof BoosterEstimator booster) {
+            for (int i = 0; i < texts.length; i++) {
+                texts[i] |=
+                        i < booster.booster().features() && booster.booster().takesText(i);
+            }
         } else if (estimator instanceof CountVectorizer) {
             java.util.Arrays.fill(texts, true);
         } else if (estimator instanceof CategoryEncoder encoder && encoder.features() == texts.length) {
@@ -82,7 +88,25 @@ final class FittedColumns {
     }
 
     /** The names of the columns that the outermost estimator with names was fitted to; empty when there are none. */
-    static List<String> namesOf(Object value) {
+    static List<String> namesOf(Object value, Estimator estimator) {
+        List<String> names = namesOf(value);
+        return names.isEmpty() && first(estimator) instanceof BoosterEstimator booster
+                ? booster.booster().names()
+                : names;
+    }
+
+    /** The estimator that gets the columns of the model. */
+    private static Estimator first(Estimator estimator) {
+        Estimator now = estimator;
+        while (now instanceof Pipeline pipeline) {
+            now = pipeline.first().isEmpty()
+                    ? pipeline.last()
+                    : pipeline.first().get(0);
+        }
+        return now;
+    }
+
+    private static List<String> namesOf(Object value) {
         Object now = value;
         for (int i = 0; i < 8 && now instanceof PyObject object; i++) {
             EstimatorAttributes fields = new EstimatorAttributes(object);

@@ -11,6 +11,7 @@ import io.nereid.backends.sklearn.pickle.MemoryLimit;
 import io.nereid.backends.sklearn.pickle.ModelFile;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.base.ServingException;
+import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -19,8 +20,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves scikit-learn models from pickle, joblib and skops files. Files are read as data: no code in them is run, and
- * types that are not supported are rejected by name. A model has one input with all columns, {@code input-0} FP64
+ * Serves scikit-learn models from pickle, joblib and skops files, and those of XGBoost, LightGBM and CatBoost that are
+ * saved so, alone or as a part of a scikit-learn model. Files are read as data: no code in them is run, and types that
+ * are not supported are rejected by name. A model has one input with all columns, {@code input-0} FP64
  * [columns], or, when some columns hold text, one input for each column of the data frame that it was fitted to.
  * Parameters:
  *
@@ -80,7 +82,7 @@ public final class SklearnBackend implements Backend {
     public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path file = file(source, config);
         try {
-            return load(file, config, context, proba(context));
+            return load(source.id(), file, config, context, proba(context));
         } catch (ServingException e) {
             throw e;
         } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
@@ -101,20 +103,30 @@ public final class SklearnBackend implements Backend {
                 .strip();
     }
 
-    private static BackendModel load(Path file, ModelConfig config, BackendContext context, String proba) {
-        Estimator estimator;
-        List<String> names;
+    private static BackendModel load(
+            ServableId id, Path file, ModelConfig config, BackendContext context, String proba) {
+        DelegatedBoosters boosters = new DelegatedBoosters(id, context);
+        boolean done = false;
         try {
-            Object value = ModelFile.read(file, MemoryLimit.ofHeap());
-            estimator = new EstimatorFactory().build(value);
-            names = FittedColumns.namesOf(value);
-        } catch (ServingException e) {
-            throw ServingException.of(
-                    e.code(), "model file '" + file + "' cannot be loaded: " + e.getMessage(), e.remedy());
+            Estimator estimator;
+            List<String> names;
+            try {
+                Object value = ModelFile.read(file, MemoryLimit.ofHeap());
+                estimator = new EstimatorFactory(boosters).build(value);
+                names = FittedColumns.namesOf(value, estimator);
+            } catch (ServingException e) {
+                throw ServingException.of(
+                        e.code(), "model file '" + file + "' cannot be loaded: " + e.getMessage(), e.remedy());
+            }
+            SklearnModel model = SklearnConfig.complete(estimator, names, config, context, proba, boosters::close);
+            model.validate();
+            done = true;
+            return model;
+        } finally {
+            if (!done) {
+                boosters.close();
+            }
         }
-        SklearnModel model = SklearnConfig.complete(estimator, names, config, context, proba);
-        model.validate();
-        return model;
     }
 
     private static Path file(ModelLocation source, ModelConfig config) {

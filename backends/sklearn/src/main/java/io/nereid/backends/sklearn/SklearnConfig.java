@@ -32,10 +32,16 @@ final class SklearnConfig {
      *
      * @param names the columns that the estimator was fitted to; empty when unknown
      * @param proba whether classifiers return probabilities by default
+     * @param release called when the model is closed
      * @throws ServingException INVALID_ARGUMENT for tensors or methods that the estimator does not have
      */
     static SklearnModel complete(
-            Estimator estimator, List<String> names, ModelConfig config, BackendContext context, String proba) {
+            Estimator estimator,
+            List<String> names,
+            ModelConfig config,
+            BackendContext context,
+            String proba,
+            Runnable release) {
         int features = estimator.features();
         List<String> columns = names.size() == features ? names : List.of();
         boolean[] texts = FittedColumns.texts(estimator, features);
@@ -70,7 +76,7 @@ final class SklearnConfig {
         for (TensorSpec spec : complete.modelOutputs()) {
             writings.add(writing(estimator, spec, methods, complete));
         }
-        return new SklearnModel(complete, estimator, reading, writings, text);
+        return new SklearnModel(complete, estimator, reading, writings, text, release);
     }
 
     /** Adds the column names as a parameter, for protocols and clients that map names to columns. */

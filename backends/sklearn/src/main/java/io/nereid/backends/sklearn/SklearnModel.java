@@ -14,8 +14,8 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tensor.TensorScope;
 import java.util.List;
 
-/** A loaded estimator, which is also its only instance: runs share no state. Thread-safe: immutable. */
-final class SklearnModel implements BackendModel, ModelInstance {
+/** A loaded estimator; its instances share it, because runs have no state. Thread-safe: immutable. */
+final class SklearnModel implements BackendModel {
     /** Batches of a quick estimator up to this size take tens of microseconds, and may run on the caller's thread. */
     private static final int FEW_ROWS = 64;
 
@@ -25,18 +25,21 @@ final class SklearnModel implements BackendModel, ModelInstance {
     private final List<OutputWriter> writings;
     private final boolean[] texts;
     private final ModelTraits traits;
+    private final Runnable release;
 
     SklearnModel(
             ModelConfig config,
             Estimator estimator,
             InputReader reading,
             List<OutputWriter> writings,
-            boolean[] texts) {
+            boolean[] texts,
+            Runnable release) {
         this.config = config;
         this.estimator = estimator;
         this.reading = reading;
         this.writings = List.copyOf(writings);
         this.texts = texts;
+        this.release = release;
         this.traits = ModelTraits.builder()
                 .inline(estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS)
                 .takesTables(true)
@@ -53,10 +56,10 @@ final class SklearnModel implements BackendModel, ModelInstance {
         return traits;
     }
 
-    /** Returns this: a run has no state of its own, so all callers can share one instance. */
+    /** A run has no state of its own, so all instances are this one; closing an instance frees nothing. */
     @Override
     public ModelInstance newInstance() {
-        return this;
+        return this::run;
     }
 
     @Override
@@ -91,8 +94,7 @@ final class SklearnModel implements BackendModel, ModelInstance {
         }
     }
 
-    @Override
-    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+    private List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
         DataTable table = reading.table(inputs);
         try (TensorScope results = new TensorScope()) {
             for (String output : outputs) {
@@ -119,8 +121,7 @@ final class SklearnModel implements BackendModel, ModelInstance {
     }
 
     @Override
-    public void cancel() {}
-
-    @Override
-    public void close() {}
+    public void close() {
+        release.run();
+    }
 }

@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
+import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.catboost.CatboostBackend;
+import io.nereid.backends.sklearn.boosting.BoosterLoader;
 import io.nereid.backends.sklearn.pickle.Fixtures;
+import io.nereid.backends.trees.LightgbmBackend;
+import io.nereid.backends.trees.XgboostBackend;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
@@ -24,7 +29,20 @@ import java.util.Map;
 
 /** Model directories and tensors for tests. Stateless. */
 public final class Models {
+    /** The backends of the libraries whose models pickles may contain. */
+    private static final List<Backend> OTHERS =
+            List.of(new XgboostBackend(), new LightgbmBackend(), new CatboostBackend());
+
     private Models() {}
+
+    private static BackendContext context(Path scratch) {
+        return new BackendContext(1, scratch, Map.of(), true, null, null, OTHERS);
+    }
+
+    /** Loads the models of other libraries inside pickles; they are left to the garbage collector. */
+    public static BoosterLoader boosters() {
+        return new DelegatedBoosters(new ServableId("m", 1), context(Path.of("target", "scratch")));
+    }
 
     /** A directory with a fixture of the newest version under one of the default file names. */
     static ModelLocation of(Path directory, String fixture) {
@@ -57,7 +75,7 @@ public final class Models {
     }
 
     static BackendModel load(ModelLocation source, ModelConfig config) {
-        return new SklearnBackend().load(source, config, new BackendContext(1, source.modelDirectory(), Map.of()));
+        return new SklearnBackend().load(source, config, context(source.modelDirectory()));
     }
 
     public static BackendModel load(ModelLocation source) {

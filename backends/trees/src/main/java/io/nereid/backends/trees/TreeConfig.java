@@ -128,12 +128,13 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     /** The model restricted to the iterations that the configuration selects. */
     static ParsedModel chosen(ParsedModel model, ModelConfig config) {
         String text = config.parameters().getOrDefault(ITERATION_RANGE, "").strip();
-        if (text.isEmpty() || text.equals("all")) {
+        boolean none = model.best() < 0 && text.equals("auto");
+        if (text.isEmpty() || text.equals("all") || none) {
             return model;
         }
         int begin = 0;
         int end = -1;
-        if (text.equals("best")) {
+        if (text.equals("best") || text.equals("auto")) {
             end = model.best() + 1;
             if (model.best() < 0) {
                 throw wrong(
@@ -156,7 +157,7 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             throw wrong(
                     config,
                     "has " + ITERATION_RANGE + " '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "'",
-                    "best, all, or the first iteration and the one after the last, of " + model.rounds());
+                    "best, auto, all, or the first iteration and the one after the last, of " + model.rounds());
         }
         return model.between(begin, end);
     }

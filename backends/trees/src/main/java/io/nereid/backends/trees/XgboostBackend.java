@@ -13,8 +13,9 @@ import java.util.List;
  *
  * <ul>
  *   <li>{@code output_margin}: {@code true} to return the margin as {@code predict}
- *   <li>{@code iteration_range}: the boosting iterations to use: {@code best}, that of early stopping, or a range such
- *       as {@code 0,10}, of the first iteration and the one after the last; by default all
+ *   <li>{@code iteration_range}: the boosting iterations to use: {@code best}, that of early stopping, {@code auto}, the same
+ *       where the file has one and else all, as the package's classes for scikit-learn predict, or a range such as
+ *       {@code 0,10}, of the first iteration and the one after the last; by default all
  * </ul>
  *
  * <p>The signature {@code shap} returns {@code contributions}, the SHAP values: the contribution of each feature to

@@ -63,7 +63,7 @@ class IterationsTest {
         assertThatThrownBy(() ->
                         References.load(model, config(model, range, false)).close())
                 .hasMessageContaining("iteration_range '" + range + "'")
-                .hasMessageContaining("expected: best, all");
+                .hasMessageContaining("expected: best, auto, all");
     }
 
     @ParameterizedTest
@@ -73,5 +73,6 @@ class IterationsTest {
         assertThatThrownBy(() ->
                         References.load(model, config(model, "best", false)).close())
                 .hasMessageContaining("has no best iteration");
+        References.load(model, config(model, "auto", false)).close();
     }
 }

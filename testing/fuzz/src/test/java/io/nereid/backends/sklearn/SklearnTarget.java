@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
+import io.nereid.backends.sklearn.boosting.BoosterFile;
+import io.nereid.backends.sklearn.boosting.LoadedBooster;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.pickle.ModelFile;
 import io.nereid.backends.sklearn.pickle.PickleMemory;
+import io.nereid.base.ServingException;
 import io.nereid.fuzz.FuzzTarget;
 import io.nereid.fuzz.InputFile;
 import io.nereid.fuzz.StoredZip;
@@ -51,10 +54,10 @@ public final class SklearnTarget implements FuzzTarget {
         }
         SklearnModel model;
         try {
-            Estimator estimator = new EstimatorFactory().build(value);
-            List<String> names = FittedColumns.namesOf(value);
+            Estimator estimator = new EstimatorFactory(SklearnTarget::booster).build(value);
+            List<String> names = FittedColumns.namesOf(value, estimator);
             model = SklearnConfig.complete(
-                    estimator, names, ModelConfig.unspecified("m"), ModelRuns.context(), "false");
+                    estimator, names, ModelConfig.unspecified("m"), ModelRuns.context(), "false", () -> {});
             model.validate();
         } catch (IndexOutOfBoundsException
                 | ArithmeticException
@@ -65,6 +68,11 @@ public final class SklearnTarget implements FuzzTarget {
             return;
         }
         ModelRuns.run(model);
+    }
+
+    /** The native models inside are those of other targets. */
+    private static LoadedBooster booster(BoosterFile file) {
+        throw ServingException.invalidArgument("a " + file.origin());
     }
 
     private static byte[] archive(byte[] schema, byte[] array) throws IOException {

@@ -6,6 +6,7 @@ import io.nereid.backends.sklearn.pickle.NdArray;
 import io.nereid.backends.sklearn.pickle.PythonValues;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.tensor.DataType;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The labels of a classifier's classes, in the order of {@code classes_}: numbers or texts. Immutable. */
@@ -43,8 +44,27 @@ public final class ClassLabels {
         return new ClassLabels(numbers, texts, text ? DataType.BYTES : type);
     }
 
+    /**
+     * Labels of which the texts and the type are known.
+     *
+     * @param type INT64, FP64, BOOL (as {@code true} and {@code false}) or BYTES
+     * @throws NumberFormatException for a text that is not a number although the type is
+     */
+    public static ClassLabels of(List<String> labels, DataType type) {
+        double[] numbers = new double[labels.size()];
+        boolean text = type == DataType.BYTES;
+        for (int i = 0; i < numbers.length; i++) {
+            numbers[i] = text
+                    ? Double.NaN
+                    : type == DataType.BOOL
+                            ? (Boolean.parseBoolean(labels.get(i)) ? 1 : 0)
+                            : Double.parseDouble(labels.get(i));
+        }
+        return new ClassLabels(numbers, text ? labels.toArray(String[]::new) : null, type);
+    }
+
     /** The labels 0, 1, …, {@code count - 1}. */
-    static ClassLabels upTo(int count) {
+    public static ClassLabels upTo(int count) {
         double[] numbers = new double[count];
         for (int i = 0; i < count; i++) {
             numbers[i] = i;
@@ -58,6 +78,16 @@ public final class ClassLabels {
 
     DataType type() {
         return type;
+    }
+
+    /** The index of a label, a number or a text; 0 when it is none of them. */
+    public int indexOf(double number, @Nullable String text) {
+        for (int i = 0; i < numbers.length; i++) {
+            if (texts == null ? numbers[i] == number : texts[i] != null && texts[i].equals(text)) {
+                return i;
+            }
+        }
+        return 0;
     }
 
     double number(int i) {

@@ -39,7 +39,8 @@ final class PickleTypes {
             "functools.partial",
             "joblib.numpy_pickle.NumpyArrayWrapper");
 
-    private static final Set<String> FOREIGN = Set.of("sklearn", "numpy", "scipy.sparse", "pandas");
+    private static final Set<String> FOREIGN =
+            Set.of("sklearn", "numpy", "scipy.sparse", "pandas", "xgboost", "lightgbm", "catboost");
 
     private PickleTypes() {}
 
@@ -57,7 +58,7 @@ final class PickleTypes {
             String path = global.path();
             throw ServingException.invalidArgument(
                     "it uses " + (path.length() > 120 ? path.substring(0, 120) + "…" : path)
-                            + ", which is not a type of scikit-learn; nothing of it was run",
+                            + ", which is not a type of scikit-learn, XGBoost, LightGBM or CatBoost; nothing of it was run",
                     "if that is a step of your own or of another library, export the model to ONNX with skl2onnx;"
                             + " if you do not know it, do not trust the file");
         }

@@ -7,6 +7,9 @@ import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.backends.sklearn.pickle.Fixtures;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -35,6 +38,34 @@ class FixturesTest {
         }
     }
 
+    /** The table of the documentation has as many models as are compared. */
+    @Test
+    void theDocumentationCountsTheModels() throws IOException {
+        String documentation = Files.readString(Path.of("..", "..", "docs", "FORMATS.md"));
+        for (String library : List.of("scikit-learn", "XGBoost", "LightGBM", "CatBoost", "several")) {
+            StringBuilder counts = new StringBuilder();
+            for (String version : Fixtures.VERSIONS) {
+                long count = Fixtures.expected(version).properties().stream()
+                        .filter(e -> library(e.getKey()).equals(library))
+                        .count();
+                counts.append(" | ").append(count);
+            }
+            assertThat(documentation)
+                    .as(library)
+                    .containsPattern("\\| " + library + "[^|]*"
+                            + counts.toString().substring(1).replace("|", "\\|"));
+        }
+    }
+
+    private static String library(String fixture) {
+        return switch (fixture.replaceFirst("_.*", "")) {
+            case "xgb" -> "XGBoost";
+            case "lgbm" -> "LightGBM";
+            case "cat" -> "CatBoost";
+            default -> fixture.endsWith("_boosters") ? "several" : "scikit-learn";
+        };
+    }
+
     private static void compare(String version, JsonNode fixture) {
         Estimator estimator = Fixtures.load(version, fixture.get("file").asText());
         DataTable input = Fixtures.table(fixture.get("rows"));
@@ -47,7 +78,8 @@ class FixturesTest {
                 continue;
             }
             DataTable got = estimator.checked(method, input);
-            check(answer.getKey(), answer.getValue(), got, estimator.width(method));
+            double tolerance = fixture.path("tolerance").asDouble(1e-9);
+            check(answer.getKey(), answer.getValue(), got, estimator.width(method), tolerance);
         }
         assertThat(estimator.methods())
                 .allSatisfy(m -> assertThat(answers.has(m.text())
@@ -66,7 +98,20 @@ class FixturesTest {
         return can;
     }
 
-    private static void check(String name, JsonNode expected, DataTable got, int width) {
+    /** The largest finite number of an output, which errors are relative to. */
+    private static double largest(JsonNode rows) {
+        double largest = 0;
+        for (JsonNode row : rows) {
+            for (JsonNode cell : row.isArray() ? row : List.of(row)) {
+                double v = cell.isTextual() && !cell.asText().matches("-?Infinity|NaN") ? 0 : Fixtures.number(cell);
+                largest = Math.abs(v) <= Double.MAX_VALUE ? Math.max(largest, Math.abs(v)) : largest;
+            }
+        }
+        return largest;
+    }
+
+    private static void check(String name, JsonNode expected, DataTable got, int width, double tolerance) {
+        double largest = Math.max(1e-300, largest(expected));
         assertThat(got.rows()).as(name).isEqualTo(expected.size());
         SoftAssertions soft = new SoftAssertions();
         for (int r = 0; r < got.rows(); r++) {
@@ -88,9 +133,7 @@ class FixturesTest {
                     if (Double.isNaN(e) || Double.isInfinite(e)) {
                         soft.assertThat(g).as(name + " " + r + "," + c).isEqualTo(e);
                     } else {
-                        soft.assertThat(g)
-                                .as(name + " " + r + "," + c)
-                                .isCloseTo(e, within(1e-9 * Math.max(1, Math.abs(e))));
+                        soft.assertThat(g).as(name + " " + r + "," + c).isCloseTo(e, within(tolerance * largest));
                     }
                 }
             }

@@ -5,6 +5,7 @@ package io.nereid.backends.sklearn.pickle;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.nereid.backends.sklearn.EstimatorFactory;
+import io.nereid.backends.sklearn.Models;
 import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import java.io.IOException;
@@ -41,7 +42,7 @@ public final class Fixtures {
     }
 
     public static Estimator load(String version, String file) {
-        return new EstimatorFactory().build(ModelFile.read(path(version, file), MemoryLimit.ofHeap()));
+        return new EstimatorFactory(Models.boosters()).build(ModelFile.read(path(version, file), MemoryLimit.ofHeap()));
     }
 
     public static double number(JsonNode cell) {

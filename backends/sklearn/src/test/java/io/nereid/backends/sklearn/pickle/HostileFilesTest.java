@@ -35,7 +35,7 @@ class HostileFilesTest {
 
     private static Object read(byte[] bytes) {
         try {
-            return new EstimatorFactory()
+            return new EstimatorFactory(Models.boosters())
                     .build(ModelFile.read(new ByteArrayInputStream(bytes), new MemoryLimit(SMALL)));
         } catch (IOException e) {
             throw new IllegalStateException(e);

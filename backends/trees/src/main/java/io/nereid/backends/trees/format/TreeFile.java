@@ -154,7 +154,7 @@ public final class TreeFile {
 
     private static String foreign(byte[] bytes, int length, boolean xgboost) {
         if (length >= 2 && (bytes[0] & 0xff) == 0x80 && bytes[1] <= 5 && bytes[1] > 1) {
-            return "it is a Python pickle";
+            return "it is a Python pickle, which the backend 'sklearn' serves under the name model.pkl";
         }
         if (length >= 2 && bytes[0] == 0x1f && (bytes[1] & 0xff) == 0x8b) {
             return "it is compressed";

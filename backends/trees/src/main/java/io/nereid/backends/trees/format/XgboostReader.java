@@ -4,7 +4,6 @@ package io.nereid.backends.trees.format;
 
 import io.nereid.backends.trees.forest.FeatureKeys;
 import io.nereid.backends.trees.forest.ForestBuilder;
-import io.nereid.backends.trees.forest.LinkFunction;
 import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.backends.trees.forest.ParsedTree;
 import io.nereid.base.ServingException;
@@ -39,6 +38,8 @@ final class XgboostReader {
     private int leafWidth;
     private int[] iterations = {};
     private int best = -1;
+    private int bestTrees = -1;
+    private int parallel;
 
     private XgboostReader(DocumentReader in, boolean covers) {
         this.in = in;
@@ -77,6 +78,8 @@ final class XgboostReader {
             if (in.key().equals("learner")) {
                 reader.learner();
                 learner = true;
+            } else if (in.key().equals("Model")) {
+                learner |= reader.snapshot();
             } else {
                 in.skip();
             }
@@ -86,6 +89,24 @@ final class XgboostReader {
             throw bad("it has no 'learner', so it is not a model of XGBoost");
         }
         return reader.model();
+    }
+
+    /**
+     * Reads the model of a snapshot, which is what the library's serialization writes into a pickle: the model beside
+     * the configuration of its training.
+     */
+    private boolean snapshot() {
+        boolean learner = false;
+        in.beginObject();
+        while (in.nextField()) {
+            if (in.key().equals("learner")) {
+                learner();
+                learner = true;
+            } else {
+                in.skip();
+            }
+        }
+        return learner;
     }
 
     private void learner() {
@@ -106,6 +127,8 @@ final class XgboostReader {
                     while (in.nextField()) {
                         if (in.key().equals("best_iteration")) {
                             best = best(in.text());
+                        } else if (in.key().equals("best_ntree_limit")) {
+                            bestTrees = best(in.text());
                         } else {
                             in.skip();
                         }
@@ -218,6 +241,16 @@ final class XgboostReader {
                     break;
                 case "tree_info":
                     groups = in.ints();
+                    break;
+                case "gbtree_model_param":
+                    in.beginObject();
+                    while (in.nextField()) {
+                        if (in.key().equals("num_parallel_tree")) {
+                            parallel = count();
+                        } else {
+                            in.skip();
+                        }
+                    }
                     break;
                 case "weights":
                     weights = in.floats();
@@ -340,13 +373,34 @@ final class XgboostReader {
                 outputs,
                 base,
                 1,
-                link(),
+                XgboostObjective.link(objective),
                 objective.startsWith("multi:") ? outputs : objective.equals("binary:logistic") ? 2 : 0,
                 List.copyOf(names));
+        if (!ascend(parsed.size())) {
+            iterations = counted(parsed.size(), outputs);
+        }
         return ascend(parsed.size()) ? model.withIterations(iterations, best) : model;
     }
 
-    /** Whether the file stores where iterations begin, as XGBoost 1.7 and later do, in a valid form. */
+    /**
+     * Where iterations begin in a file that does not store it, as those of XGBoost before 2: an iteration has a number of
+     * parallel trees for each output. That number is in the file, or follows from the best iteration, which versions
+     * before 1.7 store with the number of trees up to it; empty when it is unknown.
+     */
+    private int[] counted(int all, int outputs) {
+        int side = parallel > 0 ? parallel : best >= 0 && bestTrees > 0 ? bestTrees / (best + 1) : 0;
+        long each = (long) side * outputs;
+        if (all == 0 || each == 0 || all % each != 0) {
+            return new int[0];
+        }
+        int[] begins = new int[(int) (all / each) + 1];
+        for (int i = 0; i < begins.length; i++) {
+            begins[i] = (int) (i * each);
+        }
+        return begins;
+    }
+
+    /** Whether the file stores where iterations begin, as XGBoost 2 and later do, in a valid form. */
     private boolean ascend(int all) {
         for (int i = 1; i < iterations.length; i++) {
             if (iterations[i] < iterations[i - 1]) {
@@ -513,7 +567,7 @@ final class XgboostReader {
         }
         for (int i = 0; i < parts.length; i++) {
             try {
-                base[i] = margin(Float.parseFloat(parts[i].strip()));
+                base[i] = XgboostObjective.margin(objective, Float.parseFloat(parts[i].strip()));
             } catch (NumberFormatException e) {
                 throw bad("base score '" + shortened(text) + "' is not a number");
             }
@@ -524,66 +578,11 @@ final class XgboostReader {
         return base;
     }
 
-    /** The link function of the objective. Computed in floats, as in the library. */
-    private float margin(float score) {
-        switch (objective) {
-            case "binary:logistic":
-            case "reg:logistic":
-                if (!(score > 0 && score < 1)) {
-                    throw bad("base score " + score + " of objective " + objective + " is not between 0 and 1");
-                }
-                return (float) -Math.log(1f / score - 1f);
-            case "count:poisson":
-            case "reg:gamma":
-            case "reg:tweedie":
-            case "survival:cox":
-            case "survival:aft":
-                return (float) Math.log(score);
-            default:
-                return score;
-        }
-    }
-
-    private LinkFunction link() {
-        switch (objective) {
-            case "binary:logistic":
-            case "reg:logistic":
-                return LinkFunction.of(LinkFunction.Kind.LOGISTIC);
-            case "count:poisson":
-            case "reg:gamma":
-            case "reg:tweedie":
-            case "survival:cox":
-            case "survival:aft":
-                return LinkFunction.of(LinkFunction.Kind.EXP);
-            case "binary:hinge":
-                return LinkFunction.of(LinkFunction.Kind.STEP);
-            case "multi:softmax":
-                return LinkFunction.of(LinkFunction.Kind.GREATEST);
-            case "multi:softprob":
-                return LinkFunction.of(LinkFunction.Kind.SOFTMAX);
-            case "binary:logitraw":
-            case "reg:squarederror":
-            case "reg:linear":
-            case "reg:squaredlogerror":
-            case "reg:pseudohubererror":
-            case "reg:absoluteerror":
-            case "reg:quantileerror":
-            case "rank:ndcg":
-            case "rank:map":
-            case "rank:pairwise":
-                return LinkFunction.IDENTITY;
-            default:
-                throw ServingException.invalidArgument(
-                        "objective '" + shortened(objective) + "' is unknown, so its predictions cannot be computed",
-                        "update the server, or set the objective of the saved model to one that is known");
-        }
-    }
-
-    private static String shortened(String text) {
+    static String shortened(String text) {
         return String.format(Locale.ROOT, "%.64s", text);
     }
 
-    private static ServingException bad(String what) {
+    static ServingException bad(String what) {
         return ServingException.invalidArgument(what);
     }
 }
