@@ -143,6 +143,7 @@ if ! install control-more; then
 fi
 command -v kubectl >/dev/null || skip "kubectl with the control plane" "kubectl is not installed"
 suite "the commands of README.md" control "tritonclient.grpc, yaml" test_readme.py
+suite "the commands of the other documents" control "tritonclient.grpc, yaml" test_documents.py
 beside "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
 suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
 suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
