@@ -144,6 +144,7 @@ def server(folder):
         f"--monitoring_config_file={monitoring}",
         "--rest_api_enable_cors_support",
         "--enable_grpc_healthcheck_service",
+        "--ports-after-models=false",  # one of the models is missing
     )
     until(lambda: server.ask("GET", "/v1/models/labelled")[0] == 200, "labelled answers")
     until(lambda: server.ask("GET", "/v1/models/many")[0] == 200, "many answers")
@@ -551,7 +552,6 @@ def test_weights_share_a_label(own, tmp_path):
         ("--model_config_file=/nowhere/models.config", "/nowhere/models.config"),
         ("--use_alts_credentials", "use_alts_credentials"),
         ("--batching_parameters_file=/nowhere", "enable_batching"),
-        ("--platform_config_file=x", "platform_config_file"),
     ],
 )
 def test_what_a_flag_cannot_do_is_said(flag, text, tmp_path):
@@ -609,6 +609,24 @@ def test_requests_are_logged_and_serve_as_warm_up(own, tmp_path):
     assert b'"version":"2"' in again.ask("GET", "/v1/models/m")[2].replace(b" ", b"")
 
 
+def test_what_changes_no_answer_is_a_warning(own, tmp_path):
+    base = put(tmp_path / "m", 1, "half_plus_two")
+    flags = ["--platform_config_file=x", "--grpc_channel_arguments=grpc.max_connection_age_ms=2000", "--prefer_tflite_model=true"]
+    server = own("--model_name=m", f"--model_base_path={base}", *flags)
+    assert available(server, "m")  # the port opens when the model serves
+    for flag in flags:
+        assert sum(flag.split("=")[0] + " has no effect" in line for line in server.lines) == 1
+
+
+def test_a_model_that_does_not_load_ends_the_start(tmp_path):
+    version = tmp_path / "m" / "1"
+    version.mkdir(parents=True)
+    (version / "model.onnx").write_bytes(b"nothing")
+    with pytest.raises(RuntimeError) as e:
+        Server("--model_name=m", f"--model_base_path={tmp_path / 'm'}", "--max_num_load_retries=0")
+    assert "1 servable(s) did not become available: {{name: m version: 1} due to error: " in str(e.value)
+
+
 def test_a_warm_up_that_fails_fails_the_version(own, tmp_path):
     base = put(tmp_path / "m", 1, "half_plus_two")
     extra = base / "1" / "assets.extra"
@@ -618,7 +636,7 @@ def test_a_warm_up_that_fails_fails_the_version(own, tmp_path):
     log.predict_log.request.inputs["wrong"].CopyFrom(tf.make_tensor_proto([1.0]))
     with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as writer:
         writer.write(log.SerializeToString())
-    server = own("--model_name=m", f"--model_base_path={base}", "--max_num_load_retries=0")
+    server = own("--model_name=m", f"--model_base_path={base}", "--max_num_load_retries=0", "--ports-after-models=false")
     state = until(
         lambda: [s for s in json.loads(server.ask("GET", "/v1/models/m")[2]).get("model_version_status", []) if s["state"] == "END"],
         "the version fails",

@@ -6,16 +6,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The options of {@code tritonserver} and {@code tensorflow_model_server} that this server does not support, each with
- * the reason or the alternative. Stateless.
+ * The options of {@code tritonserver} that this server does not support, each with the reason or the alternative. Stateless.
  */
 final class UnsupportedFlags {
     private static final String GPU = "this build runs models on CPUs and does not use GPU memory; omit it";
-    private static final String TFLITE =
-            "a SavedModel is not run with TensorFlow Lite; serve the .tflite file itself (nereid plugins install"
-                    + " tflite)";
-    private static final String TENSORFLOW =
-            "it configures TensorFlow's runtime; use --backend-config tensorflow,KEY=VALUE";
     private static final String GRPC_TUNING = "HTTP/2 keep-alive and memory limits are built in; omit it";
 
     private static final Map<String, String> REASONS = Map.ofEntries(
@@ -56,22 +50,6 @@ final class UnsupportedFlags {
             Map.entry("--grpc-http2-max-ping-strikes", GRPC_TUNING),
             Map.entry("--grpc-max-connection-age", GRPC_TUNING),
             Map.entry("--grpc-max-connection-age-grace", GRPC_TUNING),
-            Map.entry(
-                    "--use_alts_credentials",
-                    "ALTS only works inside Google Cloud; use --tls-cert or --ssl_config_file"),
-            Map.entry("--grpc_channel_arguments", GRPC_TUNING),
-            Map.entry("--grpc_max_threads", "all connections share the threads of --io-threads"),
-            Map.entry("--platform_config_file", "the backend of a model is detected or set by model_platform"),
-            Map.entry("--tensorflow_session_config_file", TENSORFLOW),
-            Map.entry("--per_process_gpu_memory_fraction", GPU),
-            Map.entry("--thread_pool_factory_config_file", TENSORFLOW),
-            Map.entry("--prefer_tflite_model", TFLITE),
-            Map.entry("--num_tflite_pools", TFLITE),
-            Map.entry("--num_tflite_interpreters_per_pool", TFLITE),
-            Map.entry("--mixed_precision", TENSORFLOW),
-            Map.entry("--xla_cpu_compilation_enabled", TENSORFLOW),
-            Map.entry("--xla_gpu_compilation_enabled", TENSORFLOW),
-            Map.entry("--skip_initialize_tpu", TENSORFLOW),
             Map.entry("--allow-sagemaker", "SageMaker's endpoints are not supported"),
             Map.entry("--sagemaker-port", "SageMaker's endpoints are not supported"),
             Map.entry("--sagemaker-safe-port-range", "SageMaker's endpoints are not supported"),

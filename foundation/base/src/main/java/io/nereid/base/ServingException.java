@@ -4,6 +4,8 @@ package io.nereid.base;
 
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -98,7 +100,8 @@ public final class ServingException extends RuntimeException {
 
     /**
      * Converts any throwable: returns a ServingException as it is, makes RESOURCE_EXHAUSTED of a failed allocation, and
-     * wraps others with {@link ErrorCode#INTERNAL}.
+     * wraps others with {@link ErrorCode#INTERNAL}. Those that nothing expected are counted and logged with their stack
+     * ({@link UncaughtErrors}).
      */
     public static ServingException from(Throwable t) {
         if (t instanceof ServingException e) {
@@ -106,6 +109,11 @@ public final class ServingException extends RuntimeException {
         }
         if (t instanceof OutOfMemoryError) {
             return wrap(ErrorCode.RESOURCE_EXHAUSTED, "the server has no memory for this request", "retry later", t);
+        }
+        if ((t instanceof RuntimeException || t instanceof Error)
+                && !(t instanceof CancellationException)
+                && !(t instanceof CompletionException)) {
+            UncaughtErrors.report(t);
         }
         return internal("internal error: " + t.getClass().getSimpleName(), t);
     }

@@ -44,6 +44,9 @@ public final class JsonReader {
     /** Nesting levels that are allowed unless the constructor sets another limit. */
     public static final int DEFAULT_MAX_DEPTH = 100;
 
+    /** The most nesting levels of a value that is only skipped. */
+    public static final int MOST_SKIPPED = 1 << 20;
+
     /** The current document and the position in it, which {@link TensorReader} also advances. */
     byte[] buffer = new byte[SLACK];
 
@@ -53,9 +56,10 @@ public final class JsonReader {
     private int start;
     private int end;
     private final int maxDepth;
+    private int limit;
     private int depth;
     private boolean fresh;
-    private final boolean[] objects;
+    private boolean[] objects;
     private @Nullable String context;
 
     private final StringScanner text = new StringScanner(this);
@@ -68,6 +72,7 @@ public final class JsonReader {
     /** Creates a reader that allows {@code maxDepth} levels of objects and arrays. */
     public JsonReader(int maxDepth) {
         this.maxDepth = maxDepth;
+        this.limit = maxDepth;
         this.objects = new boolean[maxDepth + 1];
     }
 
@@ -289,6 +294,22 @@ public final class JsonReader {
     }
 
     /**
+     * Skips a value that nothing reads, whose nesting may be deeper than that of values that are read, as long as it is
+     * valid: at most {@link #MOST_SKIPPED} levels.
+     */
+    public void skipUnread() {
+        limit = MOST_SKIPPED;
+        try {
+            skipValue();
+        } finally {
+            limit = maxDepth;
+            if (objects.length > 4 * (maxDepth + 1)) {
+                objects = new boolean[maxDepth + 1];
+            }
+        }
+    }
+
+    /**
      * Skips one value of any kind and validates its syntax. Iterative, with the kinds of the open containers in
      * {@link #objects}, so that deep nesting cannot overflow the stack.
      */
@@ -301,7 +322,7 @@ public final class JsonReader {
                 case '{':
                     pos = p;
                     enter();
-                    objects[depth] = true;
+                    mark(true);
                     p = spaces(b, p + 1);
                     if (b[p] != '}') {
                         p = skipName(b, p);
@@ -311,7 +332,7 @@ public final class JsonReader {
                 case '[':
                     pos = p;
                     enter();
-                    objects[depth] = false;
+                    mark(false);
                     p = spaces(b, p + 1);
                     if (b[p] != ']') {
                         continue;
@@ -564,10 +585,18 @@ public final class JsonReader {
 
     /** Increments the nesting depth; the opening bracket is at {@link #pos}. */
     void enter() {
-        if (depth >= maxDepth) {
-            throw error("JSON nesting depth exceeds maximum allowed (" + maxDepth + ")" + at(pos));
+        if (depth >= limit) {
+            throw error("JSON nesting depth exceeds maximum allowed (" + limit + ")" + at(pos));
         }
         depth++;
+    }
+
+    /** Notes whether the container of this depth is an object. */
+    private void mark(boolean object) {
+        if (depth >= objects.length) {
+            objects = Arrays.copyOf(objects, 2 * objects.length);
+        }
+        objects[depth] = object;
     }
 
     /** Decrements the nesting depth and moves behind the closing bracket at {@link #pos}. */

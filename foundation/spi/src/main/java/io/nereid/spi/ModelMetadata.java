@@ -29,6 +29,16 @@ public record ModelMetadata(
     /** The signature that is used when a request names none. */
     public static final String DEFAULT_SIGNATURE = "serving_default";
 
+    /**
+     * The parameter of a configuration, and the property, of a model that answers as KServe's Python servers do: the only
+     * output of Open Inference is {@value #KSERVE_OUTPUT}, and V1 answers {@code inputs} as it does {@code instances}.
+     * The property's value is the name of the backend.
+     */
+    public static final String KSERVE_SERVER = "nereid.kserve_server";
+
+    /** The name of the output in KServe's Python servers. */
+    public static final String KSERVE_OUTPUT = "output-0";
+
     /** Metadata of a model that has only the default signature. */
     public ModelMetadata(
             ServableId id,

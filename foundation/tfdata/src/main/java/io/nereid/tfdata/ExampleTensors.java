@@ -3,6 +3,7 @@
 package io.nereid.tfdata;
 
 import io.nereid.base.ServingException;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -11,11 +12,11 @@ import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 
 /**
- * Converts examples to the inputs of a signature. A signature for classification or regression with a single BYTES
- * input gets the serialized examples, which TensorFlow's graphs parse themselves. Every other signature gets, for each
+ * Converts examples to the inputs of a signature. The signatures of a SavedModel, and of other models those for
+ * classification or regression with a single BYTES input, get the serialized examples, which TensorFlow's graphs parse
+ * themselves. Every other signature gets, for each
  * input, the feature of the same name. When it has one numeric input of two dimensions and the model names its columns
  * ({@code feature_names}), the features of these names become the columns of that input. Stateless.
  */
@@ -25,31 +26,31 @@ public final class ExampleTensors {
 
     private ExampleTensors() {}
 
-    /** Whether a signature takes serialized examples. */
-    public static boolean takesMessages(Signature signature) {
+    private static boolean takesMessages(ModelMetadata metadata, Signature signature) {
         return signature.inputs().size() == 1
                 && signature.inputs().get(0).dataType() == DataType.BYTES
-                && (signature.method().equals(Signature.CLASSIFY)
+                && (ExampleSignatures.ofSavedModel(metadata)
+                        || signature.method().equals(Signature.CLASSIFY)
                         || signature.method().equals(Signature.REGRESS));
     }
 
     /**
      * Creates the inputs, which the caller owns. Their first dimension is the number of examples.
      *
+     * @param metadata the model
      * @param signature the signature to call
-     * @param properties the properties of the model
      * @throws ServingException INVALID_ARGUMENT without examples, or for an example that lacks a feature or has an
      *     unsuitable one; the message names the example and the feature
      */
-    public static List<Tensor> of(Signature signature, ExampleList examples, Map<String, String> properties) {
+    public static List<Tensor> of(ModelMetadata metadata, Signature signature, ExampleList examples) {
         if (examples.size() == 0) {
             throw ServingException.invalidArgument("Input is empty.");
         }
-        if (takesMessages(signature)) {
+        if (takesMessages(metadata, signature)) {
             return List.of(messages(signature.inputs().get(0).name(), examples));
         }
         List<Example> all = examples.all();
-        String columns = properties.getOrDefault(COLUMNS, "");
+        String columns = metadata.properties().getOrDefault(COLUMNS, "");
         List<Tensor> tensors = new ArrayList<>();
         boolean done = false;
         try {

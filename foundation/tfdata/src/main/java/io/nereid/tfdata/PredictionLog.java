@@ -285,8 +285,10 @@ public record PredictionLog(
                 if (signature == null) {
                     throw ServingException.invalidArgument("No signature was found with the name: " + name);
                 }
-                requests.add(request(
-                        metadata, name, ExampleTensors.of(signature, examples, metadata.properties()), List.of()));
+                if (kind != Kind.MULTI_INFERENCE) {
+                    ExampleSignatures.check(metadata, signature, kind == Kind.CLASSIFY);
+                }
+                requests.add(request(metadata, name, ExampleTensors.of(metadata, signature, examples), List.of()));
             }
             done = true;
             return requests;

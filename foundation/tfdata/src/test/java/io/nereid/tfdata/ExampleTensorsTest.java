@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ServableId;
 import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -19,6 +21,59 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ExampleTensorsTest {
+    private static ModelMetadata model(String platform, Map<String, String> properties) {
+        return new ModelMetadata(new ServableId("m", 1), platform, List.of(), List.of(), 0, properties);
+    }
+
+    @Test
+    void theSignaturesOfASavedModelAreDecidedByTheirKeys() {
+        TensorSpec text = new TensorSpec("inputs", DataType.BYTES, Shape.of(-1));
+        TensorSpec numbers = new TensorSpec("inputs", DataType.FP32, Shape.of(-1, 2));
+        TensorSpec scores = new TensorSpec("scores", DataType.FP32, Shape.of(-1, 2));
+        TensorSpec outputs = new TensorSpec("outputs", DataType.FP32, Shape.of(-1, 1));
+        ModelMetadata saved = model(ExampleSignatures.SAVED_MODEL, Map.of());
+        Signature classify = new Signature(Signature.PREDICT, List.of(text), List.of(scores), Map.of());
+        Signature regress = new Signature(Signature.PREDICT, List.of(text), List.of(outputs), Map.of());
+        ExampleSignatures.check(saved, classify, true);
+        ExampleSignatures.check(saved, regress, false);
+        ExampleList examples = ExampleList.of(List.of(new Example(Map.of("x", Feature.ofFloats(1)))), null);
+        List<Tensor> made = ExampleTensors.of(saved, classify, examples);
+        assertThat(made.get(0).dataType()).isEqualTo(DataType.BYTES);
+        assertThat(made.get(0).shape()).isEqualTo(Shape.of(1));
+        Tensor.closeAll(made);
+        refused(saved, regress, true, "Expected classification signature outputs to contain at least one of");
+        refused(saved, classify, false, "No regression outputs found in SignatureDef: ");
+        Signature other = new Signature(
+                Signature.CLASSIFY,
+                List.of(new TensorSpec("x", DataType.BYTES, Shape.of(-1))),
+                List.of(scores),
+                Map.of());
+        refused(saved, other, true, "No classification inputs found in SignatureDef: ");
+        refused(saved, other, false, "No regression inputs found in SignatureDef: ");
+        refused(
+                saved,
+                new Signature(Signature.CLASSIFY, List.of(text, numbers), List.of(scores), Map.of()),
+                true,
+                "Expected one input Tensor.");
+        Signature three = new Signature(Signature.CLASSIFY, List.of(text), List.of(scores, outputs, scores), Map.of());
+        refused(saved, three, true, "Expected one or two output Tensors, found 3");
+        refused(saved, three, false, "Expected one output Tensor.");
+        refused(
+                saved,
+                new Signature(Signature.CLASSIFY, List.of(numbers), List.of(scores), Map.of()),
+                true,
+                "Expects arg[0] to be float but string is provided");
+        // Other models are called by the names of their inputs.
+        ExampleSignatures.check(model("onnxruntime_onnx", Map.of()), other, true);
+    }
+
+    private static void refused(ModelMetadata model, Signature signature, boolean classify, String text) {
+        assertThatThrownBy(() -> ExampleSignatures.check(model, signature, classify))
+                .hasMessageContaining(text)
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
+    }
+
     private static Example example(Object... pairs) {
         Map<String, Feature> features = new LinkedHashMap<>();
         for (int i = 0; i < pairs.length; i += 2) {
@@ -32,7 +87,7 @@ class ExampleTensorsTest {
     }
 
     private static List<Tensor> of(Signature signature, Example... examples) {
-        return ExampleTensors.of(signature, ExampleList.of(List.of(examples), null), Map.of());
+        return ExampleTensors.of(model("fake", Map.of()), signature, ExampleList.of(List.of(examples), null));
     }
 
     private static void rejected(Signature signature, String text, Example... examples) {
@@ -141,14 +196,14 @@ class ExampleTensorsTest {
         Signature signature = predict(spec("input", DataType.FP32, -1, 2));
         ExampleList examples =
                 ExampleList.of(List.of(example("b", Feature.ofFloats(2), "a", Feature.ofLongs(1))), null);
-        List<Tensor> tensors = ExampleTensors.of(signature, examples, Map.of("feature_names", "a,b"));
+        List<Tensor> tensors = ExampleTensors.of(model("fake", Map.of("feature_names", "a,b")), signature, examples);
         assertThat(tensors.get(0).shape()).isEqualTo(Shape.of(1, 2));
         assertThat(tensors.get(0).buffer().getFloat(0)).isEqualTo(1f);
         assertThat(tensors.get(0).buffer().getFloat(4)).isEqualTo(2f);
         Tensor.closeAll(tensors);
-        assertThatThrownBy(() -> ExampleTensors.of(signature, examples, Map.of("feature_names", "a,c")))
+        assertThatThrownBy(() -> ExampleTensors.of(model("fake", Map.of("feature_names", "a,c")), signature, examples))
                 .hasMessageContaining("has no feature 'c'");
-        assertThatThrownBy(() -> ExampleTensors.of(signature, examples, Map.of()))
+        assertThatThrownBy(() -> ExampleTensors.of(model("fake", Map.of()), signature, examples))
                 .hasMessageContaining("has no feature 'input'");
     }
 

@@ -10,10 +10,12 @@ import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.ApiServer;
+import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.core.runtime.RuntimeSelection;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
+import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.plane.PlanReconciler;
@@ -38,6 +40,7 @@ import io.nereid.transport.server.Server;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -57,6 +60,7 @@ public final class ControlPlane implements AutoCloseable {
     private final ControlFlags flags;
     private final ResourceStore store;
     private final ControlPlaneSettings settings;
+    private final Clock clock;
     private final Storage storage;
     private final PooledUpstreamClient upstream;
     private final LoggerConnections loggerConnections;
@@ -88,6 +92,7 @@ public final class ControlPlane implements AutoCloseable {
             Executor pool,
             EventLoops loops) {
         this.flags = flags;
+        this.clock = clock;
         Path directory = flags.directory().toAbsolutePath();
         this.store = FileResourceStore.open(directory.resolve("resources"), clock);
         this.settings = new ControlPlaneSettings(store, () -> base);
@@ -129,7 +134,14 @@ public final class ControlPlane implements AutoCloseable {
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
-                new ApiServer.Options(ProgramVersion.number(), clock, this::logs, this::explain, infrastructure));
+                new ApiServer.Options(
+                        ProgramVersion.number(),
+                        clock,
+                        this::logs,
+                        this::explain,
+                        infrastructure,
+                        this::advice,
+                        CustomResourceDefinitions.all()));
     }
 
     private void wake(String namespace, String revision) {
@@ -195,6 +207,12 @@ public final class ControlPlane implements AutoCloseable {
             }
         }
         return lines.subList(Math.max(0, lines.size() - most), lines.size());
+    }
+
+    private List<String> advice(ObjectNode service) {
+        InferenceService read = InferenceService.read(service);
+        return Planner.withoutEffect(
+                read, settings.catalog(read.metadata().namespace()), Instant.ofEpochMilli(clock.millis()));
     }
 
     private @Nullable RuntimeSelection explain(ObjectNode service) {

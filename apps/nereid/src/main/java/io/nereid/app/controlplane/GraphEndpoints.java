@@ -14,12 +14,13 @@ import io.nereid.control.gateway.Gateway;
 import io.nereid.control.graph.GraphCodec;
 import io.nereid.transport.api.UpstreamClient;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.regex.Pattern;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Makes the endpoints of InferenceGraphs. Stateless. */
 public final class GraphEndpoints {
+    private static final Logger LOG = LoggerFactory.getLogger(GraphEndpoints.class);
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private GraphEndpoints() {}
@@ -45,14 +46,12 @@ public final class GraphEndpoints {
         } catch (JsonProcessingException e) {
             throw ServingException.wrap(ErrorCode.INTERNAL, "the graph of " + route.name() + " is not JSON", e);
         }
-        List<Pattern> propagate = config.router().headersToPropagate().stream()
-                .map(Pattern::compile)
-                .toList();
+        config.router().warnings().forEach(warning -> LOG.warn("graph '{}': {}", route.name(), warning));
         return new GraphCodec(
                 route.name(),
                 spec,
                 new GraphCodec.Settings(
-                        propagate,
+                        config.router().patterns(),
                         Duration.ofSeconds(spec.path("routerTimeouts")
                                 .path("serviceClient")
                                 .asLong(0)),

@@ -57,6 +57,15 @@ public final class ModelServerFlags {
                             + " a model itself.")
     String modelLayout;
 
+    @Option(
+            names = "--model_server",
+            paramLabel = "SERVER",
+            defaultValue = "",
+            description =
+                    "The server whose names of outputs the model in --model_dir has: kserve (output-0) or mlserver"
+                            + " (predict) (default: kserve, unless there are variables of MLServer).")
+    String modelServer;
+
     @Option(names = "--http_port", paramLabel = "PORT", description = "The same as --port.")
     public @Nullable Integer httpPort;
 
@@ -171,7 +180,15 @@ public final class ModelServerFlags {
                     "--model_layout is '" + modelLayout + "' (expected: repository)",
                     "leave it out for a single model");
         }
+        if (!List.of("", "kserve", "mlserver").contains(modelServer)) {
+            throw ServingException.invalidArgument(
+                    "--model_server is '" + modelServer + "' (expected: kserve or mlserver)",
+                    "leave it out for the names of KServe's own servers");
+        }
         List<String> arguments = new ArrayList<>(List.of("--model_name=" + name, "--model_dir=" + directory));
+        if (!modelServer.isEmpty()) {
+            arguments.add("--model_server=" + modelServer);
+        }
         if (!modelLayout.isEmpty()) {
             arguments.add("--model_layout=" + modelLayout);
         }

@@ -4,6 +4,7 @@ package io.nereid.app.serve;
 
 import io.nereid.app.client.ServerClient;
 import io.nereid.base.ServingException;
+import io.nereid.base.UncaughtErrors;
 import io.nereid.base.access.Caller;
 import io.nereid.base.access.Operation;
 import io.nereid.base.access.Permission;
@@ -119,6 +120,11 @@ final class AdminCodec implements ProtocolCodec {
                 "Bytes of request bodies held, and of responses that clients have not taken",
                 budget.used());
         gauge(page, "nereid_direct_memory_bytes", "Pooled memory outside the heap", MemoryRegion.pooledBytes());
+        counter(
+                page,
+                "nereid_uncaught_exceptions_total",
+                "Exceptions that nothing expected, answered as internal errors; the log has their stacks",
+                UncaughtErrors.count());
         Runtime jvm = Runtime.getRuntime();
         gauge(page, "nereid_heap_used_bytes", "Heap in use", jvm.totalMemory() - jvm.freeMemory());
         gauge(page, "process_resident_memory_bytes", "Resident memory of the process", residentBytes());

@@ -42,10 +42,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -80,6 +80,7 @@ public final class ServeCommand implements Callable<Integer> {
         kserve
     }
 
+    private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
     private static final int DEFAULT_MAX_QUEUE = 10_000;
     private static final Duration DEFAULT_OVERLOAD_TARGET = Duration.ofSeconds(1);
     private static final Duration LEAST_OVERLOAD_TARGET = Duration.ofMillis(10);
@@ -233,6 +234,9 @@ public final class ServeCommand implements Callable<Integer> {
     private TfServingFlags tfs;
 
     @Mixin
+    private TfServingUnusedFlags unused;
+
+    @Mixin
     private TlsFlags tls;
 
     @Mixin
@@ -275,6 +279,7 @@ public final class ServeCommand implements Callable<Integer> {
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
+        unused.warnings(spec).forEach(LOG::warn);
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(requestMemory == null ? RequestMemoryLimit.ofProcess() : requestMemory());
@@ -302,7 +307,8 @@ public final class ServeCommand implements Callable<Integer> {
             access.reload();
         });
         PrintWriter out = spec.commandLine().getOut();
-        List<InetSocketAddress> addresses = server.listen();
+        boolean portsLast = tfs.portsAfterModels();
+        List<InetSocketAddress> addresses = portsLast ? List.of() : server.listen();
         CountDownLatch stopped = new CountDownLatch(1);
         Runtime.getRuntime()
                 .addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
@@ -320,11 +326,12 @@ public final class ServeCommand implements Callable<Integer> {
                 }));
         StartupReport report = new StartupReport(server.engine(), out, served != null);
         CompletableFuture<Void> loaded = server.load().toCompletableFuture();
-        int controlPort = server.control(addresses);
-        if (served != null) {
-            awaitModel(loaded, report);
+        if (portsLast) {
+            awaitModels(loaded, report, served != null);
+            addresses = server.listen();
         }
-        await(loaded, report);
+        int controlPort = server.control(addresses);
+        awaitModels(loaded, report, served != null);
         if (tfs.modelConfigFile != null && tfs.modelConfigFilePollWaitSeconds > 0) {
             server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
         }
@@ -353,12 +360,20 @@ public final class ServeCommand implements Callable<Integer> {
         return 0;
     }
 
-    /** Waits for the model of --model_dir. */
-    private void awaitModel(CompletableFuture<Void> loading, StartupReport report) throws Exception {
+    /**
+     * Waits until every model is available or has failed.
+     *
+     * @param own whether there is only the model of --model_dir, whose failure is that of the program
+     * @throws ServingException UNAVAILABLE if the ports are to open when all models serve, and one of a list does not
+     */
+    private void awaitModels(CompletableFuture<Void> loading, StartupReport report, boolean own) throws Exception {
         try {
-            await(loading, report);
+            report.await(loading);
         } catch (ExecutionException e) {
-            throw modelServer.failed(e);
+            throw own ? modelServer.failed(e) : e;
+        }
+        if (tfs.portsAfterModels() && tfs.lists() && !triton.keepsServing(spec)) {
+            report.awaitAll(tfs.fileSystemPollWaitSeconds > 0);
         }
     }
 
@@ -387,17 +402,6 @@ public final class ServeCommand implements Callable<Integer> {
         drainTimeout = triton.exitTimeoutSecs == null ? drainTimeout : triton.exitTimeoutSecs + "s";
         pollInterval = triton.repositoryPollSecs == null ? pollInterval : triton.repositoryPollSecs + "s";
         maxRequestBytes = triton.httpMaxInputSize == null ? maxRequestBytes : triton.httpMaxInputSize + "B";
-    }
-
-    private static void await(CompletableFuture<Void> loading, StartupReport report) throws Exception {
-        while (true) {
-            try {
-                loading.get(1, TimeUnit.SECONDS);
-                return;
-            } catch (TimeoutException e) {
-                report.progress();
-            }
-        }
     }
 
     private static void checkRoots(List<Path> roots, boolean listed) {
@@ -455,6 +459,7 @@ public final class ServeCommand implements Callable<Integer> {
                 .loadThreads(loadThreads)
                 .maxQueueSize(maxQueue == null ? DEFAULT_MAX_QUEUE : maxQueue)
                 .overloadTarget(overloadTarget())
+                .splitUnconfigured(!ofOtherServer())
                 .memoryLimitBytes(Units.bytes(modelMemory))
                 .scratch(CacheDirectory.directory());
         if (computeThreads > 0) {
@@ -468,12 +473,7 @@ public final class ServeCommand implements Callable<Integer> {
     /** The target of the admission under overload; zero for none, as the servers have it whose options are used. */
     Duration overloadTarget() {
         if (overloadTarget == null) {
-            boolean other = !moreRepositories.isEmpty()
-                    || !triton.modelStore.isEmpty()
-                    || tfs.lists()
-                    || compatPorts.contains(Compat.triton)
-                    || compatPorts.contains(Compat.tfs);
-            return maxQueue != null || other ? Duration.ZERO : DEFAULT_OVERLOAD_TARGET;
+            return maxQueue != null || ofOtherServer() ? Duration.ZERO : DEFAULT_OVERLOAD_TARGET;
         }
         if (overloadTarget.equals("off")) {
             return Duration.ZERO;
@@ -485,6 +485,15 @@ public final class ServeCommand implements Callable<Integer> {
                     "it is the time that the slowest request should take, with its run");
         }
         return target;
+    }
+
+    /** Whether the command line is one of tritonserver or tensorflow_model_server, whose limits it then has as well. */
+    private boolean ofOtherServer() {
+        return !moreRepositories.isEmpty()
+                || !triton.modelStore.isEmpty()
+                || tfs.lists()
+                || compatPorts.contains(Compat.triton)
+                || compatPorts.contains(Compat.tfs);
     }
 
     private V2Options v2(int maxBody) {

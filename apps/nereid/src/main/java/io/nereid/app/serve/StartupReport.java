@@ -3,6 +3,8 @@
 package io.nereid.app.serve;
 
 import io.nereid.app.text.TextTable;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.engine.Engine;
 import io.nereid.spi.ModelMetadata;
@@ -18,18 +20,25 @@ import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Collectors;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** The report that {@code serve} prints once every model is available or has failed. Confined to one thread. */
 final class StartupReport {
     private static final int SAMPLE_ELEMENTS = 64;
     private static final int SHOWN = 200;
+    private static final int NAMED = 10;
+    /** The reason of a listed model whose directory has no version yet. */
+    private static final String NO_VERSIONS = "No versions of servable ";
 
     private final Engine engine;
     private final PrintWriter out;
     private final boolean all;
-    private int seconds;
+    private boolean shown;
 
     /** @param all whether models with a slash in their names are reported, which are those of services otherwise */
     StartupReport(Engine engine, PrintWriter out, boolean all) {
@@ -38,16 +47,77 @@ final class StartupReport {
         this.all = all;
     }
 
-    /** Prints the models that are loading. Called once a second. */
-    void progress() {
-        seconds++;
-        String busy = models().stream()
+    /** Waits until every model is available or has failed, and prints what is loading if that takes a second. */
+    void await(CompletableFuture<Void> loading) throws ExecutionException, InterruptedException {
+        while (true) {
+            try {
+                loading.get(1, TimeUnit.SECONDS);
+                return;
+            } catch (TimeoutException e) {
+                progress();
+            }
+        }
+    }
+
+    private void progress() {
+        if (shown) {
+            return;
+        }
+        shown = true;
+        List<String> busy = models().stream()
                 .flatMap(m -> m.versions().stream())
                 .filter(v -> v.phase().ordinal() < Phase.AVAILABLE.ordinal())
                 .map(v -> v.id() + " (" + v.phase().name().toLowerCase(java.util.Locale.ROOT) + ")")
-                .collect(Collectors.joining(", "));
-        out.println("  " + seconds + " s: " + (busy.isEmpty() ? "reading the repository" : busy));
+                .toList();
+        String first = String.join(", ", busy.subList(0, Math.min(busy.size(), NAMED)));
+        out.println("  loading: " + (busy.isEmpty() ? "reading the repository" : first)
+                + (busy.size() > NAMED ? " and " + (busy.size() - NAMED) + " more" : ""));
         out.flush();
+    }
+
+    /**
+     * Waits until every model serves a version, as TensorFlow Serving does before it opens its ports. Blocks.
+     *
+     * @param polled whether the versions of models without one are looked for again
+     * @throws ServingException UNAVAILABLE with the failed versions and their reasons, in TensorFlow Serving's words
+     */
+    void awaitAll(boolean polled) throws InterruptedException {
+        CountDownLatch never = new CountDownLatch(1);
+        boolean announced = false;
+        while (true) {
+            List<String> failed = new ArrayList<>();
+            List<String> without = new ArrayList<>();
+            for (ModelStatus model : models()) {
+                boolean serves = false;
+                for (ServableState v : model.versions()) {
+                    serves |= v.phase() == Phase.AVAILABLE;
+                    String reason = v.reason() == null ? "unknown" : v.reason();
+                    if (v.phase() == Phase.FAILED && !(polled && reason.contains(NO_VERSIONS))) {
+                        failed.add("{{name: " + v.id().model() + " version: " + v.id().version() + "} due to error: "
+                                + reason + "}");
+                    }
+                }
+                if (!serves) {
+                    without.add(model.model());
+                }
+            }
+            if (!failed.isEmpty()) {
+                throw ServingException.of(
+                        ErrorCode.UNAVAILABLE,
+                        "Failed to start server. Error: " + failed.size() + " servable(s) did not become available: "
+                                + String.join(", ", failed),
+                        "correct or remove what does not load; --ports-after-models=false serves the other models");
+            }
+            if (without.isEmpty()) {
+                return;
+            }
+            if (!announced) {
+                announced = true;
+                out.println("  waiting for a first version of " + String.join(", ", without));
+                out.flush();
+            }
+            boolean unused = never.await(100, TimeUnit.MILLISECONDS);
+        }
     }
 
     void print(String host, List<InetSocketAddress> addresses, boolean encrypted) {

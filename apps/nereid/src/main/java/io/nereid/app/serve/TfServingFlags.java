@@ -222,13 +222,6 @@ final class TfServingFlags {
     Integer numInitialLoadThreads;
 
     @Option(
-            names = "--num_unload_threads",
-            paramLabel = "N",
-            hidden = true,
-            description = "There are two unload" + " threads.")
-    Integer numUnloadThreads;
-
-    @Option(
             names = "--max_num_load_retries",
             paramLabel = "N",
             description = "Number of retries of a failed load (default: as --model-load-retry-count).")
@@ -294,20 +287,26 @@ final class TfServingFlags {
             description = "The health service is always enabled.")
     Boolean healthCheck;
 
+    @Option(names = "--use_alts_credentials", arity = "0..1", fallbackValue = "true", hidden = true)
+    Boolean alts;
+
     @Option(
-            names = {"--flush_filesystem_caches", "--remove_unused_fields_from_bundle_metagraph"},
+            names = "--ports-after-models",
             arity = "0..1",
             fallbackValue = "true",
-            hidden = true,
-            description = "Without effect.")
-    Boolean withoutEffect;
-
-    @Option(names = "--enable_profiler", arity = "0..1", fallbackValue = "true", hidden = true)
-    Boolean profiler;
+            paramLabel = "true|false",
+            description = "Open the ports when all models have been loaded, so that an open port means that they serve"
+                    + " (default: true with --model_config_file and --model_base_path, else false).")
+    Boolean portsAfterModels;
 
     /** Whether a model list or a single model is given. */
     boolean lists() {
         return modelConfigFile != null || (modelBasePath != null && !modelBasePath.isEmpty());
+    }
+
+    /** Whether the ports are opened after the models have been loaded. */
+    boolean portsAfterModels() {
+        return portsAfterModels == null ? lists() : portsAfterModels;
     }
 
     /**
@@ -350,10 +349,10 @@ final class TfServingFlags {
 
     /** Applies these options to the engine's options. */
     void apply(EngineOptions.Builder engine, Map<String, Map<String, String>> backendSettings) {
-        if (profiler != null && profiler) {
+        if (alts != null && alts) {
             throw ServingException.invalidArgument(
-                    "--enable_profiler is not supported: this server does not have TensorFlow's profiler",
-                    "omit it; --trace-config traces requests");
+                    "--use_alts_credentials=true is not supported: ALTS only works inside Google Cloud",
+                    "omit it; --tls-cert or --ssl_config_file encrypt connections");
         }
         BatchingParameters batching = batching();
         engine.servedModels(models())
@@ -398,6 +397,8 @@ final class TfServingFlags {
         if (lists()) {
             // As in tensorflow_model_server, the graph itself checks the shapes.
             tensorflow.putIfAbsent("check-shapes", "false");
+            // Likewise, inputs of TensorFlow Lite are resized to what a request brings.
+            backendSettings.computeIfAbsent("tflite", b -> new HashMap<>()).putIfAbsent("check-shapes", "false");
         }
         put(tensorflow, "tags", savedModelTags);
         put(tensorflow, "intra_op_thread_count", intraOpParallelism);

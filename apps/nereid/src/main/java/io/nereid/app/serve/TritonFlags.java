@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import java.util.stream.Collectors;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
 /**
@@ -47,6 +48,11 @@ final class TritonFlags {
             paramLabel = "true|false",
             description = "Exit with code 1 when a model cannot be loaded at startup (default: false).")
     boolean exitOnError;
+
+    /** Whether the command line asks to serve although a model cannot be loaded. */
+    boolean keepsServing(CommandSpec command) {
+        return command.commandLine().getParseResult().hasMatchedOption("--exit-on-error") && !exitOnError;
+    }
 
     @Option(names = "--exit-timeout-secs", paramLabel = "N", description = "The same as --drain-timeout, in seconds.")
     Integer exitTimeoutSecs;

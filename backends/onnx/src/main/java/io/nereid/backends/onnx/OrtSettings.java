@@ -44,7 +44,8 @@ record OrtSettings(
     private static final List<String> FLAGS = List.of(
             INTRA_SPIN, INTER_SPIN, "session.use_device_allocator_for_initializers", "session.set_denormal_as_zero");
     /** Parameters that other parts of the server read. */
-    private static final List<String> FOREIGN = List.of("TRITON_BATCH_STRATEGY_PATH", "nereid.batch_id");
+    private static final List<String> FOREIGN =
+            List.of("TRITON_BATCH_STRATEGY_PATH", "nereid.batch_id", "nereid.kserve_server");
 
     private static final List<String> GPU_ONLY = List.of(
             "cudnn_conv_algo_search",

@@ -49,7 +49,7 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
         Charset charset = check(file, bytes);
         String text = new String(bytes, charset);
         try {
-            Model model = Model.fromString(text.startsWith("\uFEFF") ? text.substring(1) : text);
+            Model model = Model.fromString(TargetOutput.of(text.startsWith("\uFEFF") ? text.substring(1) : text));
             if (!model.isScorable()) {
                 throw invalid(file, "has isScorable=false");
             }

@@ -90,6 +90,21 @@ class AnswersTest {
     }
 
     @Test
+    void withoutThePredictedValueTheTargetIsAnsweredFirst() {
+        String text = Documents.text("iris-tree");
+        String without = text.replaceFirst("<OutputField[^>]*feature=\"predictedValue\"[^>]*/>", "");
+        assertThat(without).isNotEqualTo(text).contains("<OutputField");
+        try (BackendModel model = Documents.load(directory, without, OPEN)) {
+            Tensor row =
+                    Documents.tensor("input-0", DataType.FP32, Shape.of(1, 4), List.of("5.1", "3.5", "1.4", "0.2"));
+            assertThat(model.config().outputs().get(0).dataType()).isEqualTo(DataType.BYTES);
+            assertThat(model.config().outputs()).hasSize(5);
+            assertThat(answers(model, List.of(row)))
+                    .containsExactly(List.of("setosa"), List.of("1.0"), List.of("0.0"), List.of("0.0"), List.of("2"));
+        }
+    }
+
+    @Test
     void namesAndTypesAreTheDocuments() {
         try (BackendModel model = Documents.load(directory, Documents.text("mixed"), OPEN)) {
             assertThat(model.config().inputs())

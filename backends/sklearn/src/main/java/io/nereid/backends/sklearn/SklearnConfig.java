@@ -6,6 +6,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.base.ServingException;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
@@ -54,9 +55,13 @@ final class SklearnConfig {
         List<TensorSpec> outputs = config.outputs();
         if (outputs.isEmpty()) {
             outputs = new ArrayList<>();
+            boolean kserve = methods.size() == 1
+                    && config.parameters()
+                            .getOrDefault(ModelMetadata.KSERVE_SERVER, "")
+                            .equals("true");
             for (PredictMethod method : methods) {
-                outputs.add(new TensorSpec(
-                        method.text(), estimator.type(method), shape(estimator.width(method), rows > 0)));
+                String name = kserve ? ModelMetadata.KSERVE_OUTPUT : method.text();
+                outputs.add(new TensorSpec(name, estimator.type(method), shape(estimator.width(method), rows > 0)));
             }
         }
         ModelConfig complete = config.completed(

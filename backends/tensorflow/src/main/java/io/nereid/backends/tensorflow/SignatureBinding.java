@@ -9,6 +9,8 @@ import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -24,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param outputs the outputs, sorted by name
  */
 record SignatureBinding(String name, String method, List<TensorBinding> inputs, List<TensorBinding> outputs) {
+    private static final Logger LOG = System.getLogger(SignatureBinding.class.getName());
     private static final Set<String> FED = Set.of("Placeholder", "PlaceholderWithDefault", "PlaceholderV2");
 
     /**
@@ -56,13 +59,6 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
                     what + " is not a dense tensor",
                     "sparse and composite tensors are not served: export a signature of dense ones");
         }
-        DataType type = TfElementTypes.served(facts.type());
-        if (type == null) {
-            throw TfGraph.rejected(
-                    model,
-                    what + " is of type " + TfElementTypes.name(facts.type()) + ", which clients cannot send",
-                    "export a signature with numbers, booleans and strings only");
-        }
         TfGraph.Output found = graph.output(facts.tensor());
         if (found == null) {
             throw TfGraph.rejected(
@@ -70,12 +66,23 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
                     what + " is tensor '" + facts.tensor() + "', which the graph does not have",
                     "the file may be damaged: export the model again");
         }
-        if (found.type() != facts.type()) {
+        DataType type = TfElementTypes.served(found.type());
+        if (type == null) {
             throw TfGraph.rejected(
                     model,
-                    what + " is of type " + type + ", but tensor '" + facts.tensor() + "' of "
-                            + TfElementTypes.name(found.type()),
-                    "export the model again");
+                    what + " is of type " + TfElementTypes.name(found.type()) + ", which clients cannot send",
+                    "export a signature with numbers, booleans and strings only");
+        }
+        if (found.type() != facts.type()) {
+            // TensorFlow Serving feeds and fetches tensors of the graph's type, whatever the signature says.
+            LOG.log(
+                    Level.WARNING,
+                    "model ''{0}'': {1} is declared as {2}, but tensor ''{3}'' of the graph is {4}, and served so",
+                    model,
+                    what,
+                    TfElementTypes.name(facts.type()),
+                    facts.tensor(),
+                    TfElementTypes.name(found.type()));
         }
         Shape shape = facts.shape();
         boolean input = side.equals("input");

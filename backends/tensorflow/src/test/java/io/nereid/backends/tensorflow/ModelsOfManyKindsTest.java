@@ -339,6 +339,32 @@ class ModelsOfManyKindsTest {
                         ServingException.class, e -> assertThat(e.describe()).contains("check-shapes"));
     }
 
+    /** As TensorFlow Serving's own half_plus_three has it, whose examples are declared as numbers. */
+    @Test
+    void aTensorThatIsDeclaredWithAnotherTypeHasTheGraphs() throws Exception {
+        Path version = Files.createDirectories(directory.resolve("half")).resolve("1");
+        Models.copy(Models.root().resolve("half_plus_two/1"), version);
+        byte[] file = Files.readAllBytes(version.resolve("saved_model.pb"));
+        String bytes = new String(file, java.nio.charset.StandardCharsets.ISO_8859_1);
+        String declared = "\n\u000ctf_example:0\u0010";
+        assertThat(bytes).contains(declared + "\u0007");
+        Files.write(
+                version.resolve("saved_model.pb"),
+                bytes.replace(declared + "\u0007", declared + "\u0001")
+                        .getBytes(java.nio.charset.StandardCharsets.ISO_8859_1));
+        try (BackendModel model = Models.BACKEND.load(
+                        Models.source("half", directory),
+                        ModelConfig.unspecified("half"),
+                        new io.nereid.backend.BackendContext(2, directory, Map.of()));
+                ModelInstance run = model.newInstance("regress_x_to_y")) {
+            assertThat(model.signatures().get("regress_x_to_y").inputs().get(0).dataType())
+                    .isEqualTo(DataType.BYTES);
+            assertThat(ask(run, "outputs", Models.texts("inputs", Models.example(Map.of("x", 80f))))
+                            .values())
+                    .containsExactly(42f);
+        }
+    }
+
     @Test
     void aSavedModelWithoutItsVariablesSaysWhatIsMissing() throws Exception {
         Path version = Files.createDirectories(directory.resolve("half/1"));

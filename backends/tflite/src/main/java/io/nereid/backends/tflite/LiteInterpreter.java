@@ -162,8 +162,12 @@ final class LiteInterpreter implements AutoCloseable {
         return Shape.of(dims);
     }
 
-    /** Sets an input's shape; {@link #allocate} must follow. Returns false when the input cannot have it. */
-    boolean resize(int i, Shape shape) {
+    /**
+     * Sets an input's shape; {@link #allocate} must follow. Returns false when the input cannot have it.
+     *
+     * @param any whether dimensions that the file fixes may change as well, which a signature's own call does not allow
+     */
+    boolean resize(int i, Shape shape, boolean any) {
         int[] dims = new int[Math.max(1, shape.rank())];
         for (int d = 0; d < shape.rank(); d++) {
             if (shape.dim(d) > Integer.MAX_VALUE) {
@@ -171,10 +175,22 @@ final class LiteInterpreter implements AutoCloseable {
             }
             dims[d] = (int) shape.dim(d);
         }
+        int place = signature == null ? i : any ? place(i) : -1;
         return kTfLiteOk
-                == (signature == null
-                        ? TfLiteInterpreterResizeInputTensor(interpreter, i, dims, shape.rank())
+                == (place >= 0
+                        ? TfLiteInterpreterResizeInputTensor(interpreter, place, dims, shape.rank())
                         : TfLiteSignatureRunnerResizeInputTensor(signature, inputs.get(i), dims, shape.rank()));
+    }
+
+    /** The index among the inputs of the interpreter of a signature's input; -1 if it is one of another graph. */
+    private int place(int i) {
+        long address = input(i).address();
+        for (int k = 0; k < TfLiteInterpreterGetInputTensorCount(interpreter); k++) {
+            if (TfLiteInterpreterGetInputTensor(interpreter, k).address() == address) {
+                return k;
+            }
+        }
+        return -1;
     }
 
     boolean allocate() {

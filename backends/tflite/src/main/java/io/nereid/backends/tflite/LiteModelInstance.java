@@ -220,7 +220,8 @@ final class LiteModelInstance implements ModelInstance {
         for (int i = 0; i < inputs.length; i++) {
             Shape shape = inputs[i].shape();
             // Resizing to the same shape would fail for tensors that cannot be resized.
-            if (!shape.equals(LiteInterpreter.shape(runner.tensor(true, i))) && !runner.resize(i, shape)) {
+            if (!shape.equals(LiteInterpreter.shape(runner.tensor(true, i)))
+                    && !runner.resize(i, shape, !signature.inputs().get(i).checked())) {
                 return false;
             }
         }

@@ -12,11 +12,13 @@ import java.util.Map;
  *
  * @param defaultMaxBatchSize the batch size limit of a model whose configuration does not set one; 0 for no batching
  * @param threads threads of one run
+ * @param checkShapes whether requests must have the shapes of the file; else inputs are resized
  */
-record LiteSettings(int defaultMaxBatchSize, int threads) {
+record LiteSettings(int defaultMaxBatchSize, int threads, boolean checkShapes) {
     private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
     private static final String THREADS = "num_threads";
-    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS);
+    private static final String CHECK_SHAPES = "check-shapes";
+    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS, CHECK_SHAPES);
 
     /**
      * Reads a model's parameters and the backend's settings.
@@ -34,7 +36,16 @@ record LiteSettings(int defaultMaxBatchSize, int threads) {
         }
         return new LiteSettings(
                 number(settings, DEFAULT_MAX_BATCH_SIZE, 4, 0),
-                number(parameters, THREADS, number(settings, THREADS, 1, 1), 1));
+                number(parameters, THREADS, number(settings, THREADS, 1, 1), 1),
+                flag(settings.getOrDefault(CHECK_SHAPES, "true").strip()));
+    }
+
+    private static boolean flag(String text) {
+        if (!text.equals("true") && !text.equals("false")) {
+            throw ServingException.invalidArgument(
+                    "'" + CHECK_SHAPES + "' is '" + text + "' (expected: true or false)");
+        }
+        return text.equals("true");
     }
 
     private static int number(Map<String, String> from, String key, int otherwise, int least) {

@@ -14,8 +14,21 @@ import org.jspecify.annotations.Nullable;
  * @param name the name that clients use
  * @param dataType type of the elements
  * @param shape the shape in the file, -1 for any size
+ * @param checked whether requests must have that shape; else the tensor is resized to what a request brings, as in
+ *     TensorFlow Serving
  */
-record TensorBinding(String name, DataType dataType, Shape shape) {
+record TensorBinding(String name, DataType dataType, Shape shape, boolean checked) {
+    TensorBinding(String name, DataType dataType, Shape shape) {
+        this(name, dataType, shape, true);
+    }
+
+    /** The tensors with or without a check of their shapes. */
+    static List<TensorBinding> checked(List<TensorBinding> ports, boolean check) {
+        return ports.stream()
+                .map(port -> new TensorBinding(port.name, port.dataType, port.shape, check))
+                .toList();
+    }
+
     /** Returns the tensor of this name, or null. */
     static @Nullable TensorBinding named(List<TensorBinding> ports, String name) {
         for (TensorBinding port : ports) {
@@ -37,6 +50,7 @@ record TensorBinding(String name, DataType dataType, Shape shape) {
 
     /** The tensor as clients see it: without the batch dimension if the model is batched. */
     TensorSpec spec(boolean batched) {
-        return new TensorSpec(name, dataType, batched && shape.rank() > 0 ? shape.withoutFirst() : shape);
+        Shape seen = batched && shape.rank() > 0 ? shape.withoutFirst() : shape;
+        return new TensorSpec(name, dataType, seen, false, false, null, !checked);
     }
 }

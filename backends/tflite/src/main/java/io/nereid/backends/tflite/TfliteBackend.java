@@ -150,7 +150,9 @@ public final class TfliteBackend implements Backend {
         for (String key : keys.isEmpty() ? List.of("") : keys) {
             try (LiteInterpreter runner = runner(engine, opened, config.name(), key, file)) {
                 all.add(new SignatureBinding(
-                        key, runner.ports(config.name(), true), runner.ports(config.name(), false)));
+                        key,
+                        TensorBinding.checked(runner.ports(config.name(), true), settings.checkShapes()),
+                        TensorBinding.checked(runner.ports(config.name(), false), settings.checkShapes())));
                 // Allocation fails for unknown operators and for tensors whose shapes do not match.
                 engine.reports().startCollecting();
                 boolean fits = runner.allocate();
@@ -208,7 +210,7 @@ public final class TfliteBackend implements Backend {
         try {
             for (int i = 0; i < signature.inputs().size(); i++) {
                 Shape shape = LiteInterpreter.shape(runner.tensor(true, i));
-                if (shape.rank() == 0 || !runner.resize(i, shape.withFirst(2))) {
+                if (shape.rank() == 0 || !runner.resize(i, shape.withFirst(2), false)) {
                     return false;
                 }
             }

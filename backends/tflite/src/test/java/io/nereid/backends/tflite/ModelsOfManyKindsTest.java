@@ -86,6 +86,22 @@ class ModelsOfManyKindsTest {
     }
 
     @Test
+    void withoutACheckOfShapesInputsAreResized() {
+        try (BackendModel model = load("add_sub", ModelConfig.unspecified("add_sub"), Map.of("check-shapes", "false"));
+                ModelInstance run = model.newInstance()) {
+            assertThat(model.config().inputs()).hasSize(2).allMatch(TensorSpec::unchecked);
+            assertThat(model.config().inputs()).extracting(TensorSpec::shape).containsOnly(Shape.of(1, 4));
+            List<Tensor> all = answers(
+                    run,
+                    model.config().outputs().stream().map(TensorSpec::name).toList(),
+                    floats(model.config().inputs().get(0).name(), Shape.of(3, 4), new float[12]),
+                    floats(model.config().inputs().get(1).name(), Shape.of(3, 4), new float[12]));
+            assertThat(all).extracting(Tensor::shape).containsOnly(Shape.of(3, 4));
+            Tensor.closeAll(all);
+        }
+    }
+
+    @Test
     void everySignatureAnswers() {
         try (BackendModel model = load("several")) {
             assertThat(model.signatures()).containsOnlyKeys("serving_default", "embed");

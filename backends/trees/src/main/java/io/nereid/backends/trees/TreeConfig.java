@@ -5,6 +5,7 @@ package io.nereid.backends.trees;
 import io.nereid.backend.BackendContext;
 import io.nereid.backends.trees.forest.ParsedModel;
 import io.nereid.base.ServingException;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -47,8 +48,11 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         PREDICT_PROBA,
         LABEL;
 
-        /** The output of this name, or null. */
+        /** The output of this name, or null; KServe's servers have their own name for the prediction. */
         static @Nullable Output of(String name) {
+            if (name.equals(ModelMetadata.KSERVE_OUTPUT)) {
+                return PREDICT;
+            }
             for (Output output : values()) {
                 if (output.toString().equals(name)) {
                     return output;
@@ -96,8 +100,11 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         if (outputs.isEmpty()) {
             int width = width(Output.PREDICT, model, margin);
             Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
-            outputs = List.of(
-                    new TensorSpec(Output.PREDICT.toString(), type(model), batched ? shape : shape.prepend(-1)));
+            boolean kserve = config.parameters()
+                    .getOrDefault(ModelMetadata.KSERVE_SERVER, "")
+                    .equals("true");
+            String name = kserve ? ModelMetadata.KSERVE_OUTPUT : Output.PREDICT.toString();
+            outputs = List.of(new TensorSpec(name, type(model), batched ? shape : shape.prepend(-1)));
         }
         ModelConfig.Builder builder = config
                 .completed(

@@ -16,6 +16,8 @@ import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.apiserver.cluster.AccessReviewHandler;
+import io.nereid.control.apiserver.cluster.ClusterKinds;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.apiserver.http.ErrorResponseException;
@@ -35,6 +37,7 @@ import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
 import io.nereid.transport.api.HttpStatusCodes;
 import io.nereid.transport.api.ProtocolCodec;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
@@ -70,6 +73,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-control-timer");
     private final ReadHandler readHandler;
     private final PodLogHandler podLogHandler;
+    private final AccessReviewHandler reviews = new AccessReviewHandler();
 
     /**
      * The options of the server. Immutable.
@@ -79,8 +83,22 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
      * @param logs the logs of services
      * @param selection explains which runtime is selected for a service
      * @param observer observes the workloads to show as pods
+     * @param advice names what of a service has no effect, for warnings when it is written
+     * @param definitions the definitions of the kinds, as manifests for a cluster
      */
-    public record Options(String version, Clock clock, Logs logs, Selection selection, WorkloadObserver observer) {
+    public record Options(
+            String version,
+            Clock clock,
+            Logs logs,
+            Selection selection,
+            WorkloadObserver observer,
+            Advice advice,
+            List<ObjectNode> definitions) {
+        /** Options without advice and definitions. */
+        public Options(String version, Clock clock, Logs logs, Selection selection, WorkloadObserver observer) {
+            this(version, clock, logs, selection, observer, service -> List.of(), List.of());
+        }
+
         /** Options without pods. */
         public Options(String version, Clock clock, Logs logs, Selection selection) {
             this(version, clock, logs, selection, WorkloadObserver.NONE);
@@ -112,6 +130,13 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         @Nullable RuntimeSelection explain(ObjectNode service);
     }
 
+    /** Names what of a service has no effect. Implementations are thread-safe. */
+    @FunctionalInterface
+    public interface Advice {
+        /** A sentence for each field and annotation of an admitted InferenceService that has no effect. */
+        List<String> of(ObjectNode service);
+    }
+
     /**
      * Creates a server. Requests arrive only when its routes are served; garbage collection of resources whose owners
      * were deleted starts now.
@@ -122,11 +147,16 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         this.admission = admission;
         List<ResourceKind> kinds = new ArrayList<>(ResourceKinds.all());
         kinds.add(PodView.KIND);
+        kinds.addAll(ClusterKinds.ALL);
+        AccessReviewHandler.KINDS.values().forEach(kinds::addAll);
         this.discoveryHandler = new DiscoveryHandler(List.copyOf(kinds), options.version());
         PodView pods =
                 new PodView(store, options.observer(), timer, options.clock().millis());
-        this.writeHandler = new WriteHandler(store, admission, new NamespaceLifecycle(store), options.clock());
-        this.readHandler = new ReadHandler(store, pods, options.clock(), timer);
+        this.writeHandler = new WriteHandler(
+                store, admission, options.advice()::of, new NamespaceLifecycle(store), options.clock());
+        String now = Instant.ofEpochSecond(options.clock().millis() / 1000).toString();
+        ClusterKinds views = new ClusterKinds(options.definitions(), now);
+        this.readHandler = new ReadHandler(store, pods, views, options.clock(), timer);
         this.podLogHandler = new PodLogHandler(pods, options.clock(), timer);
         this.collector = new GarbageCollector(store, writeHandler);
         collector.start();
@@ -161,10 +191,13 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /** Reading needs less than writing; a connection check of a load balancer needs nothing else than health. */
     private static Operation operation(String method, String path) {
         boolean read = method.equals("GET") || method.equals("HEAD");
+        if (PodView.isSession(path)) {
+            return Operation.HEALTH; // nothing is run: the answer is that it is not supported
+        }
         if (read && (path.equals("/healthz") || path.equals("/livez") || path.equals("/readyz"))) {
             return Operation.HEALTH;
         }
-        return read ? Operation.CONTROL_READ : Operation.CONTROL;
+        return read || AccessReviewHandler.isReview(path) ? Operation.CONTROL_READ : Operation.CONTROL;
     }
 
     /** Ends all watches and rejects further requests. */
@@ -246,7 +279,20 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         if (path.size() == rest) {
             return get(request, () -> ApiResponse.ok(discoveryHandler.resources(group, version)));
         }
+        if (request.method().equals("POST") && path.size() == rest + 1) {
+            ApiResponse review = reviews.answer(group, path.get(rest), request);
+            if (review != null) {
+                return review;
+            }
+        }
         ResourceAddress target = target(group, version, path.subList(rest, path.size()));
+        if (target.kind() == PodView.KIND
+                && PodView.isSession(request.exchange().path())) {
+            throw ServingException.of(
+                    ErrorCode.UNIMPLEMENTED,
+                    target.subresource() + " is not supported: models run inside the server, and pods only show them",
+                    "kubectl logs shows what a service prints");
+        }
         boolean read = request.method().equals("GET") || request.method().equals("HEAD");
         // a collection of all namespaces, or what belongs to none, needs a role for all namespaces
         request.exchange()
@@ -315,6 +361,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         ResourceKind kind = group.isEmpty() && rest.get(0).equals(PodView.KIND.plural())
                 ? PodView.KIND
                 : ResourceKinds.byPlural(group, rest.get(0));
+        kind = kind == null ? ClusterKinds.byPlural(group, rest.get(0)) : kind;
         if (kind == null || !kind.version().equals(version) || scoped != (kind.namespaced() && scoped)) {
             throw ApiRequest.notFound();
         }
@@ -331,6 +378,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         String method = request.method();
         if (kind == PodView.KIND) {
             return pods(target, request);
+        }
+        if (ClusterKinds.has(kind)) {
+            return view(target, request);
         }
         if (!target.subresource().isEmpty() && !(target.isStatus() && kind.hasStatus())) {
             return subresource(target, request);
@@ -366,6 +416,23 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             }
             default -> throw notAllowed(request);
         };
+    }
+
+    private @Nullable ApiResponse view(ResourceAddress target, ApiRequest request) {
+        if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
+            throw ServingException.of(
+                    ErrorCode.UNIMPLEMENTED,
+                    "the server does not allow this method on the requested resource: " + target.qualifiedPlural()
+                            + " are only read here",
+                    "apply them to a cluster");
+        }
+        if (!target.subresource().isEmpty()) {
+            throw ApiRequest.notFound();
+        }
+        if (!target.name().isEmpty()) {
+            return readHandler.one(target, request);
+        }
+        return request.flag("watch") ? readHandler.watch(target, request) : readHandler.list(target, request);
     }
 
     private @Nullable ApiResponse pods(ResourceAddress target, ApiRequest request) {

@@ -5,6 +5,10 @@ package io.nereid.control.apiserver;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.schema.ResourceSchemas;
+import io.nereid.control.apiserver.cluster.AccessReviewHandler;
+import io.nereid.control.apiserver.cluster.ClusterKinds;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.apiserver.pod.PodView;
@@ -206,7 +210,15 @@ final class DiscoveryHandler {
     }
 
     private static List<String> verbs(ResourceKind kind) {
-        return kind == PodView.KIND ? READ_VERBS : VERBS;
+        if (AccessReviewHandler.has(kind)) {
+            return List.of("create");
+        }
+        return readOnly(kind) ? READ_VERBS : VERBS;
+    }
+
+    /** Whether a kind only shows what there is. */
+    private static boolean readOnly(ResourceKind kind) {
+        return kind == PodView.KIND || ClusterKinds.has(kind);
     }
 
     private static void categories(ResourceKind kind, ObjectNode tree) {
@@ -256,12 +268,12 @@ final class DiscoveryHandler {
             }
             String base = "/" + path + "/" + (kind.namespaced() ? "namespaces/{namespace}/" : "") + kind.plural();
             ObjectNode item = paths.putObject(base + "/{name}");
-            for (String method : kind == PodView.KIND ? List.of("get") : List.of("get", "put", "patch", "delete")) {
+            for (String method : readOnly(kind) ? List.of("get") : List.of("get", "put", "patch", "delete")) {
                 operation(kind, method, item.putObject(method));
             }
             ObjectNode collection = paths.putObject(base);
             operation(kind, "get", collection.putObject("get"));
-            if (kind != PodView.KIND) {
+            if (!readOnly(kind)) {
                 operation(kind, "post", collection.putObject("post"));
             }
             schema(kind, schemas.putObject(schemaName(kind)));
@@ -305,20 +317,28 @@ final class DiscoveryHandler {
         parameter.putObject("schema").put("type", type);
     }
 
+    /** The schema with all fields that are checked, which {@code kubectl explain} shows in depth. */
     private static void schema(ResourceKind kind, ObjectNode tree) {
+        boolean checked = ResourceKinds.byPlural(kind.group(), kind.plural()) != null;
+        if (checked) {
+            tree.setAll(ResourceSchemas.of(kind).openApi());
+        }
         tree.put("type", "object");
         tree.put("description", kind.kind() + " of " + kind.apiVersion() + ", checked by the server.");
-        ObjectNode properties = tree.putObject("properties");
+        ObjectNode properties = tree.withObjectProperty("properties");
         properties.putObject("apiVersion").put("type", "string").put("description", kind.apiVersion());
         properties.putObject("kind").put("type", "string").put("description", kind.kind());
-        open(properties.putObject("metadata"), "name, namespace, labels, annotations");
-        if (kind.group().isEmpty()) {
+        ObjectNode metadata = properties.withObjectProperty("metadata");
+        if (!metadata.has("properties")) {
+            open(metadata, "name, namespace, labels, annotations");
+        }
+        if (properties.path("spec") instanceof ObjectNode spec) {
+            spec.put("description", "the desired state, with KServe's fields");
+        }
+        if (!checked || kind.group().isEmpty()) {
             tree.put("x-kubernetes-preserve-unknown-fields", true);
-        } else {
-            open(properties.putObject("spec"), "the desired state, with KServe's fields");
-            if (kind.hasStatus()) {
-                open(properties.putObject("status"), "the observed state, written by the server");
-            }
+        } else if (kind.hasStatus()) {
+            open(properties.putObject("status"), "the observed state, written by the server");
         }
         gvk(kind, tree.putArray("x-kubernetes-group-version-kind").addObject());
     }

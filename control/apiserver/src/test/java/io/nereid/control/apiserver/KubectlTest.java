@@ -153,6 +153,24 @@ class KubectlTest {
     }
 
     @Test
+    void aServiceWithAnOldBlockIsAppliedAgainAndAgain() throws Exception {
+        String old = IRIS.replace("modelFormat: {name: sklearn}", "protocolVersion: v2")
+                .replace("model:", "sklearn:");
+        String file = file(old);
+        assertThat(ok("apply", "-f", file)).isEqualTo("inferenceservice.serving.kserve.io/iris created\n");
+        assertThat(ok("apply", "-f", file)).isEqualTo("inferenceservice.serving.kserve.io/iris configured\n");
+        assertThat(iris().at("/metadata/generation").asInt()).isEqualTo(1);
+        assertThat(ok("apply", "-f", file(old.replace("1.0/model", "2.0/model"))))
+                .isEqualTo("inferenceservice.serving.kserve.io/iris configured\n");
+        assertThat(iris().at("/spec/predictor/model/storageUri").asText()).endsWith("2.0/model");
+        assertThat(iris().at("/spec/predictor").has("sklearn")).isFalse();
+        String patch = "{\"spec\":{\"predictor\":{\"sklearn\":{\"storageUri\":\"gs://b/3\"}}}}";
+        assertThat(ok("patch", "isvc", "iris", "--type=merge", "-p", patch)).contains("iris patched");
+        assertThat(iris().at("/spec/predictor/model/storageUri").asText()).isEqualTo("gs://b/3");
+        assertThat(ok("replace", "-f", file)).contains("iris replaced");
+    }
+
+    @Test
     void serverSideApplyReportsConflictsAndForceOverrides() throws Exception {
         String one = file(IRIS);
         String two = file(IRIS.replace("minReplicas: 1", "minReplicas: 2"));
@@ -491,6 +509,61 @@ class KubectlTest {
         ok("apply", "-f", file);
         ok("delete", "isvc", "--all");
         assertThat(iris()).isNull();
+    }
+
+    @Test
+    void fieldsAreExplainedInDepth() throws Exception {
+        assertThat(ok("explain", "isvc.spec.predictor.model.storageUri")).contains("FIELD: storageUri <string>");
+        assertThat(ok("explain", "isvc.spec.predictor.model.modelFormat"))
+                .contains("FIELD: modelFormat <Object>", "name\t<string>", "version\t<string>");
+        assertThat(ok("explain", "isvc", "--recursive")).contains("canaryTrafficPercent", "storageUri", "minReplicas");
+        assertThat(ok("explain", "clusterservingruntime.spec.supportedModelFormats"))
+                .contains("autoSelect\t<boolean>");
+        assertThat(ok("explain", "secret.data")).contains("FIELD: data");
+        assertThat(refused("explain", "isvc.spec.color")).contains("field \"color\" does not exist");
+    }
+
+    @Test
+    void whatACallerMayDoIsAnswered() throws Exception {
+        assertThat(ok("auth", "can-i", "create", "inferenceservices")).contains("yes");
+        assertThat(ok("auth", "can-i", "get", "pods", "--subresource=log")).contains("yes");
+        assertThat(ok("auth", "can-i", "--list")).contains("inferenceservices.serving.kserve.io", "secrets");
+        assertThat(refused("auth", "can-i", "create", "pods")).contains("no");
+        assertThat(refused("auth", "can-i", "create", "pods", "--subresource=exec"))
+                .contains("no");
+        assertThat(ok("auth", "whoami")).contains("Username");
+    }
+
+    @Test
+    void theDefinitionsAndTheClusterAreShown() throws Exception {
+        assertThat(ok("get", "crd")).contains("inferenceservices.serving.kserve.io");
+        assertThat(ok(
+                        "get",
+                        "crd",
+                        "inferenceservices.serving.kserve.io",
+                        "-o",
+                        "jsonpath={.status.conditions[*].type}"))
+                .contains("Established");
+        assertThat(refused("get", "crd", "colors.example.com")).contains("NotFound");
+        assertThat(ok("wait", "--for=condition=Established", "crd/inferenceservices.serving.kserve.io"))
+                .contains("condition met");
+        assertThat(refused("delete", "crd", "inferenceservices.serving.kserve.io"))
+                .contains("only read here");
+        assertThat(ok("cluster-info")).contains("is running at", server.url());
+        assertThat(ok("get", "svc")).contains("No resources found");
+    }
+
+    @Test
+    void sessionsInPodsAreNotSupported() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        server.states.put("iris-predictor-00001", state(ObservedState.Phase.READY, 1, 1));
+        String pod = ok("get", "pods", "-o", "name").strip().lines().findFirst().orElseThrow();
+        for (List<String> session : List.of(
+                List.of("exec", pod, "--", "ls"), List.of("attach", pod), List.of("port-forward", pod, "18080:8080"))) {
+            assertThat(refused(session.toArray(String[]::new)))
+                    .as("%s", session)
+                    .contains("is not supported: models run inside the server");
+        }
     }
 
     @Test

@@ -7,6 +7,7 @@ import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.AdmissionContext;
 import io.nereid.control.api.store.ResourceStore;
+import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.core.WorkloadObserver;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.core.runtime.RuntimeCatalog;
@@ -25,6 +26,13 @@ import java.util.concurrent.ConcurrentSkipListMap;
 
 /** An API server over a store on disk, on a free port. */
 final class TestApiServer implements AutoCloseable {
+    private static final String DEFINITION = """
+            apiVersion: apiextensions.k8s.io/v1
+            kind: CustomResourceDefinition
+            metadata: {name: inferenceservices.serving.kserve.io}
+            spec: {group: serving.kserve.io, names: {kind: InferenceService, plural: inferenceservices}, versions: [{name: v1beta1}]}
+            """;
+
     final ResourceStore store;
     /** The states of the workloads of all services, by revision. */
     final Map<String, WorkloadState> states = new ConcurrentSkipListMap<>();
@@ -58,7 +66,9 @@ final class TestApiServer implements AutoCloseable {
                                 List<String> all = lines.getOrDefault(revision, List.of());
                                 return List.copyOf(all.subList(Math.max(0, all.size() - most), all.size()));
                             }
-                        }));
+                        },
+                        service -> List.of(),
+                        ManifestReader.parse(DEFINITION, "definition")));
         server = new Server(
                 ServerOptions.builder()
                         .listen("127.0.0.1", 0)

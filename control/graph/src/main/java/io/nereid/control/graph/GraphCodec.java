@@ -7,6 +7,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.access.Operation;
 import io.nereid.base.access.Permission;
 import io.nereid.control.api.InferenceGraph;
+import io.nereid.control.api.config.HeaderPattern;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
@@ -29,7 +30,7 @@ import java.util.stream.Collectors;
  *
  * <pre>{@code
  * GraphCodec.Settings settings = new GraphCodec.Settings(
- *         List.of(Pattern.compile("Authorization")),
+ *         new InferenceServiceConfig.Router(List.of("Authorization")).patterns(),
  *         Duration.ofSeconds(10),
  *         Duration.ofSeconds(60),
  *         () -> ThreadLocalRandom.current().nextInt(100));
@@ -58,13 +59,13 @@ public final class GraphCodec implements ProtocolCodec {
     /**
      * How a graph runs. Immutable.
      *
-     * @param propagate client headers that are propagated to the steps: patterns for whole names, in the form
-     *     {@code X-Request-Id} or in lower case
+     * @param propagate patterns for the client headers that are propagated to the steps
      * @param stepTimeout the longest time for one call of a step; zero for no limit
      * @param timeout the longest time for the whole graph; zero for no limit
      * @param percent returns random numbers from 0 to 99 for the Splitter nodes
      */
-    public record Settings(List<Pattern> propagate, Duration stepTimeout, Duration timeout, IntSupplier percent) {}
+    public record Settings(
+            List<HeaderPattern> propagate, Duration stepTimeout, Duration timeout, IntSupplier percent) {}
 
     /**
      * Creates the endpoint of a graph.

@@ -107,7 +107,7 @@ final class GraphExecution {
             byte[] input = before == null ? original : before.body();
             JsonNode tree = StepResult.parse(input);
             if (tree == null) {
-                return done(StepResult.error(
+                return done(StepResult.ended(
                         before == null ? 400 : 500,
                         "step " + step.key() + " of node '" + node.name() + "' has a condition, and "
                                 + (before == null ? "the request" : "the former step's answer") + " is not JSON"));
@@ -118,12 +118,15 @@ final class GraphExecution {
         }
         byte[] body = before != null && "$response".equals(step.step().data()) ? before.body() : original;
         return step(step, body)
-                .thenCompose(outcome -> step.step().hard() && !outcome.success()
+                .thenCompose(outcome -> outcome.ended() || step.step().hard() && !outcome.success()
                         ? done(outcome)
                         : sequence(node, i + 1, original, outcome));
     }
 
-    /** Runs the first step of a Switch whose condition matches; a step without a condition always matches. */
+    /**
+     * Runs the first step of a Switch whose condition matches; a step without a condition always matches. Without a match
+     * the graph ends: with 404 if this is the root, and 500 if it is a step's node, as in KServe.
+     */
     private CompletionStage<StepResult> choose(Node node, byte[] body) {
         JsonNode tree = StepResult.parse(body);
         if (tree != null) {
@@ -133,7 +136,7 @@ final class GraphExecution {
                 }
             }
         }
-        return done(StepResult.error(404, "None of the routes matched with the switch condition"));
+        return done(StepResult.ended(404, "None of the routes matched with the switch condition"));
     }
 
     /**
@@ -168,14 +171,14 @@ final class GraphExecution {
         for (int i = 0; i < running.size(); i++) {
             CompiledStep step = node.steps().get(i);
             StepResult outcome = running.get(i).join();
-            if (step.step().hard() && !outcome.success()) {
+            if (outcome.ended() || step.step().hard() && !outcome.success()) {
                 return outcome;
             }
             JsonNode tree = outcome.json();
             if (tree != null && tree.isObject()) {
                 merged.set(step.key(), tree);
             } else if (wrong == null) {
-                wrong = StepResult.error(
+                wrong = StepResult.ended(
                         500,
                         "step " + step.key() + " of node '" + node.name()
                                 + "' did not answer with a JSON object, which an Ensemble needs");
@@ -188,7 +191,8 @@ final class GraphExecution {
         byte[] body = step.step().mapPredictionsToInstances() ? mapped(input) : input;
         try {
             if (step.step().nodeName() != null) {
-                return node(graph.node(step.step().nodeName()), body);
+                return node(graph.node(step.step().nodeName()), body)
+                        .thenApply(outcome -> outcome.ended() ? new StepResult(500, outcome.body(), true) : outcome);
             }
             if (cancelled) {
                 return done(StepResult.of(gone()));

@@ -2,17 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.graph;
 
+import io.nereid.control.api.config.HeaderPattern;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
-import java.util.regex.Pattern;
 
 /**
  * Decides which headers of a client are propagated to the steps (KServe's {@code propagateHeaders}). Immutable.
  *
- * @param propagate patterns for whole names, in the form {@code X-Request-Id} or in lower case
+ * @param propagate patterns for names
  */
-record PropagatedHeaders(List<Pattern> propagate) {
+record PropagatedHeaders(List<HeaderPattern> propagate) {
     /** Headers that are propagated whatever the settings: they belong to the request, not to the connection. */
     private static final Set<String> ALWAYS = Set.of("traceparent", "tracestate", "baggage", "x-request-id");
 
@@ -46,24 +45,11 @@ record PropagatedHeaders(List<Pattern> propagate) {
         if (NEVER.contains(name) || name.startsWith("grpc-") || name.startsWith(":")) {
             return false;
         }
-        for (Pattern pattern : propagate) {
-            if (pattern.matcher(canonical(name)).matches()
-                    || pattern.matcher(name).matches()) {
+        for (HeaderPattern pattern : propagate) {
+            if (pattern.matches(name)) {
                 return true;
             }
         }
         return false;
-    }
-
-    /** The name in Go's canonical form, {@code X-Request-Id}, which KServe's patterns are written for. */
-    private static String canonical(String name) {
-        StringBuilder b = new StringBuilder(name.length());
-        for (String word : name.split("-", -1)) {
-            if (!b.isEmpty()) {
-                b.append('-');
-            }
-            b.append(word.isEmpty() ? "" : word.substring(0, 1).toUpperCase(Locale.ROOT) + word.substring(1));
-        }
-        return b.toString();
     }
 }

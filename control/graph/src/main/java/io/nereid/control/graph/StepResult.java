@@ -17,8 +17,17 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
-/** The result of a node or step: a status and a body. Immutable as long as the body's array is not changed. */
-record StepResult(int status, byte[] body) {
+/**
+ * The result of a node or step. Immutable as long as the body's array is not changed.
+ *
+ * @param ended whether the node itself failed, so that the whole graph ends with this result
+ */
+record StepResult(int status, byte[] body, boolean ended) {
+    /** The answer of a service, or of a node that put one together. */
+    StepResult(int status, byte[] body) {
+        this(status, body, false);
+    }
+
     /** Reads and writes NaN and the infinities as bare words, as the responses of models contain them. */
     static final ObjectMapper JSON = JsonMapper.builder()
             .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -57,6 +66,11 @@ record StepResult(int status, byte[] body) {
         tree.put("error", "Failed to process request");
         tree.put("cause", cause);
         return json(status, tree);
+    }
+
+    /** The error of a node that cannot go on: no further step of any node runs. */
+    static StepResult ended(int status, String cause) {
+        return new StepResult(status, error(status, cause).body, true);
     }
 
     /** The error result for a call or a node that failed without a response. */

@@ -14,6 +14,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph.Step;
+import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
@@ -44,7 +45,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -118,7 +118,10 @@ class CompiledGraphGrpcTest {
     private GrpcHandler graph(String nodes, Duration timeout) throws Exception {
         ObjectNode spec = (ObjectNode) JSON.readTree("{\"nodes\":" + nodes + "}");
         GraphCodec.Settings settings = new GraphCodec.Settings(
-                List.of(Pattern.compile("X-Team|Authorization")), Duration.ofSeconds(9), timeout, () -> dice);
+                new InferenceServiceConfig.Router(List.of("X-Team|Authorization")).patterns(),
+                Duration.ofSeconds(9),
+                timeout,
+                () -> dice);
         HttpRoute route = new GraphCodec("chain", spec, settings, this::call, clock)
                 .httpRoutes()
                 .get(0);

@@ -140,6 +140,24 @@ class GraphCodecTest {
     }
 
     @Test
+    void aSwitchWithoutAMatchInAStepEndsTheGraph() throws Exception {
+        String none = "{\"error\":\"Failed to process request\","
+                + "\"cause\":\"None of the routes matched with the switch condition\"}";
+        String inner =
+                "\"inner\":{\"routerType\":\"Switch\",\"steps\":[{\"serviceName\":\"good\",\"condition\":\"x\"}]}}";
+        String unmet = sequence("{\"nodeName\":\"inner\"}", "{\"serviceName\":\"good\",\"condition\":\"predictions\"}");
+        is(run(unmet.substring(0, unmet.length() - 1) + "," + inner, "{}"), 500, none);
+        String soft = sequence("{\"nodeName\":\"inner\"}", "{\"serviceName\":\"good\"}");
+        is(run(soft.substring(0, soft.length() - 1) + "," + inner, "{}"), 500, none);
+        assertThat(calls).isEmpty();
+        String ensemble = soft.replace("Sequence", "Ensemble");
+        is(run(ensemble.substring(0, ensemble.length() - 1) + "," + inner, "{}"), 500, none);
+        String splitter =
+                "{\"root\":{\"routerType\":\"Splitter\",\"steps\":[{\"nodeName\":\"inner\",\"weight\":100}]}," + inner;
+        is(run(splitter, "{}"), 500, none);
+    }
+
+    @Test
     void anEnsembleMergesWhatIsAnObject() throws Exception {
         String nodes = """
             {"root": {"routerType": "Ensemble", "steps": [

@@ -49,7 +49,7 @@ public final class HalfPlusTwo implements InferenceEngine, ModelControl {
         Map<String, String> tensors = Map.of("x", "x:0", "y", "y:0");
         return new ModelMetadata(
                 new ServableId("half", 3),
-                "tensorflow_savedmodel",
+                "onnxruntime_onnx",
                 x,
                 y,
                 0,

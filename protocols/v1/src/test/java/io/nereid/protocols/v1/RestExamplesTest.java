@@ -144,6 +144,56 @@ class RestExamplesTest {
                 .isEqualTo("{\"results\":[[[\"\",2.5]],[[\"\",3.0]]]}");
     }
 
+    /** TensorFlow 2 gives every signature the method for predictions. */
+    @Test
+    void theSignaturesOfASavedModelAreDecidedByTheirKeys() {
+        List<TensorSpec> examples = List.of(new TensorSpec("inputs", DataType.BYTES, Shape.of(-1)));
+        List<TensorSpec> x = List.of(floats("x", -1));
+        TensorSpec outputs = floats("outputs", -1, 1);
+        TensorSpec scores = floats("scores", -1, 1);
+        Map<String, Signature> signatures = Map.of(
+                "serving_default",
+                new Signature(Signature.PREDICT, examples, List.of(outputs), Map.of()),
+                "classify",
+                new Signature(Signature.PREDICT, examples, List.of(scores), Map.of()),
+                "doubles",
+                new Signature(Signature.PREDICT, examples, List.of(scores), Map.of()),
+                "tensors",
+                new Signature(Signature.PREDICT, x, List.of(floats("y", -1)), Map.of()));
+        engine.add(
+                new ModelMetadata(
+                        new ServableId("half_plus_two", 125),
+                        "tensorflow_savedmodel",
+                        examples,
+                        List.of(outputs),
+                        0,
+                        Map.of(),
+                        signatures),
+                r -> {
+                    float[] values = parse(r.inputs().get(0));
+                    boolean doubles = r.options().signature().equals("doubles");
+                    Tensor out = Tensor.allocate(
+                            r.options().signature().equals("serving_default") ? "outputs" : "scores",
+                            doubles ? DataType.FP64 : DataType.FP32,
+                            Shape.of(values.length, 1));
+                    for (int i = 0; i < values.length && !doubles; i++) {
+                        out.buffer().putFloat(i * 4, values[i] / 2 + 2);
+                    }
+                    return List.of(out);
+                });
+        assertThat(post("regress", "{\"examples\":[{\"x\":80.0},{\"x\":2}]}")).isEqualTo("{\"results\":[42.0,3.0]}");
+        String body = "{\"signature_name\":\"NAME\",\"examples\":[{\"x\":20.0}]}";
+        assertThat(post("classify", body.replace("NAME", "classify"))).isEqualTo("{\"results\":[[[\"\",12.0]]]}");
+        assertThat(post("classify", "{\"examples\":[{\"x\":20.0}]}"))
+                .contains("Expected classification signature outputs to contain at least one of");
+        assertThat(post("regress", body.replace("NAME", "classify")))
+                .contains("No regression outputs found in SignatureDef");
+        assertThat(post("classify", body.replace("NAME", "tensors")))
+                .contains("No classification inputs found in SignatureDef");
+        assertThat(post("classify", body.replace("NAME", "doubles")))
+                .contains("Expected scores Tensor of DT_FLOAT. Got: DT_DOUBLE");
+    }
+
     @Test
     void classesHaveTheirLabelsBesideTheirScores() {
         TensorSpec x = floats("x", -1);

@@ -155,6 +155,11 @@ class RestPathsTest {
             assertThat(x.status()).isEqualTo(200);
             assertThat(x.text()).endsWith(one);
         }
+        for (String path : List.of("/v1/models/m/versions/3", "/v1/models/m/labels/stable")) {
+            assertThat(client.call("GET", path, "").text())
+                    .as("only TensorFlow Serving has it")
+                    .isEqualTo("{" + one);
+        }
         FakeExchange version = client.call("GET", "/v1/models/m/versions/4", "");
         assertThat(version.status()).isEqualTo(404);
         assertThat(version.text()).contains("Could not find version 4 of model m");
@@ -171,11 +176,11 @@ class RestPathsTest {
                 + "{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
                 + "\"name\":\"tf_example:0\"}},\"outputs\":{\"outputs\":{\"dtype\":\"DT_INT64\",\"tensor_shape\":{"
                 + "\"dim\":[],\"unknown_rank\":false},\"name\":\"outputs\"}},"
-                + "\"method_name\":\"tensorflow/serving/regress\"},"
+                + "\"method_name\":\"tensorflow/serving/regress\",\"defaults\":{}},"
                 + "\"serving_default\":{\"inputs\":{\"x\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[],"
                 + "\"unknown_rank\":true},\"name\":\"x\"}},\"outputs\":{\"y\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{"
                 + "\"dim\":[{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
-                + "\"name\":\"y\"}},\"method_name\":\"tensorflow/serving/predict\"}}}}}";
+                + "\"name\":\"y\"}},\"method_name\":\"tensorflow/serving/predict\",\"defaults\":{}}}}}}";
         assertThat(client.call("GET", "/v1/models/two/metadata", "").text()).isEqualTo(expected);
         assertThat(client.call("GET", "/v1/models/two/METADATA", "").text()).isEqualTo(expected);
         assertThat(client.call("GET", "/v1/models/m/versions/3/metadata", "").status())

@@ -6,12 +6,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
 import io.nereid.protocols.v1.common.V1Options;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ServableId;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.HttpReply;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -134,6 +138,37 @@ class V1CodecTest {
                 .contains(
                         HttpReply.quote(text).substring(1, HttpReply.quote(text).length() - 1));
         assertThat(predict("one", "{\"instances\":[1]}")).isEqualTo("{\"predictions\":[1.0]}");
+    }
+
+    @Test
+    void outputsMayHaveNoRows() {
+        List<TensorSpec> x = List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1)));
+        List<TensorSpec> y = List.of(
+                new TensorSpec("boxes", DataType.FP32, Shape.of(-1, 4)),
+                new TensorSpec("names", DataType.BYTES, Shape.of(-1)));
+        engine.add(
+                new ModelMetadata(new ServableId("none", 1), "fake", x, y, 0, Map.of()),
+                r -> List.of(
+                        Tensor.allocate("boxes", DataType.FP32, Shape.of(0, 4)),
+                        Tensor.ofBytes("names", Shape.of(0), new byte[0][])));
+        assertThat(predict("none", "{\"instances\":[1]}")).isEqualTo("{\"predictions\":[]}");
+        assertThat(predict("none", "{\"inputs\":[1]}")).isEqualTo("{\"outputs\":{\"boxes\":[],\"names\":[]}}");
+        engine.add(
+                new ModelMetadata(new ServableId("none", 1), "fake", x, y.subList(0, 1), 0, Map.of()),
+                r -> List.of(Tensor.allocate("boxes", DataType.FP32, Shape.of(2, 0))));
+        assertThat(predict("none", "{\"instances\":[1,2]}")).isEqualTo("{\"predictions\":[[],[]]}");
+        assertThat(predict("none", "{\"inputs\":[1,2]}")).isEqualTo("{\"outputs\":[[],[]]}");
+    }
+
+    @Test
+    void aMemberThatIsNotReadMayBeNestedDeeply() {
+        String deep = "[".repeat(50_000) + "{\"a\":[]}" + "]".repeat(50_000);
+        assertThat(predict("one", "{\"other\":" + deep + ",\"instances\":[1]}")).isEqualTo("{\"predictions\":[1.0]}");
+        FakeExchange broken = post("one", ":predict", "{\"other\":" + deep.substring(1) + ",\"instances\":[1]}");
+        assertThat(broken.status()).isEqualTo(400);
+        FakeExchange read = post("one", ":predict", "{\"instances\":" + deep + "}");
+        assertThat(read.status()).isEqualTo(400);
+        assertThat(read.text()).contains("nesting depth");
     }
 
     @Test

@@ -95,14 +95,15 @@ public final class ModelLoader implements Loader {
         files = FileFingerprint.of(source);
         BatchingDefaults rules = servables.batching();
         BatchingParameters parameters = rules.of(source);
+        BackendContext used = rules.context(context, parameters);
         BackendModel model;
         try {
-            model = backend.load(source, config, rules.context(context, parameters));
+            model = backend.load(source, config, used);
         } catch (LinkageError e) {
             throw linkFailure(e);
         }
         try {
-            model = rules.apply(model, config, parameters);
+            model = rules.apply(model, source, config, used, parameters);
             // validate again: the backend may have filled in invalid settings (it may accept GPU instances, though)
             ModelConfigDocument.check(model.config(), source.modelDirectory(), true);
             ModelServable made = servables.create(source, model);

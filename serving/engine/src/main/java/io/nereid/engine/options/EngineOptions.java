@@ -59,6 +59,8 @@ import org.jspecify.annotations.Nullable;
  * @param reloadTimeout how long a new model list waits for its models before it reports
  * @param overloadTarget the longest time that a request should take while a model is overloaded, for models whose
  *     configuration does not limit their queue; zero to refuse nothing before {@code maxQueueSize}
+ * @param splitUnconfigured whether requests with more rows than the default batch size of a backend are split, for
+ *     stateless models without a configuration, whose batch size no operator set; else they are refused
  */
 public record EngineOptions(
         List<Path> repositories,
@@ -88,7 +90,8 @@ public record EngineOptions(
         AspiredVersionPolicy aspiredVersionPolicy,
         LabelAssignmentPolicy labelAssignmentPolicy,
         Duration reloadTimeout,
-        Duration overloadTarget) {
+        Duration overloadTarget,
+        boolean splitUnconfigured) {
     /** Options for one repository that is read once, with one thread per processor. */
     public static EngineOptions of(Path repository) {
         return builder(List.of(repository)).build();
@@ -128,7 +131,8 @@ public record EngineOptions(
                 .aspiredVersionPolicy(aspiredVersionPolicy)
                 .labelAssignmentPolicy(labelAssignmentPolicy)
                 .reloadTimeout(reloadTimeout)
-                .overloadTarget(overloadTarget);
+                .overloadTarget(overloadTarget)
+                .splitUnconfigured(splitUnconfigured);
     }
 
     /** Builds options. Every setter replaces the previous value and returns the builder. Confined to one thread. */
@@ -161,6 +165,7 @@ public record EngineOptions(
         private LabelAssignmentPolicy labelAssignmentPolicy = LabelAssignmentPolicy.SERVING;
         private Duration reloadTimeout = Duration.ofSeconds(60);
         private Duration overloadTarget = Duration.ofSeconds(1);
+        private boolean splitUnconfigured;
 
         private Builder(List<Path> repositories) {
             this.repositories = repositories;
@@ -328,6 +333,12 @@ public record EngineOptions(
             return this;
         }
 
+        /** See {@link EngineOptions#splitUnconfigured}. */
+        public Builder splitUnconfigured(boolean value) {
+            this.splitUnconfigured = value;
+            return this;
+        }
+
         /** Creates the options. */
         public EngineOptions build() {
             return new EngineOptions(
@@ -358,7 +369,8 @@ public record EngineOptions(
                     aspiredVersionPolicy,
                     labelAssignmentPolicy,
                     reloadTimeout,
-                    overloadTarget);
+                    overloadTarget,
+                    splitUnconfigured);
         }
     }
 }

@@ -26,6 +26,8 @@ public final class TabularInputs {
     private final List<TensorSpec> specs;
     /** The positions of a matrix's columns by name; empty when they have no names. */
     private final Map<String, Integer> columns = new HashMap<>();
+    /** The number of columns of the only input, if that is a matrix of numbers; else 0. */
+    private final long width;
 
     /**
      * Creates the adapter for a model.
@@ -35,14 +37,14 @@ public final class TabularInputs {
     public TabularInputs(List<TensorSpec> specs, ModelConfig config) {
         this.specs = specs;
         String names = config.parameters().getOrDefault(ExampleTensors.COLUMNS, "");
-        if (specs.size() == 1
+        boolean matrix = specs.size() == 1
                 && specs.get(0).shape().rank() == 2
-                && numeric(specs.get(0).dataType())
-                && !names.isEmpty()) {
+                && numeric(specs.get(0).dataType());
+        width = matrix ? specs.get(0).shape().dim(1) : 0;
+        if (matrix && !names.isEmpty()) {
             for (String name : names.split(",", -1)) {
                 columns.put(name, columns.size());
             }
-            long width = specs.get(0).shape().dim(1);
             if (width >= 0 && width != columns.size()) {
                 columns.clear();
             }
@@ -54,8 +56,17 @@ public final class TabularInputs {
      */
     public InferenceRequest toModel(InferenceRequest request) {
         List<Tensor> given = request.inputs();
-        if (given.size() == columns.size() && (given.size() > 1 || !fits(given.get(0), specs.get(0)))) {
-            Tensor matrix = matrix(given);
+        if (!given.isEmpty()
+                && given.size() == columns.size()
+                && (given.size() > 1 || !fits(given.get(0), specs.get(0)))) {
+            Tensor matrix = matrix(given, columns);
+            if (matrix != null) {
+                Tensor.closeAll(given);
+                return request.with(List.of(matrix), request.outputs());
+            }
+        }
+        if (given.size() > 1 && columns.isEmpty() && width > 1 && isDataFrame(request)) {
+            Tensor matrix = joined(given);
             if (matrix != null) {
                 Tensor.closeAll(given);
                 return request.with(List.of(matrix), request.outputs());
@@ -85,6 +96,23 @@ public final class TabularInputs {
         }
         Tensor.closeAll(given);
         return request.with(fed, request.outputs());
+    }
+
+    /** Whether the client says that its inputs are the columns of a pandas data frame, by the name that KServe has for it. */
+    private static boolean isDataFrame(InferenceRequest request) {
+        return "pd".equals(request.parameters().get("content_type"));
+    }
+
+    /** Joins as many columns as the only input has, in the order in which they are given; null when they do not fit. */
+    private @Nullable Tensor joined(List<Tensor> given) {
+        if (given.size() != width) {
+            return null;
+        }
+        Map<String, Integer> places = new HashMap<>();
+        for (Tensor t : given) {
+            places.put(t.name(), places.size());
+        }
+        return matrix(given, places);
     }
 
     private @Nullable TensorSpec spec(Tensor t, int place, boolean only) {
@@ -136,8 +164,8 @@ public final class TabularInputs {
         return given;
     }
 
-    /** Joins columns to a matrix; null when they are not the model's columns, or have different lengths. */
-    private @Nullable Tensor matrix(List<Tensor> given) {
+    /** Joins columns to a matrix; null when they do not have these places, or have different lengths. */
+    private @Nullable Tensor matrix(List<Tensor> given, Map<String, Integer> columns) {
         long rows = given.get(0).shape().rank() == 0 ? -1 : given.get(0).shape().dim(0);
         boolean[] seen = new boolean[given.size()];
         TensorSpec spec = specs.get(0);

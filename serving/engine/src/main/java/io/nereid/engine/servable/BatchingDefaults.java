@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,20 +26,28 @@ public final class BatchingDefaults {
     /** The file of a version with its batching parameters. */
     static final String FILE = "batching_params.pbtxt";
 
+    /** The backends of graphs without state, whose default batch size is Triton's for a model without configuration. */
+    private static final Set<String> STATELESS = Set.of("onnxruntime", "paddle", "mxnet", "caffe2");
+
+    private static final int MOST_ROWS = 1 << 20;
+
     private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
 
     private final @Nullable BatchingParameters global;
     private final boolean perModel;
+    private final boolean splitUnconfigured;
 
     /**
      * Creates the defaults.
      *
      * @param global parameters of the server; null for the models' own defaults
      * @param perModel whether the file of a version replaces {@code global}; a model without that file is not batched
+     * @param splitUnconfigured whether requests beyond a backend's own default batch size are split
      */
-    BatchingDefaults(@Nullable BatchingParameters global, boolean perModel) {
+    BatchingDefaults(@Nullable BatchingParameters global, boolean perModel, boolean splitUnconfigured) {
         this.global = global;
         this.perModel = perModel;
+        this.splitUnconfigured = splitUnconfigured;
     }
 
     /**
@@ -77,9 +86,31 @@ public final class BatchingDefaults {
      * Returns the model with these parameters, where they apply.
      *
      * @param stored the configuration before the backend completed it
+     * @param context what the backend loaded the model with
      */
-    public BackendModel apply(BackendModel model, ModelConfig stored, @Nullable BatchingParameters parameters) {
+    public BackendModel apply(
+            BackendModel model,
+            ModelLocation source,
+            ModelConfig stored,
+            BackendContext context,
+            @Nullable BatchingParameters parameters) {
         ModelConfig config = model.config();
+        DynamicBatching own = config.batching();
+        if (splitUnconfigured
+                && parameters == null
+                && !perModel
+                && own != null
+                && own.batchSizePolicy().equals(BatchSizePolicy.NONE)
+                && config.batched()
+                && config.sequence() == null
+                && STATELESS.contains(config.backend())
+                && !context.settings().containsKey(DEFAULT_MAX_BATCH_SIZE)
+                && !configured(source, stored)) {
+            BatchSizePolicy split = new BatchSizePolicy(List.of(), false, MOST_ROWS, 0);
+            return new ForwardingModel(
+                    model,
+                    config.toBuilder().batching(own.withBatchSizePolicy(split)).build());
+        }
         if ((parameters == null && !perModel)
                 || stored.batching() != null
                 || !config.batched()
@@ -97,5 +128,16 @@ public final class BatchingDefaults {
             }
         }
         return new ForwardingModel(model, config.toBuilder().batching(batching).build());
+    }
+
+    /** Whether someone wrote a configuration, in the model's directory or in the request that loads it. */
+    private static boolean configured(ModelLocation source, ModelConfig stored) {
+        Path directory = source.modelDirectory();
+        return stored.maxBatchSize() >= 0
+                || stored.batching() != null
+                || !stored.inputs().isEmpty()
+                || !stored.outputs().isEmpty()
+                || Files.exists(directory.resolve("config.pbtxt"))
+                || Files.isDirectory(directory.resolve("configs"));
     }
 }

@@ -25,9 +25,11 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ExampleTensors;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,6 +59,9 @@ public abstract class EngineServable implements Servable {
      * A version whose model describes its signatures in more detail. Shapes exclude the batch dimension where the
      * model is batched.
      */
+    /** The backends of the models that KServe's Python servers serve. */
+    private static final Set<String> KSERVE_BACKENDS = Set.of("sklearn", "xgboost", "lightgbm", "pmml");
+
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
@@ -92,10 +97,23 @@ public abstract class EngineServable implements Servable {
                 Collections.unmodifiableMap(signatures));
     }
 
-    /** The metadata that protocols need besides the tensors: the names of a matrix's columns. */
+    /**
+     * The metadata that protocols need besides the tensors: the names of a matrix's columns, and whether the model answers
+     * as those of KServe's Python servers do.
+     */
     private static Map<String, String> properties(ModelConfig config) {
+        Map<String, String> properties = new HashMap<>();
         String columns = config.parameters().getOrDefault(ExampleTensors.COLUMNS, "");
-        return columns.isEmpty() ? Map.of() : Map.of(ExampleTensors.COLUMNS, columns);
+        if (!columns.isEmpty()) {
+            properties.put(ExampleTensors.COLUMNS, columns);
+        }
+        if (KSERVE_BACKENDS.contains(config.backend())
+                && config.parameters()
+                        .getOrDefault(ModelMetadata.KSERVE_SERVER, "")
+                        .equals("true")) {
+            properties.put(ModelMetadata.KSERVE_SERVER, config.backend());
+        }
+        return Map.copyOf(properties);
     }
 
     private static List<TensorSpec> onWire(List<TensorSpec> specs, boolean batched) {

@@ -55,7 +55,8 @@ public final class ServableFactory {
         this.waiting = DeviceExecutor.forWaitingRuns("waiting", clock);
         this.pools = new HostPolicyExecutors(pool, options.hostPolicies(), options.deviceThreads(), clock);
         this.options = options;
-        this.batching = new BatchingDefaults(options.batching(), options.perModelBatching());
+        this.batching =
+                new BatchingDefaults(options.batching(), options.perModelBatching(), options.splitUnconfigured());
         this.clock = clock;
         CacheOptions named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), caches, clock);

@@ -311,7 +311,7 @@ public final class ConfigSchema {
     }
 
     /** The message type of a whole text. */
-    String root() {
+    public String root() {
         return root;
     }
 

@@ -109,8 +109,10 @@ public final class TfServingTextFiles {
      * @param root the message
      * @param file the origin of the text, for messages
      * @param problems collects errors
+     * @param malformed what comes before the errors of a text that is not one of its message, in the words that TensorFlow
+     *     Serving's users look for; else empty
      */
-    public record Read(TypedMessage root, Path file, ProblemCollector problems) {
+    public record Read(TypedMessage root, Path file, ProblemCollector problems, String malformed) {
         public void error(SourcePosition at, String message, @Nullable String remedy) {
             problems.error(file, at, message, remedy);
         }
@@ -118,7 +120,10 @@ public final class TfServingTextFiles {
         /** Throws if there are errors. */
         public void check() {
             if (problems.hasErrors()) {
-                throw ProblemCollector.refusal(problems.list());
+                ServingException refusal = ProblemCollector.refusal(problems.list());
+                throw malformed.isEmpty()
+                        ? refusal
+                        : ServingException.of(refusal.code(), malformed + refusal.getMessage(), refusal.remedy());
             }
         }
     }
@@ -136,14 +141,17 @@ public final class TfServingTextFiles {
                     "field 'custom_model_config' is not supported, it is read by code that is compiled into another"
                             + " server",
                     "write model_config_list { config { … } }, or give the server a source of its own");
-            return new Read(new TypedMessage(new SourcePosition(1, 1)), file, problems);
+            return new Read(new TypedMessage(new SourcePosition(1, 1)), file, problems, "");
         }
         try {
             TextFormatParser.parse(text, fields);
         } catch (TextFormatException e) {
             problems.error(file, e.at(), e.message(), e.remedy());
         }
-        return new Read(new ConfigBinder(schema, file, problems).bind(fields), file, problems);
+        TypedMessage root = new ConfigBinder(schema, file, problems).bind(fields);
+        String malformed =
+                problems.hasErrors() ? "Error parsing text-format tensorflow.serving." + schema.root() + ": " : "";
+        return new Read(root, file, problems, malformed);
     }
 
     /** The position of {@code custom_model_config} in a model list, or null. */

@@ -91,6 +91,19 @@ class ModelServerConfigTest {
     }
 
     @Test
+    void aTextThatIsNoListIsReportedInTheWordsOfTensorFlowServing() {
+        for (String text : new String[] {"improper model config", "model_config_list { config { color: 1 } }", "{"}) {
+            assertThatThrownBy(() -> ModelServerConfig.parse(text, "/models.config"))
+                    .as(text)
+                    .hasMessageStartingWith("Error parsing text-format tensorflow.serving.ModelServerConfig: ")
+                    .hasMessageContaining("/models.config:1:");
+        }
+        assertThatThrownBy(
+                        () -> ModelServerConfig.parse("model_config_list { config { name: \"m\" } }", "/models.config"))
+                .hasMessageNotContaining("text-format");
+    }
+
+    @Test
     void theGoodModelConfigOfTheOriginalIsRead() {
         assertThat(ModelServerConfig.parse(GOOD_MODEL_CONFIG, "good"))
                 .containsExactly(

@@ -87,8 +87,10 @@ public final class Admission {
         if (kind.equals(ResourceKinds.INFERENCE_SERVICE)) {
             String namespace = ObjectMeta.read(admitted).namespace();
             InferenceServiceConfig config = context.config(namespace);
-            new InferenceServiceDefaulter(config).apply(admitted, old);
-            DeploymentMode mode = new InferenceServiceValidator(context, problems).check(admitted, old);
+            InferenceServiceDefaulter.shadowedModels(admitted, old, warnings);
+            ObjectNode before = InferenceServiceDefaulter.comparable(old);
+            new InferenceServiceDefaulter(config).apply(admitted, before);
+            DeploymentMode mode = new InferenceServiceValidator(context, problems).check(admitted, before);
             InferenceService service = InferenceService.read(admitted);
             site.refused(service, problems);
             site.service(service, mode, config, warnings);

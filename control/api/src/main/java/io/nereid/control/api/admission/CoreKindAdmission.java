@@ -85,7 +85,7 @@ final class CoreKindAdmission {
     private static void settings(ObjectNode resource, ValidationErrors problems, List<String> warnings) {
         try {
             InferenceServiceConfig.unknown(resource).forEach(line -> warnings.add("data." + line));
-            InferenceServiceConfig.read(resource);
+            InferenceServiceConfig.read(resource).router().warnings().forEach(line -> warnings.add("data." + line));
         } catch (ServingException e) {
             e.getMessage().lines().forEach(line -> problems.add("data", line));
         }

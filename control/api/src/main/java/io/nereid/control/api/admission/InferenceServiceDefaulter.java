@@ -4,6 +4,7 @@ package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService;
@@ -123,6 +124,54 @@ public final class InferenceServiceDefaulter {
         }
         predictor.remove(name);
         predictor.set("model", model);
+    }
+
+    /** A stored service whose framework block, if Kubernetes stores one, is rewritten as it is in a new service. */
+    static @Nullable ObjectNode comparable(@Nullable ObjectNode old) {
+        if (old == null || !(old.at("/spec/predictor") instanceof ObjectNode)) {
+            return old;
+        }
+        ObjectNode copy = old.deepCopy();
+        framework((ObjectNode) copy.at("/spec/predictor"));
+        return copy;
+    }
+
+    /**
+     * Warns about a {@code model} that was written beside a framework block and says something else, which nothing
+     * serves. A model that was there before is what the defaulter of an admission had made of the block, so that there
+     * is nothing to say about it.
+     *
+     * @param resource the service before its defaults
+     * @param old the stored service; null on creation
+     */
+    static void shadowedModels(ObjectNode resource, @Nullable ObjectNode old, List<String> warnings) {
+        JsonNode spec = resource.path("spec");
+        JsonNode before = old == null ? MissingNode.getInstance() : old.path("spec");
+        shadowedModel("spec.predictor", spec.path("predictor"), before.path("predictor"), warnings);
+        for (int i = 0; i < spec.path("canary").size(); i++) {
+            shadowedModel(
+                    "spec.canary[" + i + "].predictor",
+                    spec.path("canary").path(i).path("predictor"),
+                    before.path("canary").path(i).path("predictor"),
+                    warnings);
+        }
+    }
+
+    private static void shadowedModel(String path, JsonNode predictor, JsonNode before, List<String> warnings) {
+        JsonNode model = predictor.path("model");
+        if (!model.isObject() || model.equals(before.path("model"))) {
+            return;
+        }
+        ObjectNode served = predictor.deepCopy();
+        framework(served);
+        if (served.size() < predictor.size() && !model.equals(served.path("model"))) {
+            String block = ResourceSchemas.FRAMEWORKS.stream()
+                    .filter(predictor::has)
+                    .findFirst()
+                    .orElseThrow();
+            warnings.add(path + ".model has no effect: " + block + " beside it is served, as in KServe; change " + block
+                    + ", or remove it");
+        }
     }
 
     /**

@@ -314,13 +314,12 @@ final class InferenceServiceValidator {
                             + InferenceServiceDefaulter.MODE_ANNOTATION
                             + ": Standard, or give the predictor a canaryTrafficPercent");
         }
-        ModelSpec stableModel = service.predictor().model();
-        if (stableModel != null
-                && stableModel.storageUri() == null
-                && stableModel.storage() == null
-                && service.predictor().storageUris().isEmpty()
-                && !stableModel.formatName().equals("huggingface")) {
-            problems.add("spec.canary", "the predictor beside it must have a model of its own; it names no storage");
+        Container custom = service.predictor().pod().container(InferenceService.MAIN_CONTAINER);
+        if (service.predictor().model() == null && (custom == null || custom.env("STORAGE_URI") == null)) {
+            problems.add(
+                    "spec.canary",
+                    "requires a stable predictor with a model (multi-model serving is not supported with canary); write"
+                            + " spec.predictor.model, or give the container the variable STORAGE_URI");
         }
         Set<String> names = new HashSet<>();
         names.add(Objects.requireNonNullElse(service.predictor().name(), ""));

@@ -18,6 +18,7 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -327,7 +328,25 @@ public record InferenceServiceConfig(
     }
 
     /** The router of graphs, with regular expressions for the request headers that it propagates to the steps. */
-    public record Router(List<String> headersToPropagate) {}
+    public record Router(List<String> headersToPropagate) {
+        /** The patterns; what is not a regular expression is left out, as KServe's router leaves it out. */
+        public List<HeaderPattern> patterns() {
+            return headersToPropagate.stream()
+                    .map(HeaderPattern::of)
+                    .filter(Objects::nonNull)
+                    .toList();
+        }
+
+        /** A sentence for each text in {@code headers.propagate} that is not a regular expression. */
+        public List<String> warnings() {
+            return headersToPropagate.stream()
+                    .filter(one -> HeaderPattern.of(one) == null)
+                    .map(one -> "router.headers.propagate has \"" + ValidationErrors.clip(one)
+                            + "\", which is not a regular expression and has no effect; correct it in the ConfigMap "
+                            + CONFIG_MAP)
+                    .toList();
+        }
+    }
 
     /**
      * Where credentials are found.

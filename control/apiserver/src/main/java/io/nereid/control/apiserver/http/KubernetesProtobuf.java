@@ -68,7 +68,42 @@ final class KubernetesProtobuf {
             Map.entry(14, Field.of("finalizers", Form.TEXTS)),
             Map.entry(17, Field.of("managedFields", Form.IGNORED)));
     private static final Field META = new Field("metadata", Form.OBJECT, METADATA);
+    /** What a caller wants to do, in the reviews of its rights. Selectors of fields and labels decide nothing here. */
+    private static final Map<Integer, Field> ATTRIBUTES = Map.of(
+            1, Field.of("namespace", Form.TEXT),
+            2, Field.of("verb", Form.TEXT),
+            3, Field.of("group", Form.TEXT),
+            4, Field.of("version", Form.TEXT),
+            5, Field.of("resource", Form.TEXT),
+            6, Field.of("subresource", Form.TEXT),
+            7, Field.of("name", Form.TEXT),
+            8, Field.of("fieldSelector", Form.IGNORED),
+            9, Field.of("labelSelector", Form.IGNORED));
+
+    private static Field spec(Map<Integer, Field> fields) {
+        return new Field("spec", Form.OBJECT, fields);
+    }
+
     private static final Map<String, Map<Integer, Field>> KINDS = Map.of(
+            "SelfSubjectAccessReview",
+            Map.of(
+                    1,
+                    META,
+                    2,
+                    spec(Map.of(
+                            1,
+                            new Field("resourceAttributes", Form.OBJECT, ATTRIBUTES),
+                            2,
+                            new Field(
+                                    "nonResourceAttributes",
+                                    Form.OBJECT,
+                                    Map.of(1, Field.of("path", Form.TEXT), 2, Field.of("verb", Form.TEXT))))),
+                    3,
+                    Field.of("status", Form.IGNORED)),
+            "SelfSubjectRulesReview",
+            Map.of(1, META, 2, spec(Map.of(1, Field.of("namespace", Form.TEXT))), 3, Field.of("status", Form.IGNORED)),
+            "SelfSubjectReview",
+            Map.of(1, META, 2, Field.of("status", Form.IGNORED)),
             "Secret",
             Map.of(
                     1, META,

@@ -32,6 +32,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -41,6 +42,9 @@ import org.jspecify.annotations.Nullable;
  * snapshots.
  */
 public final class PodView {
+    private static final Pattern SESSION = Pattern.compile(
+            "/api/v1/namespaces/[^/]+/pods/[^/]+/(exec|attach|portforward|proxy|ephemeralcontainers)(/.*)?");
+
     /** The kind Pod. */
     public static final ResourceKind KIND = new ResourceKind(
             "",
@@ -319,5 +323,10 @@ public final class PodView {
     /** The last log lines of a pod, oldest first. */
     List<String> tail(String namespace, String name, int most) {
         return observer.logs(namespace, name, most);
+    }
+
+    /** Whether a path is for a session inside a pod, such as that of {@code kubectl exec}, of which there are none. */
+    public static boolean isSession(String path) {
+        return SESSION.matcher(path).matches();
     }
 }

@@ -10,6 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.api.store.ResourceStore.Listing;
+import io.nereid.control.apiserver.cluster.ClusterKinds;
 import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.apiserver.http.ErrorResponseException;
@@ -41,13 +42,17 @@ public final class ReadHandler implements AutoCloseable {
 
     private final ResourceStore store;
     private final PodView pods;
+    private final ClusterKinds views;
     private final TablePrinter tables;
     private final ScheduledThreadPoolExecutor timer;
     private final Set<WatchStream> watches = ConcurrentHashMap.newKeySet();
 
-    public ReadHandler(ResourceStore store, PodView pods, Clock clock, ScheduledThreadPoolExecutor timer) {
+    /** @param views the kinds that are not in the store */
+    public ReadHandler(
+            ResourceStore store, PodView pods, ClusterKinds views, Clock clock, ScheduledThreadPoolExecutor timer) {
         this.store = store;
         this.pods = pods;
+        this.views = views;
         this.tables = new TablePrinter(clock);
         this.timer = timer;
     }
@@ -81,7 +86,8 @@ public final class ReadHandler implements AutoCloseable {
     /** Gets one resource or one pod. */
     public ApiResponse one(ResourceAddress target, ApiRequest request) {
         ResourceKind kind = target.kind();
-        ObjectNode found = kind == PodView.KIND ? pods.get(target) : target.read(store);
+        ObjectNode found =
+                kind == PodView.KIND ? pods.get(target) : ClusterKinds.has(kind) ? view(target) : target.read(store);
         String include = request.query("includeObject");
         return ApiResponse.ok(
                 switch (form(request)) {
@@ -277,7 +283,19 @@ public final class ReadHandler implements AutoCloseable {
         return resource;
     }
 
+    private ObjectNode view(ResourceAddress target) {
+        for (ObjectNode item : views.items(target.kind())) {
+            if (item.path("metadata").path("name").asText().equals(target.name())) {
+                return item;
+            }
+        }
+        throw target.notFound();
+    }
+
     private Listing listing(ResourceAddress target) {
+        if (ClusterKinds.has(target.kind())) {
+            return new Listing(store.list(target.type(), null).version(), views.items(target.kind()));
+        }
         return target.kind() == PodView.KIND
                 ? pods.list(namespace(target))
                 : store.list(target.type(), namespace(target));

@@ -10,6 +10,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.api.yaml.ManifestReader;
@@ -29,6 +30,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -45,12 +47,20 @@ public final class WriteHandler {
 
     private final ResourceStore store;
     private final Admission admission;
+    private final Function<ObjectNode, List<String>> advice;
     private final NamespaceLifecycle namespaces;
     private final Clock clock;
 
-    public WriteHandler(ResourceStore store, Admission admission, NamespaceLifecycle namespaces, Clock clock) {
+    /** @param advice names what of an admitted InferenceService has no effect, a sentence each */
+    public WriteHandler(
+            ResourceStore store,
+            Admission admission,
+            Function<ObjectNode, List<String>> advice,
+            NamespaceLifecycle namespaces,
+            Clock clock) {
         this.store = store;
         this.admission = admission;
+        this.advice = advice;
         this.namespaces = namespaces;
         this.clock = clock;
     }
@@ -73,6 +83,14 @@ public final class WriteHandler {
     /** Checks kind, name and namespace of the resource in the body against the path, and completes its metadata. */
     private ResourceAddress identified(ResourceAddress target, ObjectNode resource) {
         ResourceKind kind = target.kind();
+        if (kind.group().isEmpty()) {
+            // As in Kubernetes, the path says of which kind and version an object of its own groups is.
+            for (String field : List.of("apiVersion", "kind")) {
+                if (resource.path(field).asText("").isEmpty()) {
+                    resource.put(field, field.equals("kind") ? kind.kind() : kind.apiVersion());
+                }
+            }
+        }
         String apiVersion = resource.path("apiVersion").asText("");
         String kindName = resource.path("kind").asText("");
         if (!apiVersion.equals(kind.apiVersion()) || !kindName.equals(kind.kind())) {
@@ -456,6 +474,9 @@ public final class WriteHandler {
         try {
             Admission.Admitted admitted = admission.admit(target.kind(), resource, old);
             warnings.addAll(admitted.warnings());
+            if (target.kind().equals(ResourceKinds.INFERENCE_SERVICE)) {
+                WriteWarnings.add(warnings, advice.apply(admitted.resource()));
+            }
             return admitted.resource().deepCopy();
         } catch (ServingException e) {
             if (e.code() == ErrorCode.INVALID_ARGUMENT) {

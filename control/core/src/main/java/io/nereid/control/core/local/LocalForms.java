@@ -70,6 +70,7 @@ public final class LocalForms implements WorkloadForms {
         if (AccessAnnotation.isSet(context.service.metadata())) {
             context.advice.add(AccessAnnotation.ON_ONE_MACHINE);
         }
+        ModelAdvice.annotations(context);
         UnsupportedPodFields.advise(context, plan.tree(), plan.where());
         PredictorForms predictors = new PredictorForms(context, this, plan, spec);
         if (selection != null) {

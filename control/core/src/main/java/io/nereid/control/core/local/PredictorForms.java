@@ -56,6 +56,12 @@ final class PredictorForms {
         if (engine) {
             ObjectNode own = ComponentPlanner.withoutModel(model.container().tree());
             new ProcessForms(context, "predictor").advise(own, where + ".model", false);
+            ModelAdvice.variables(context, model.container(), where + ".model");
+            if (model.runtimeVersion() != null) {
+                context.advice.add(
+                        where + ".model.runtimeVersion has no effect on one machine: the engine runs the model,"
+                                + " whose version is this program's");
+            }
             plan.pod().containers().stream().filter(PredictorForms::isBeside).forEach(this::notRun);
             form = engine(
                     plan.artifacts(), model.formatName(), model.formatVersion(), protocol, runtime.name(), container);
@@ -76,6 +82,7 @@ final class PredictorForms {
         if (format != null) {
             new ProcessForms(context, "predictor")
                     .advise(main.tree(), where + ".containers[" + main.name() + "]", false);
+            ModelAdvice.variables(context, main, where + ".containers[" + main.name() + "]");
             containers.stream().skip(1).filter(PredictorForms::isBeside).forEach(this::notRun);
             String protocol = Objects.requireNonNullElse(main.env("PROTOCOL"), "v1");
             String runtime = ModelServerImages.lastPart(Objects.requireNonNull(main.image()));

@@ -38,6 +38,7 @@ final class UnsupportedPodFields {
     private UnsupportedPodFields() {}
 
     static void advise(PlanningContext context, ObjectNode pod, String where) {
+        ModelAdvice.token(context, pod, where);
         pod.properties().forEach(entry -> {
             String field = entry.getKey();
             if (!KNOWN.contains(field) && !ProcessForms.isEmpty(entry.getValue())) {

@@ -6,8 +6,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.CommandLineArguments;
+import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.InferenceService.ModelSpec;
+import io.nereid.control.api.InferenceService.TransformerSpec;
+import io.nereid.control.api.PodSpec;
+import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
@@ -25,6 +31,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -162,23 +169,66 @@ final class InferenceGraphPlanner {
         return address + path(service);
     }
 
+    /** The path for predictions: of the model's name, and of the protocol, V1 where V2 is not named. */
     private String path(InferenceService service) {
-        String name = service.metadata().name();
+        TransformerSpec transformer = service.transformer();
         RuntimeSelection selection = RuntimeSelection.of(service, catalog);
-        String protocol = selection == null
-                ? service.predictor().pod().containers().stream()
-                        .map(one -> one.env("PROTOCOL"))
-                        .filter(one -> one != null && !one.isEmpty())
-                        .findFirst()
-                        .orElse("v1")
-                : selection.protocol();
+        String name = modelName(service, selection);
+        String protocol;
+        if (transformer != null && !transformer.pod().containers().isEmpty()) {
+            protocol = protocol(transformer.pod());
+        } else if (selection == null) {
+            protocol = protocol(service.predictor().pod());
+        } else {
+            protocol = selection.protocol();
+        }
         return "v2".equals(protocol) || "grpc-v2".equals(protocol)
                 ? "/v2/models/" + name + "/infer"
                 : "/v1/models/" + name + ":predict";
     }
 
+    private static String protocol(PodSpec pod) {
+        return pod.containers().stream()
+                .map(one -> one.env("PROTOCOL"))
+                .filter(one -> one != null && !one.isEmpty())
+                .findFirst()
+                .orElse("v1");
+    }
+
+    /**
+     * The name under which a service has its model: what an argument {@code --model_name} of the transformer or else of
+     * the predictor says, or the variable of MLServer in its own runtimes, as in KServe; else the service's name.
+     */
+    private static String modelName(InferenceService service, @Nullable RuntimeSelection selection) {
+        TransformerSpec transformer = service.transformer();
+        if (transformer != null && !transformer.pod().containers().isEmpty()) {
+            String given = modelName(transformer.pod().containers().get(0));
+            if (!given.isEmpty()) {
+                return given;
+            }
+        }
+        ModelSpec model = service.predictor().model();
+        String given = "";
+        if (model != null) {
+            given = modelName(model.container());
+            ServingRuntime runtime = selection == null ? null : selection.chosen();
+            if (given.isEmpty() && runtime != null && runtime.name().contains("mlserver")) {
+                given = Objects.requireNonNullElse(model.container().env("MLSERVER_MODEL_NAME"), "");
+            }
+        } else if (!service.predictor().pod().containers().isEmpty()) {
+            given = modelName(service.predictor().pod().containers().get(0));
+        }
+        return given.isEmpty() ? service.metadata().name() : given;
+    }
+
+    private static String modelName(Container container) {
+        List<String> all = new ArrayList<>(container.command());
+        all.addAll(container.args());
+        return CommandLineArguments.normalized(all).getOrDefault("model_name", "");
+    }
+
     private Set<String> advice() {
-        Set<String> advice = new LinkedHashSet<>();
+        Set<String> advice = new LinkedHashSet<>(config.router().warnings());
         graph.tree().path("spec").properties().forEach(entry -> {
             if (!KNOWN.contains(entry.getKey()) && !ProcessForms.isEmpty(entry.getValue())) {
                 advice.add("spec." + entry.getKey()

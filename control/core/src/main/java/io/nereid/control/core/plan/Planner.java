@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.core.plan;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.core.ObservedState;
@@ -9,7 +10,9 @@ import io.nereid.control.core.Plan;
 import io.nereid.control.core.component.WorkloadForms;
 import io.nereid.control.core.local.LocalForms;
 import io.nereid.control.core.runtime.RuntimeCatalog;
+import io.nereid.control.core.status.StatusWriter;
 import java.time.Instant;
+import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +40,15 @@ public final class Planner {
      */
     public static Plan plan(InferenceService service, RuntimeCatalog catalog, ObservedState observed, Instant now) {
         return plan(service, catalog, observed, now, LocalForms::new);
+    }
+
+    /** A sentence for each field and annotation of an admitted service that has no effect on one machine. */
+    public static List<String> withoutEffect(InferenceService service, RuntimeCatalog catalog, Instant now) {
+        ObservedState nothing = ObservedState.nothing(JsonNodeFactory.instance.objectNode());
+        return plan(service, catalog, nothing, now).events().stream()
+                .filter(event -> event.reason().equals(StatusWriter.WITHOUT_EFFECT_EVENT))
+                .map(Plan.Event::message)
+                .toList();
     }
 
     /**

@@ -92,6 +92,9 @@ public final class BuiltInRuntimes {
             if (server.equals("tritonserver")) {
                 args.add("--model_layout=repository");
             }
+            if (server.equals("mlserver")) {
+                args.add("--model_server=mlserver");
+            }
             ((ArrayNode) container.get("ports"))
                     .addObject()
                     .put("name", "grpc")

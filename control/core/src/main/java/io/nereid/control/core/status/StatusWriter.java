@@ -28,6 +28,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Writes the status of an InferenceService in KServe's format. Confined to one call of the planner. */
 public final class StatusWriter {
+    /** The reason of the events about fields without an effect. */
+    public static final String WITHOUT_EFFECT_EVENT = "FieldWithoutEffect";
+
     private static final List<String> TYPES = List.of(
             "PredictorReady",
             "PredictorRouteReady",
@@ -407,7 +410,7 @@ public final class StatusWriter {
                     "Warning", "InferenceServiceNotReady", name + " is not Ready: " + conditions.message("Ready")));
         }
         if (!conditions.message("FieldsWithoutEffect").equals(conditions.messageBefore("FieldsWithoutEffect"))) {
-            context.advice.forEach(one -> events.add(new Event("Warning", "FieldWithoutEffect", one)));
+            context.advice.forEach(one -> events.add(new Event("Warning", WITHOUT_EFFECT_EVENT, one)));
         }
     }
 }

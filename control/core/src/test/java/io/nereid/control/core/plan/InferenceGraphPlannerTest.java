@@ -119,6 +119,44 @@ class InferenceGraphPlannerTest {
     }
 
     @Test
+    void aStepHasTheNameOfTheModel() {
+        String head =
+                "metadata: {name: two, namespace: team}\nstatus: {address: {url: 'http://two'}, conditions: [{type: Ready,"
+                        + " status: 'True'}]}\nspec: ";
+        String model = "modelFormat: {name: sklearn}, storageUri: 'gs://b'";
+        for (String[] one : new String[][] {
+            {"{predictor: {model: {" + model + ", args: ['--model_name=a']}}}", "/v1/models/a:predict"},
+            {"{predictor: {model: {" + model + ", args: [--model-name, a]}}}", "/v1/models/a:predict"},
+            {
+                "{predictor: {model: {" + model
+                        + ", protocolVersion: v2, env: [{name: MLSERVER_MODEL_NAME, value: m}]}}}",
+                "/v2/models/m/infer"
+            },
+            {
+                "{predictor: {containers: [{name: kserve-container, image: x, args: ['--model_name=c']}]}}",
+                "/v1/models/c:predict"
+            },
+            {
+                "{predictor: {model: {" + model + ", protocolVersion: v2}}, transformer: {containers: [{name:"
+                        + " kserve-container, image: t, args: ['--model_name=t']}]}}",
+                "/v1/models/t:predict"
+            },
+            {
+                "{predictor: {model: {" + model
+                        + "}}, transformer: {containers: [{name: kserve-container, image: t, env:"
+                        + " [{name: PROTOCOL, value: v2}]}]}}",
+                "/v2/models/two/infer"
+            },
+        }) {
+            InferenceService service = InferenceService.read(
+                    ManifestReader.parse(head + one[0], "two").get(0));
+            Plan plan = plan(Map.of("one", service("one", "sklearn", null, true), "two", service));
+            assertThat(PlanCase.tree(plan).at("/route/graph").asText())
+                    .contains("\"serviceUrl\":\"http://two" + one[1] + "\"");
+        }
+    }
+
+    @Test
     void planningAgainChangesNothing() {
         Map<String, InferenceService> services =
                 Map.of("one", service("one", "sklearn", null, true), "two", service("two", "onnx", "v2", true));

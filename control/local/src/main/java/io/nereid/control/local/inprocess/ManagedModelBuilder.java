@@ -11,6 +11,7 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Model;
 import io.nereid.repository.ManagedModel;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.DynamicBatching;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -107,8 +108,17 @@ public final class ManagedModelBuilder {
             "grace_period",
             "drain_timeout");
 
-    private static final Set<String> KNOWN =
-            Set.of("model_name", "model_format", "model_layout", "framework", "model_control_mode", "load_model");
+    private static final Set<String> KNOWN = Set.of(
+            "model_name",
+            "model_format",
+            "model_layout",
+            "model_server",
+            "framework",
+            "model_control_mode",
+            "load_model");
+
+    /** The formats of KServe's Python servers, whose outputs and V1 answers have other names than MLServer's. */
+    private static final Set<String> PYTHON_SERVERS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "");
 
     private ManagedModelBuilder() {}
 
@@ -174,6 +184,9 @@ public final class ManagedModelBuilder {
         if (options.getOrDefault("model_control_mode", "none").equals("explicit")) {
             warnings.add("--model-control-mode=explicit has no effect: every model of the repository is loaded");
         }
+        if (!repository && PYTHON_SERVERS.contains(format.backend) && !ofMlserver(model, options)) {
+            parameters.put(ModelMetadata.KSERVE_SERVER, "true");
+        }
         Workload.Batcher batcher = workload.batcher();
         DynamicBatching batching = batcher == null
                 ? null
@@ -201,6 +214,16 @@ public final class ManagedModelBuilder {
     private static boolean ofRepositories(Model model, Map<String, String> options) {
         return model.runtime().contains("triton")
                 || options.getOrDefault("model_layout", "").equals("repository");
+    }
+
+    /** Whether the server that the engine replaces is MLServer, by the runtime's name, its arguments or its variables. */
+    private static boolean ofMlserver(Model model, Map<String, String> options) {
+        String server = options.getOrDefault("model_server", "");
+        if (!server.isEmpty()) {
+            return server.equals("mlserver");
+        }
+        return model.runtime().contains("mlserver")
+                || model.environment().keySet().stream().anyMatch(name -> name.startsWith("MLSERVER_"));
     }
 
     private static Path directory(

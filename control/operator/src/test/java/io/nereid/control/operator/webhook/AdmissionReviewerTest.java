@@ -141,6 +141,35 @@ class AdmissionReviewerTest {
     }
 
     @Test
+    void aBlockWinsOverAModelThatTheDefaulterOfKserveHadStored() throws Exception {
+        String stored = GOOD.replace(
+                "{\"sklearn\":{\"storageUri\":\"gs://b\"}}",
+                "{\"model\":{\"modelFormat\":{\"name\":\"sklearn\"},\"name\":\"\",\"resources\":{},\"storageUri\":\"gs://b\"}}");
+        String both = stored.replace("{\"model\":", "{\"sklearn\":{\"storageUri\":\"gs://c\"},\"model\":");
+        JsonNode applied = response("UPDATE", both, stored);
+        assertThat(applied.path("allowed").asBoolean()).as("%s", applied).isTrue();
+        assertThat(applied.path("warnings").isEmpty()).as("%s", applied).isTrue();
+        JsonNode edited =
+                response("UPDATE", both.replace("\"resources\":{},", "\"runtime\":\"kserve-sklearnserver\","), both);
+        assertThat(edited.path("allowed").asBoolean()).as("%s", edited).isTrue();
+        assertThat(edited.at("/warnings/0").asText())
+                .isEqualTo("spec.predictor.model has no effect: sklearn beside it is served, as in KServe;"
+                        + " change sklearn, or remove it");
+    }
+
+    @Test
+    void aNewNameNeedsANewModelInABlockAsWell() throws Exception {
+        String named = GOOD.replace("{\"sklearn\":", "{\"name\":\"next\",\"sklearn\":");
+        JsonNode refused = response("UPDATE", named, GOOD);
+        assertThat(refused.path("allowed").asBoolean()).isFalse();
+        assertThat(refused.at("/status/message").asText()).contains("while storageUri stays");
+        assertThat(response("UPDATE", named.replace("gs://b", "gs://c"), GOOD)
+                        .path("allowed")
+                        .asBoolean())
+                .isTrue();
+    }
+
+    @Test
     void otherKindsAreNotItsConcern() throws Exception {
         assertThat(response("CREATE", "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"data\":3}", "null")
                         .path("allowed")

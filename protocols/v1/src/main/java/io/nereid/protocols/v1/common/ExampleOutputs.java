@@ -53,12 +53,13 @@ public final class ExampleOutputs {
     /**
      * The classes of each example.
      *
+     * @param exact whether the outputs are TensorFlow's: of its types, and under its keys
      * @throws ServingException INVALID_ARGUMENT when the outputs are not classes or scores
      */
-    public static List<List<Scored>> classes(List<Tensor> outputs, long examples) {
+    public static List<List<Scored>> classes(List<Tensor> outputs, long examples, boolean exact) {
         Tensor labels = named(outputs, "classes");
         Tensor scores = named(outputs, "scores");
-        boolean derived = labels == null && scores == null;
+        boolean derived = labels == null && scores == null && !exact;
         if (derived) {
             labels = ofType(outputs, true);
             scores = ofType(outputs, false);
@@ -75,15 +76,15 @@ public final class ExampleOutputs {
             throw ServingException.invalidArgument(
                     "Expected classes Tensor of DT_STRING. Got: " + typeOf(labels), "output '" + labels.name() + "'");
         }
-        if (scores != null && !isNumber(scores.dataType())) {
+        if (scores != null && !(exact ? scores.dataType() == DataType.FP32 : isNumber(scores.dataType()))) {
             throw ServingException.invalidArgument(
                     "Expected scores Tensor of DT_FLOAT. Got: " + typeOf(scores), "output '" + scores.name() + "'");
         }
-        long width = width(labels, derived, examples);
-        long scoreWidth = width(scores, derived, examples);
+        long width = width(labels, derived, examples, "classes");
+        long scoreWidth = width(scores, derived, examples, "scores");
         if (labels != null && scores != null && width != scoreWidth) {
-            throw ServingException.invalidArgument("Tensors class and score should match in shape: classes are "
-                    + labels.shape() + ", scores " + scores.shape());
+            throw ServingException.invalidArgument(
+                    "Tensors class and score should match in dim_size(1). Got " + width + " vs. " + scoreWidth);
         }
         return join(labels, scores, (int) examples, (int) Math.max(width, scoreWidth));
     }
@@ -113,11 +114,12 @@ public final class ExampleOutputs {
     /**
      * One number for each example.
      *
+     * @param exact whether the output is TensorFlow's: of its type, and under its key
      * @throws ServingException INVALID_ARGUMENT when no output has one number for each example
      */
-    public static float[] values(List<Tensor> outputs, long examples) {
+    public static float[] values(List<Tensor> outputs, long examples, boolean exact) {
         Tensor found = named(outputs, "outputs");
-        if (found == null) {
+        if (found == null && !exact) {
             found = ofType(outputs, false);
         }
         if (found == null) {
@@ -132,11 +134,16 @@ public final class ExampleOutputs {
                             + found.shape(),
                     "output '" + found.name() + "'");
         }
-        if (!isNumber(found.dataType())) {
+        if (found.shape().dim(0) != examples) {
             throw ServingException.invalidArgument(
-                    "Expected output Tensor of DT_FLOAT. Got: " + typeOf(found), "output '" + found.name() + "'");
+                    "Input batch size did not match output batch size: " + examples + " vs. "
+                            + found.shape().dim(0),
+                    "output '" + found.name() + "'");
         }
-        sameBatch(found, examples);
+        if (!(exact ? found.dataType() == DataType.FP32 : isNumber(found.dataType()))) {
+            throw ServingException.invalidArgument(
+                    "Expected output Tensor of DT_FLOAT.  Got: " + typeOf(found), "output '" + found.name() + "'");
+        }
         ByteBuffer numbers = found.buffer();
         float[] values = new float[(int) examples];
         for (int i = 0; i < values.length; i++) {
@@ -145,7 +152,7 @@ public final class ExampleOutputs {
         return values;
     }
 
-    private static long width(@Nullable Tensor t, boolean derived, long examples) {
+    private static long width(@Nullable Tensor t, boolean derived, long examples, String key) {
         if (t == null) {
             return 0;
         }
@@ -155,17 +162,13 @@ public final class ExampleOutputs {
                     "Expected Tensor shape: [batch_size num_classes] but got " + t.shape(),
                     "output '" + t.name() + "'");
         }
-        sameBatch(t, examples);
-        return rank == 1 ? 1 : t.shape().dim(1);
-    }
-
-    private static void sameBatch(Tensor t, long examples) {
         if (t.shape().dim(0) != examples) {
             throw ServingException.invalidArgument(
-                    "Expected output batch size to be " + examples + ". Got: "
+                    "Expected " + key + " output batch size of " + examples + ". Got: "
                             + t.shape().dim(0),
                     "output '" + t.name() + "'");
         }
+        return rank == 1 ? 1 : t.shape().dim(1);
     }
 
     private static @Nullable Tensor named(List<Tensor> outputs, String name) {

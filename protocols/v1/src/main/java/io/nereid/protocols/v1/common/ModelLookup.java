@@ -13,6 +13,7 @@ import io.nereid.spi.ModelRef;
 import io.nereid.spi.Signature;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.spi.management.ModelStatus;
+import io.nereid.tfdata.ExampleSignatures;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -115,6 +116,9 @@ public final class ModelLookup {
         }
         if (methodCheck) {
             check(found, api);
+        }
+        if (api != Api.PREDICT) {
+            ExampleSignatures.check(metadata, found, api == Api.CLASSIFY);
         }
         return found;
     }

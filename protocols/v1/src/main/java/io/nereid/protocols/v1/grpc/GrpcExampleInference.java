@@ -19,6 +19,7 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.spi.Signature;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ExampleList;
+import io.nereid.tfdata.ExampleSignatures;
 import io.nereid.tfdata.ExampleTensors;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.transport.api.GrpcCall;
@@ -185,11 +186,12 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
             }
         }
         task.platform = metadata.platform();
+        task.exact = ExampleSignatures.ofSavedModel(metadata);
         Signature signature = context.signature(metadata, name, task.api());
         return new InferenceRequest(
                 task.spec.ref(),
                 "",
-                ExampleTensors.of(signature, examples, metadata.properties()),
+                ExampleTensors.of(metadata, signature, examples),
                 List.of(),
                 Map.of(),
                 call.deadlineNanos(),
@@ -251,6 +253,7 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
         private final ModelSpec spec;
         private final String method;
         private String platform = "";
+        private boolean exact;
         private long startedAt;
         private boolean done;
         private volatile @Nullable InferenceCall inference;
@@ -300,9 +303,9 @@ final class GrpcExampleInference extends GrpcUnaryHandler {
                 answered = GrpcContext.answered(
                         response.servable().model(), response.servable().version(), spec.signature());
                 if (api() == Api.CLASSIFY) {
-                    classes = ExampleOutputs.classes(response.outputs(), count);
+                    classes = ExampleOutputs.classes(response.outputs(), count, exact);
                 } else {
-                    values = ExampleOutputs.values(response.outputs(), count);
+                    values = ExampleOutputs.values(response.outputs(), count, exact);
                 }
             } catch (RuntimeException | OutOfMemoryError e) {
                 failed(ServingException.from(e));

@@ -201,12 +201,16 @@ final class ExamplesJson {
         }
     }
 
-    /** Encodes a response; the caller still owns the outputs. */
-    HttpReply encode(Api api, List<Tensor> outputs, long examples) {
+    /**
+     * Encodes a response; the caller still owns the outputs.
+     *
+     * @param exact whether only the outputs with TensorFlow's keys count
+     */
+    HttpReply encode(Api api, List<Tensor> outputs, long examples, boolean exact) {
         writer.reset();
         writer.beginObject().name("results").beginArray();
         if (api == Api.CLASSIFY) {
-            for (List<Scored> classes : ExampleOutputs.classes(outputs, examples)) {
+            for (List<Scored> classes : ExampleOutputs.classes(outputs, examples, exact)) {
                 writer.beginArray();
                 for (Scored c : classes) {
                     writer.beginArray();
@@ -216,7 +220,7 @@ final class ExamplesJson {
                 writer.endArray();
             }
         } else {
-            for (float value : ExampleOutputs.values(outputs, examples)) {
+            for (float value : ExampleOutputs.values(outputs, examples, exact)) {
                 writer.value(value);
             }
         }

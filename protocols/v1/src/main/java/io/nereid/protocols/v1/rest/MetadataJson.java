@@ -35,6 +35,7 @@ final class MetadataJson {
             w.name("outputs");
             tensors(w, signature, signature.outputs());
             w.name("method_name").value(signature.method());
+            w.name("defaults").beginObject().endObject();
             w.endObject();
         }
         w.endObject().endObject().endObject().endObject();

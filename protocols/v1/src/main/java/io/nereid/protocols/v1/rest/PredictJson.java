@@ -12,11 +12,13 @@ import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
 import io.nereid.json.TensorReader;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tfdata.ExampleTensors;
 import io.nereid.transport.api.HttpReply;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -35,6 +37,8 @@ final class PredictJson {
     /** The response parameter with the id of the batch that the request was run in. */
     private static final String BATCH_ID = "batch_id";
 
+    private static final String INSTANCES = "instances";
+
     private final RestRequestBody body;
     private final JsonReader reader;
     private final TensorReader tensors;
@@ -42,6 +46,10 @@ final class PredictJson {
     private final List<Column> columns = new ArrayList<>();
     private int used;
     private String featureNames = "";
+    /** The backend of a model that answers as KServe's Python servers do; empty for all others. */
+    private String kserve = "";
+    /** The field of the body that has the rows. */
+    private String list = INSTANCES;
 
     PredictJson(RestRequestBody body, FloatStyle floats) {
         this.body = body;
@@ -50,26 +58,34 @@ final class PredictJson {
         writer.floatStyle(floats);
     }
 
-    /** Whether the body is in row format; the answer takes the same. */
+    /** Whether the answer is in row format: if the body is, and always for the models of KServe's Python servers. */
     boolean rows() {
-        return body.instances() != RestRequestBody.NONE;
+        return body.instances() != RestRequestBody.NONE || !kserve.isEmpty();
     }
 
     /** Decodes the named tensors of the open body; the caller owns them. */
     List<Tensor> decode(Signature signature) {
-        return decode(signature, "");
+        return decode(signature, Map.of());
     }
 
     /**
      * As {@link #decode(Signature)}.
      *
-     * @param names the names of a table's columns, separated by commas; a row may then be a list of a value for each
-     *     input that has one of these names
+     * @param properties the properties of the model. With the names of a table's columns, {@link ExampleTensors#COLUMNS},
+     *     a row may be a list of a value for each input that has one of these names, or an object of named values. With
+     *     {@link ModelMetadata#KSERVE_SERVER}, a list in {@code inputs} is one of rows as that in {@code instances} is
      */
-    List<Tensor> decode(Signature signature, String names) {
-        featureNames = names;
+    List<Tensor> decode(Signature signature, Map<String, String> properties) {
+        featureNames = properties.getOrDefault(ExampleTensors.COLUMNS, "");
+        kserve = properties.getOrDefault(ModelMetadata.KSERVE_SERVER, "");
+        list = INSTANCES;
         int instances = body.instances();
         int inputs = body.inputs();
+        if (!kserve.isEmpty() && inputs >= 0 && isList(inputs)) {
+            list = "inputs";
+            instances = inputs;
+            inputs = RestRequestBody.NONE;
+        }
         if (instances >= 0 && inputs >= 0) {
             throw ServingException.invalidArgument(
                     "JSON Value: " + body.excerpt(0)
@@ -84,7 +100,7 @@ final class PredictJson {
         try {
             begin(signature.inputs());
             if (instances >= 0) {
-                return readRows(instances);
+                return readRows(instances, signature.inputs());
             }
             return readColumns(inputs);
         } finally {
@@ -92,6 +108,11 @@ final class PredictJson {
                 columns.get(i).sink.shrinkTo(KEPT);
             }
         }
+    }
+
+    private boolean isList(int at) {
+        reader.seek(at);
+        return reader.peek() == JsonToken.ARRAY;
     }
 
     private void begin(List<TensorSpec> specs) {
@@ -104,7 +125,7 @@ final class PredictJson {
         }
     }
 
-    private List<Tensor> readRows(int at) {
+    private List<Tensor> readRows(int at, List<TensorSpec> specs) {
         reader.seek(at);
         if (reader.peek() != JsonToken.ARRAY) {
             throw ServingException.invalidArgument("Expected \"instances\" to be a list: JSON Value: " + body.excerpt(0)
@@ -113,8 +134,11 @@ final class PredictJson {
         reader.beginArray();
         if (!reader.hasNext()) {
             throw ServingException.invalidArgument(
-                    "JSON Value: " + body.excerpt(0) + " No values in 'instances' array",
-                    "'instances' is empty (expected at least one element)");
+                    "JSON Value: " + body.excerpt(0) + " No values in '" + list + "' array",
+                    "'" + list + "' is empty (expected at least one element)");
+        }
+        if (areTables(specs)) {
+            return new TableRows(reader, list, specs, TableRows.names(featureNames), kserve.equals("lightgbm")).read();
         }
         if (objectOfNames()) {
             return readNamedRows();
@@ -139,6 +163,36 @@ final class PredictJson {
         }
         column.dims = tensors.dims();
         return List.of(column.tensor(Shape.of(column.dims)));
+    }
+
+    /**
+     * Whether the elements, at whose first one the reader is, are tables with named columns: a row or columns of a model
+     * with one input for all columns, and what only is a table for the models of KServe's servers. Leaves the reader there.
+     */
+    private boolean areTables(List<TensorSpec> specs) {
+        JsonToken first = reader.peek();
+        if (first != JsonToken.OBJECT && first != JsonToken.ARRAY
+                || kserve.isEmpty() && (featureNames.isEmpty() || !TableRows.matrix(specs))) {
+            return false;
+        }
+        int at = reader.position();
+        boolean tables;
+        if (first == JsonToken.ARRAY) {
+            reader.beginArray();
+            tables = reader.hasNext() && objectOfNames();
+        } else if (!objectOfNames()) {
+            tables = false;
+        } else {
+            reader.beginObject();
+            boolean named = reader.nextField();
+            if (TableRows.matrix(specs)) {
+                tables = !named || !reader.keyEquals(specs.get(0).name());
+            } else {
+                tables = named && specs.size() > 1 && (reader.peek() == JsonToken.ARRAY || objectOfNames());
+            }
+        }
+        reader.seek(at);
+        return tables;
     }
 
     /** The columns of a table that have an input of their own, in the table's order; none unless all have. */
@@ -169,7 +223,7 @@ final class PredictJson {
                     } catch (ServingException e) {
                         throw ServingException.of(
                                 e.code(),
-                                "Failed to process element: " + row + " of 'instances' list, '" + column.spec.name()
+                                "Failed to process element: " + row + " of '" + list + "' list, '" + column.spec.name()
                                         + "'. Error: INVALID_ARGUMENT: " + e.getMessage(),
                                 e.remedy());
                     }
@@ -180,7 +234,7 @@ final class PredictJson {
             }
             if (given != table.size()) {
                 throw ServingException.invalidArgument(
-                        "Failed to process element: " + row + " of 'instances' list. It has " + given
+                        "Failed to process element: " + row + " of '" + list + "' list. It has " + given
                                 + " values (expected: " + table.size() + ")",
                         "a row has a value for each of " + featureNames + ", in this order, or names them");
             }
@@ -236,7 +290,7 @@ final class PredictJson {
                 throw ServingException.invalidArgument(
                         "Failed to process element: " + row + " key: "
                                 + (column == null ? reader.key() : column.spec.name())
-                                + " of 'instances' list. Error: INVALID_ARGUMENT: " + e.getMessage(),
+                                + " of '" + list + "' list. Error: INVALID_ARGUMENT: " + e.getMessage(),
                         e.remedy());
             }
         }
@@ -244,8 +298,8 @@ final class PredictJson {
             Column c = columns.get(i);
             if (c.count != row + 1 && (c.count > 0 || !c.spec.optional())) {
                 throw ServingException.invalidArgument(
-                        "Failed to process element: " + row + " of 'instances' list. JSON object: " + body.excerpt(at)
-                                + " keys must be equal to: " + String.join(",", names()),
+                        "Failed to process element: " + row + " of '" + list + "' list. JSON object: "
+                                + body.excerpt(at) + " keys must be equal to: " + String.join(",", names()),
                         (c.count > row + 1 ? "Named input given twice: " : "Missing named input: ") + c.spec.name()
                                 + " in 'instances' object.");
             }

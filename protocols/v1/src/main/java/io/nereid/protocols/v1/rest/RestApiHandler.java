@@ -11,7 +11,6 @@ import io.nereid.protocols.v1.common.TfServingMetrics;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.ServableState;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.spi.management.ModelStatus;
 import io.nereid.transport.api.HttpExchange;
@@ -166,14 +165,11 @@ public final class RestApiHandler {
 
     private void status(HttpExchange x, ModelRef ref) {
         StatusJson json = new StatusJson(models.known(ref.model()), ref);
-        boolean ready = false;
-        if (ref.label() == null) {
-            ready = control.ready(ref);
-        } else {
-            for (ServableState v : json.versions()) {
-                ready |= control.ready(ModelRef.exact(ref.model(), v.id().version()));
-            }
+        if (ref.label() != null || ref.version() != ModelRef.ANY) {
+            reply(x, HttpReply.json(200, json.write()));
+            return;
         }
+        boolean ready = control.ready(ref);
         reply(x, HttpReply.json(ready ? 200 : 503, json.write(ready)));
     }
 

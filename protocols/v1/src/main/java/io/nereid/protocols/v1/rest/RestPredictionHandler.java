@@ -20,6 +20,7 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.spi.Signature;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ExampleList;
+import io.nereid.tfdata.ExampleSignatures;
 import io.nereid.tfdata.ExampleTensors;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
@@ -124,12 +125,11 @@ final class RestPredictionHandler {
                 List<Tensor> inputs;
                 long count = 0;
                 if (api == Api.PREDICT) {
-                    inputs =
-                            f.predict.decode(signature, metadata.properties().getOrDefault(ExampleTensors.COLUMNS, ""));
+                    inputs = f.predict.decode(signature, metadata.properties());
                 } else {
                     ExampleList examples = f.examples.decode();
                     count = examples.size();
-                    inputs = ExampleTensors.of(signature, examples, metadata.properties());
+                    inputs = ExampleTensors.of(metadata, signature, examples);
                 }
                 answer = new Answer(x, model, api, metadata, f.predict.rows(), count, startedAt(), event);
                 request = new InferenceRequest(
@@ -234,7 +234,8 @@ final class RestPredictionHandler {
                 Formats f = formats.get();
                 encoded = api == Api.PREDICT
                         ? f.predict.encode(response.outputs(), rows, response.parameters())
-                        : f.examples.encode(api, response.outputs(), examples);
+                        : f.examples.encode(
+                                api, response.outputs(), examples, ExampleSignatures.ofSavedModel(metadata));
                 if (event != null) {
                     encoded = event.answer(encoded, model.model(), options);
                 }

@@ -112,6 +112,9 @@ final class RestRequestBody {
                 examples = at;
             } else if (reader.keyEquals("context")) {
                 context = at;
+            } else {
+                reader.skipUnread();
+                continue;
             }
             reader.skipValue();
         }

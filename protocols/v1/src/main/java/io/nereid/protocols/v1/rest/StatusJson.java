@@ -12,8 +12,8 @@ import io.nereid.transport.api.HttpReply;
 import java.util.List;
 
 /**
- * The status of a model as JSON, with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow Serving: for
- * all versions, or for those that a version number or a label selects. Immutable.
+ * The status of a model as JSON: for all versions, with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow
+ * Serving, or with the latter alone for those that a version number or a label selects. Immutable.
  */
 final class StatusJson {
     private final String model;
@@ -58,13 +58,23 @@ final class StatusJson {
         return versions;
     }
 
+    /** The body of the model's own path, which KServe's clients read as well. */
     String write(boolean ready) {
         StringBuilder b = new StringBuilder("{\"name\":").append(HttpReply.quote(model));
         b.append(",\"ready\":").append(ready);
         if (!ready) {
             b.append(",\"error\":").append(HttpReply.quote("Model with name " + model + " is not ready."));
         }
-        b.append(",\"model_version_status\":[");
+        return states(b.append(",")).toString();
+    }
+
+    /** The body of the paths of versions and labels, which only TensorFlow Serving has. */
+    String write() {
+        return states(new StringBuilder("{")).toString();
+    }
+
+    private StringBuilder states(StringBuilder b) {
+        b.append("\"model_version_status\":[");
         for (int i = 0; i < versions.size(); i++) {
             ServableState v = versions.get(i);
             String reason = v.reason();
@@ -79,7 +89,7 @@ final class StatusJson {
                     .append(HttpReply.quote(reason == null ? "" : reason))
                     .append("}}");
         }
-        return b.append("]}").toString();
+        return b.append("]}");
     }
 
     private static String state(ServableState.Phase phase) {

@@ -328,12 +328,12 @@ class GrpcServicesTest {
                 "Classify",
                 examples(HALF, 1, 2),
                 ErrorCode.INVALID_ARGUMENT,
-                "Expected output batch size to be 2. Got: 3");
+                "Expected scores output batch size of 2. Got: 3");
         refused(
                 "Regress",
                 examples(HALF, 1, 2),
                 ErrorCode.INVALID_ARGUMENT,
-                "Expected output batch size to be 2. Got: 3");
+                "Input batch size did not match output batch size: 2 vs. 3");
         model.answer = y -> {
             y.close();
             return Tensor.allocate("y", DataType.FP32, Shape.of(1, 2, 2));
