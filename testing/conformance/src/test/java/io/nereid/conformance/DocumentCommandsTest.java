@@ -102,14 +102,17 @@ class DocumentCommandsTest {
             if (!COMMANDS.contains(block.language) && !OTHERS.contains(block.language)) {
                 wrong.add(block.place + ": the language '" + block.language + "'");
             } else if (block.language.equals("text")
-                    && block.lines.stream().anyMatch(line -> COMMAND.matcher(line).matches())) {
+                    && block.lines.stream()
+                            .anyMatch(line -> COMMAND.matcher(line).matches())) {
                 wrong.add(block.place + ": commands; the language is sh, or console with a prompt and the output");
             } else if (block.language.equals("console")
                     && !block.lines.get(0).strip().startsWith("$ ")) {
                 wrong.add(block.place + ": a console begins with '$ '");
             }
         }
-        assertThat(wrong).as("blocks, of which CONTRIBUTING.md says how they begin").isEmpty();
+        assertThat(wrong)
+                .as("blocks, of which CONTRIBUTING.md says how they begin")
+                .isEmpty();
     }
 
     @Test
