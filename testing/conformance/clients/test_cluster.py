@@ -90,6 +90,8 @@ def service(name, factor, **spec):
     container = {
         "name": "kserve-container", "image": "example/model:1", "command": ["${python}", "${control}/child.py"],
         "args": ["--http_port=$(PORT)", f"--factor={factor}"],
+        # By default each asks for a core, of which the node has 64.
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "1", "memory": "256Mi"}},
         "readinessProbe": {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1},
     }
     return json.dumps({

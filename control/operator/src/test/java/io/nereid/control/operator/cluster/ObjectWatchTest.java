@@ -16,7 +16,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKinds;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -31,6 +33,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.zip.GZIPOutputStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -99,6 +102,15 @@ class ObjectWatchTest {
     private static void answer(HttpExchange exchange, int code, String body) {
         try {
             byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+            if ("gzip".equals(exchange.getRequestHeaders().getFirst("accept-encoding"))) {
+                // As the API server compresses what is large, for those that take it.
+                ByteArrayOutputStream compressed = new ByteArrayOutputStream();
+                try (OutputStream gzip = new GZIPOutputStream(compressed)) {
+                    gzip.write(bytes);
+                }
+                bytes = compressed.toByteArray();
+                exchange.getResponseHeaders().set("content-encoding", "gzip");
+            }
             exchange.getResponseHeaders().set("content-type", "application/json");
             exchange.sendResponseHeaders(code, bytes.length);
             exchange.getResponseBody().write(bytes);
@@ -127,6 +139,7 @@ class ObjectWatchTest {
     }
 
     private HttpExchange started() throws Exception {
+        follow();
         ExecutorService starter = Threads.single("starter");
         var started = starter.submit(() -> cache.start(Duration.ofSeconds(60)));
         HttpExchange first = next("limit=");
@@ -137,7 +150,6 @@ class ObjectWatchTest {
         watch.sendResponseHeaders(200, 0);
         started.get(60, TimeUnit.SECONDS);
         starter.shutdown();
-        follow();
         assertThat(List.of(nextChange(), nextChange())).containsExactlyInAnyOrder("ADDED a 3", "ADDED b 4");
         return watch;
     }
