@@ -14,7 +14,7 @@ pytest.importorskip("yaml")
 triton = pytest.importorskip("tritonclient.grpc")
 http = pytest.importorskip("tritonclient.http")
 
-from control_fixtures import IRIS, LIGHTGBM, XGBOOST, applied, models, plane, replicas, shares, sklearn_rows, web
+from control_fixtures import IRIS, LIGHTGBM, XGBOOST, applied, here_only, models, plane, replicas, shares, sklearn_rows, web
 from control_server import Refused, until
 from test_formats import read_expected
 
@@ -186,6 +186,7 @@ data: {level: high}
     assert plane.call("headers", "/variables/WHO")[2]["value"].startswith("headers")
 
 
+@here_only("in a cluster each pod fetches its model")
 def test_services_of_one_uri_share_what_is_fetched(plane, web):
     for name in ("shared-a", "shared-b"):
         plane.apply(plane.text("archive.yaml", url=f"{web.url}/iris.tar.gz?of=both").replace("archived", name))
@@ -228,6 +229,7 @@ def test_a_canary_that_is_slow_is_taken_back_by_itself(plane):
     assert "200" in plane.condition(name, "RolledBack")["message"]
 
 
+@here_only("an Ingress does not divide requests; the goldens have the canary with an HTTPRoute")
 def test_standard_deployments_have_canaries_of_their_own(plane):
     applied(plane, "standard-canary.yaml", "standard", percent=25)
     seen = shares(plane, "standard", 400)
@@ -251,6 +253,7 @@ def test_a_stopped_service_runs_nothing_and_comes_back(plane):
 # --- probes, processes --------------------------------------------------------------------------------------------------
 
 
+@here_only("its program reads files of this machine; a kubelet asks the probes of pods")
 def test_probes_say_who_answers_and_who_is_started_anew(plane, tmp_path):
     (tmp_path / "unready").touch()
     plane.apply("probed.yaml", switch=tmp_path)
@@ -327,6 +330,7 @@ def test_services_of_batchers_say_it_in_every_protocol(plane):
 # --- warnings for settings without effect -------------------------------------------------------------------------------
 
 
+@here_only("a cluster runs the image of the explainer")
 @pytest.mark.parametrize("change, words", [
     (lambda s: s.replace("  predictor:", "  explainer:\n    art: {type: SquareAttack}\n  predictor:"), ["art", "nereid"]),
 ])
@@ -338,6 +342,7 @@ def test_explainers_of_art_are_told_of_what_there_is(plane, change, words):
     plane.delete("with-art")
 
 
+@here_only("the API server of a cluster answers for its kinds")
 def test_kinds_that_are_not_there_are_told_of_what_there_is(plane):
     with pytest.raises(Refused) as refused:
         plane.api("POST", "/apis/serving.kserve.io/v1alpha1/namespaces/demo/trainedmodels", json.dumps({

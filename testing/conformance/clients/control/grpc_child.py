@@ -27,7 +27,9 @@ TYPES = {"FP32": np.float32, "FP64": np.float64}
 class Service(stubs.GRPCInferenceServiceServicer):
     def __init__(self):
         if options.role == "transformer":
-            self.predictor = stubs.GRPCInferenceServiceStub(grpc.insecure_channel(options.predictor_host))
+            # A host without a port is at 80, as for the kserve package.
+            host = options.predictor_host if ":" in options.predictor_host else options.predictor_host + ":80"
+            self.predictor = stubs.GRPCInferenceServiceStub(grpc.insecure_channel(host))
 
     def ServerLive(self, request, context):
         return pb.ServerLiveResponse(live=True)
