@@ -40,7 +40,7 @@ final class PickleTypes {
             "joblib.numpy_pickle.NumpyArrayWrapper");
 
     private static final Set<String> FOREIGN =
-            Set.of("sklearn", "numpy", "scipy.sparse", "pandas", "xgboost", "lightgbm", "catboost");
+            Set.of("sklearn", "numpy", "scipy.sparse", "scipy.interpolate", "scipy._lib.array_api_compat", "pandas", "xgboost", "lightgbm", "catboost");
 
     private PickleTypes() {}
 
