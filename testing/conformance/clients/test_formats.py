@@ -344,7 +344,44 @@ def test_formats_that_are_not_served_say_what_they_are_and_the_next_command(tmp_
     assert f"optimum-cli export onnx --model {bert}" in said
     assert "Keras" in reasons["digits"] and "model.savedmodel" in said
     assert "weights only" in reasons["weights"] and "torch.onnx.export" in said
-    assert "statsmodels" in reasons["own"] and "backend 'python'" in said
+    assert "statsmodels" in reasons["own"] and "nereid convert" in said
+
+
+def test_convert_says_what_a_file_is_and_writes_what_serves_it(tmp_path):
+    def convert(file):
+        done = subprocess.run([program(), "convert", str(file)], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
+    for name, written in [("xgb_three", "model.ubj"), ("lgbm_three", "model.txt"), ("cat", "model.cbm"), ("qda", None)]:
+        directory = tmp_path / name / "1"
+        directory.mkdir(parents=True)
+        file = directory / ("model" + (SKLEARN / newest / sklearn_newest(name)["file"]).suffix)
+        shutil.copy(SKLEARN / newest / sklearn_newest(name)["file"], file)
+        code, said = convert(file)
+        assert code == 0 and f"nereid serve {file}" in said, said
+        assert sorted(p.name for p in directory.iterdir()) == sorted([file.name] + ([written] if written else [])), said
+        if written:
+            file.unlink()
+    other = tmp_path / "other" / "1"
+    other.mkdir(parents=True)
+    (other / "model.pkl").write_bytes(b"cfractions\nFraction\n(I1\nI2\ntR.")
+    code, said = convert(other / "model.pkl")
+    assert code == 0 and "fractions.Fraction" in said and "trust" in said
+    assert "joblib.load" in (other / "model.py").read_text()
+    code, said = convert(other / "model.pkl")
+    assert code != 0 and "--force" in said
+    shutil.rmtree(tmp_path / "other")
+    server = Server(tmp_path)
+    try:
+        case = sklearn_newest("xgb_three")
+        x = np.array(case["rows"])
+        rows = {"name": "input-0", "shape": list(x.shape), "datatype": "FP32", "data": x.ravel().tolist()}
+        got = infer(server, "xgb_three", [rows])[0]["data"]
+        assert np.allclose(got, np.ravel(case["answers"]["predict_proba"]), rtol=1e-6, atol=1e-6)
+        assert infer(server, "qda", [{**rows, "datatype": "FP64"}])[0]["data"] == sklearn_newest("qda")["answers"]["predict"]
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("name", ["pp_mlp", "pp_convnet", "pp_fluid"])

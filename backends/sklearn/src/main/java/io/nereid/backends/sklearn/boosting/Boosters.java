@@ -36,6 +36,25 @@ public final class Boosters {
     }
 
     /**
+     * The native model of an object alone, as its library saves it.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an object that is not fitted
+     */
+    public static BoosterFile nativeFile(EstimatorAttributes f) {
+        if (!f.object().type().isOf(XgboostModels.BACKEND)) {
+            return f.object().type().isOf(LightgbmModels.BACKEND) ? LightgbmModels.file(f) : CatboostModels.file(f);
+        }
+        BoosterFile snapshot = XgboostModels.file(f);
+        return new BoosterFile(
+                snapshot.origin(),
+                snapshot.backend(),
+                XgboostSnapshot.isJson(snapshot.content()) ? "model.json" : snapshot.fileName(),
+                XgboostSnapshot.model(snapshot.content()),
+                snapshot.parameters(),
+                snapshot.missing());
+    }
+
+    /**
      * The attribute {@code feature_importances_} of an object, which its library computes; null when it has none.
      *
      * @throws ServingException INVALID_ARGUMENT for an object that is not fitted, or importances that are not supported

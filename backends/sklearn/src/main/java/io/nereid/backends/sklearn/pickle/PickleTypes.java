@@ -59,9 +59,9 @@ final class PickleTypes {
             throw ServingException.invalidArgument(
                     "it uses " + (path.length() > 120 ? path.substring(0, 120) + "…" : path)
                             + ", which is not a type of scikit-learn, XGBoost, LightGBM or CatBoost; nothing of it was run",
-                    "if that is a class of your own or of another library, serve the model with the backend 'python': a"
-                            + " model.py beside the file that loads it, which runs its code, or export it to ONNX with"
-                            + " skl2onnx; if you do not know it, do not trust the file");
+                    "if that is a class of your own or of another library, serve the model with the backend 'python', which"
+                            + " runs its code: 'nereid convert FILE' writes the model.py that loads it; or export it to ONNX"
+                            + " with skl2onnx; if you do not know it, do not trust the file");
         }
         return global;
     }
