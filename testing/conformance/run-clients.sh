@@ -161,6 +161,7 @@ suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
 suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
 suite "Python models" triton tritonclient.grpc test_python_backend.py
 suite "model formats" triton tritonclient.grpc test_formats.py
+suite "scikit-learn, XGBoost, LightGBM and CatBoost as they are now" base numpy test_libraries.py
 suite "models of plugins" triton tritonclient.grpc test_plugins.py
 suite "MediaPipe's face detectors" triton tritonclient.grpc test_mediapipe.py
 suite "MLflow and PMML" triton tritonclient.grpc test_mlflow.py

@@ -46,6 +46,9 @@ BOOSTERS = [
     "xgb", "xgb_three", "xgb_early", "xgb_names", "xgb_booster", "xgb_pipeline", "xgb_calibrated", "lgbm", "lgbm_three", "lgbm_early",
     "lgbm_booster", "lgbm_pipeline", "cat", "cat_three", "cat_reg", "cat_pipeline", "vote_boosters", "stack_boosters", "xgb_skops"]
 PLAIN += BOOSTERS
+PLAIN += [
+    "select_pipeline", "select_boosters", "rfe", "target_log", "target_quantile", "iterative_model", "qda", "mixture_full",
+    "spline_model", "threshold", "threshold_tuned", "xgb_target"]
 CATBOOST = ROOT / "backends" / "catboost" / "src" / "test" / "resources" / "models"
 PADDLE = ROOT / "backends" / "onnx-import" / "src" / "test" / "resources" / "nets"
 CATBOOST_EXPECTED = json.loads((CATBOOST / "expected.json").read_text())
@@ -259,6 +262,126 @@ def test_scikit_learn_answers_as_itself(server, client, version, name):
             assert [v.decode() if isinstance(v, bytes) else str(v) for v in got.ravel()] == answers.tolist(), way
             continue
         assert np.allclose(got.reshape(answers.shape).astype(np.float64), answers, rtol=1e-6, atol=1e-6), way
+
+
+def test_a_request_chooses_what_a_classifier_computes(server, client):
+    newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
+    model, case = f"sklearn-{newest}-xgb_three", sklearn_newest("xgb_three")
+    x = np.array(case["rows"])
+    rows = {"name": "input-0", "shape": list(x.shape), "datatype": "FP64", "data": x.ravel().tolist()}
+
+    def outputs(**more):
+        status, _, answer = server.ask("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": [rows], **more}))
+        assert status == 200, answer
+        return {o["name"]: o["data"] for o in json.loads(answer)["outputs"]}
+
+    proba = np.ravel(case["answers"]["predict_proba"])
+    assert list(outputs()) == ["predict"]
+    for got in [outputs(outputs=[{"name": "predict_proba"}]), outputs(parameters={"method": "predict_proba"})]:
+        assert list(got) == ["predict_proba"]
+        assert np.allclose(got["predict_proba"], proba, rtol=1e-6, atol=1e-6)
+    both = outputs(outputs=[{"name": "predict_proba"}, {"name": "predict"}])
+    assert both["predict"] == case["answers"]["predict"]
+    assert np.allclose(both["predict_proba"], proba, rtol=1e-6, atol=1e-6)
+    status, _, answer = server.ask("POST", f"/v2/models/{model}/infer", json.dumps(
+        {"inputs": [rows], "outputs": [{"name": "probabilities"}]}))
+    assert status == 400 and "unexpected inference output 'probabilities'" in json.loads(answer)["error"]
+    status, _, answer = server.ask("POST", f"/v1/models/{model}:predict", json.dumps(
+        {"signature_name": "predict_proba", "instances": x.tolist()}))
+    assert status == 200, answer
+    assert np.allclose(json.loads(answer)["predictions"], proba.reshape(len(x), -1), rtol=1e-6, atol=1e-6)
+    tensor = triton.InferInput("input-0", list(x.shape), "FP64")
+    tensor.set_data_from_numpy(x)
+    got = client.infer(model, [tensor], outputs=[triton.InferRequestedOutput("predict_proba")]).as_numpy("predict_proba")
+    assert np.allclose(got.ravel(), proba, rtol=1e-6, atol=1e-6)
+    status, _, answer = server.ask("POST", f"/v2/models/{model}/infer", json.dumps(
+        {"inputs": [rows], "parameters": {"method": "transform"}}))
+    assert status == 400 and "parameter 'method' is 'transform'" in json.loads(answer)["error"]
+
+
+def test_null_is_a_missing_value_of_a_table(server):
+    newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
+    model, case = f"sklearn-{newest}-xgb", sklearn_newest("xgb")
+    assert any(None in row for row in case["rows"])
+    status, _, answer = server.ask("POST", f"/v1/models/{model}:predict", json.dumps({"instances": case["rows"]}))
+    assert status == 200, answer
+    assert json.loads(answer)["predictions"] == case["answers"]["predict"]
+    rows = {"name": "input-0", "shape": [len(case["rows"]), 4], "datatype": "FP64", "data": case["rows"]}
+    assert infer(server, model, [rows])[0]["data"] == case["answers"]["predict"]
+    status, _, answer = server.ask("POST", "/v1/models/pp_mlp:predict", json.dumps({"instances": [[None]]}))
+    assert status == 400, answer
+
+
+def test_rows_are_objects_for_a_model_fitted_to_a_data_frame_of_numbers(server):
+    case = sklearn_newest("frame_numbers")
+    instances = [dict(zip(case["columns"], row)) for row in case["rows"]]
+    status, _, answer = server.ask("POST", "/v1/models/frame_numbers:predict", json.dumps({"instances": instances}))
+    assert status == 200, answer
+    assert np.allclose(json.loads(answer)["predictions"], case["answers"]["predict"], rtol=1e-9)
+
+
+def test_formats_that_are_not_served_say_what_they_are_and_the_next_command(tmp_path):
+    bert = tmp_path / "bert" / "1"
+    bert.mkdir(parents=True)
+    (bert / "config.json").write_text('{"architectures": ["BertForSequenceClassification"], "model_type": "bert"}')
+    (bert / "tokenizer.json").write_text("{}")
+    (bert / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    (tmp_path / "digits" / "1").mkdir(parents=True)
+    (tmp_path / "digits" / "1" / "model.keras").write_bytes(b"PK\x03\x04")
+    (tmp_path / "weights" / "1").mkdir(parents=True)
+    (tmp_path / "weights" / "1" / "weights.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    (tmp_path / "own" / "1").mkdir(parents=True)
+    (tmp_path / "own" / "1" / "model.pkl").write_bytes(b"cstatsmodels.regression.linear_model\nOLSResults\n.")
+    server = Server(tmp_path, "--exit-on-error=false")
+    try:
+        status, _, answer = server.ask("POST", "/v2/repository/index", "{}")
+        assert status == 200, answer
+        reasons = {m["name"]: m["reason"] for m in json.loads(answer)}
+    finally:
+        server.stop()
+    said = "\n".join(server.lines)
+    assert "BertForSequenceClassification" in reasons["bert"]
+    assert f"optimum-cli export onnx --model {bert}" in said
+    assert "Keras" in reasons["digits"] and "model.savedmodel" in said
+    assert "weights only" in reasons["weights"] and "torch.onnx.export" in said
+    assert "statsmodels" in reasons["own"] and "nereid convert" in said
+
+
+def test_convert_says_what_a_file_is_and_writes_what_serves_it(tmp_path):
+    def convert(file):
+        done = subprocess.run([program(), "convert", str(file)], capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr
+
+    newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
+    for name, written in [("xgb_three", "model.ubj"), ("lgbm_three", "model.txt"), ("cat", "model.cbm"), ("qda", None)]:
+        directory = tmp_path / name / "1"
+        directory.mkdir(parents=True)
+        file = directory / ("model" + (SKLEARN / newest / sklearn_newest(name)["file"]).suffix)
+        shutil.copy(SKLEARN / newest / sklearn_newest(name)["file"], file)
+        code, said = convert(file)
+        assert code == 0 and f"nereid serve {file}" in said, said
+        assert sorted(p.name for p in directory.iterdir()) == sorted([file.name] + ([written] if written else [])), said
+        if written:
+            file.unlink()
+    other = tmp_path / "other" / "1"
+    other.mkdir(parents=True)
+    (other / "model.pkl").write_bytes(b"cfractions\nFraction\n(I1\nI2\ntR.")
+    code, said = convert(other / "model.pkl")
+    assert code == 0 and "fractions.Fraction" in said and "trust" in said
+    assert "joblib.load" in (other / "model.py").read_text()
+    code, said = convert(other / "model.pkl")
+    assert code != 0 and "--force" in said
+    shutil.rmtree(tmp_path / "other")
+    server = Server(tmp_path)
+    try:
+        case = sklearn_newest("xgb_three")
+        x = np.array(case["rows"])
+        rows = {"name": "input-0", "shape": list(x.shape), "datatype": "FP32", "data": x.ravel().tolist()}
+        got = infer(server, "xgb_three", [rows])[0]["data"]
+        assert np.allclose(got, np.ravel(case["answers"]["predict_proba"]), rtol=1e-6, atol=1e-6)
+        assert infer(server, "qda", [{**rows, "datatype": "FP64"}])[0]["data"] == sklearn_newest("qda")["answers"]["predict"]
+    finally:
+        server.stop()
 
 
 @pytest.mark.parametrize("name", ["pp_mlp", "pp_convnet", "pp_fluid"])

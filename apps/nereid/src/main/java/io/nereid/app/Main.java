@@ -9,6 +9,7 @@ import io.nereid.app.component.ExplainerCommand;
 import io.nereid.app.component.TransformerCommand;
 import io.nereid.app.connection.LoginCommand;
 import io.nereid.app.connection.LogoutCommand;
+import io.nereid.app.convert.ConvertCommand;
 import io.nereid.app.control.ApplyCommand;
 import io.nereid.app.control.DeleteCommand;
 import io.nereid.app.control.DescribeCommand;
@@ -52,6 +53,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ReplayCommand.class,
             ModelsCommand.class,
             ValidateCommand.class,
+            ConvertCommand.class,
             PluginsCommand.class,
             KeysCommand.class,
             LoginCommand.class,

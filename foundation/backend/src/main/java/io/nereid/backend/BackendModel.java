@@ -52,6 +52,18 @@ public interface BackendModel extends AutoCloseable {
     }
 
     /**
+     * Selects the signature for a request that names none and asks for an output that the default one does not have: one
+     * of {@link #signatures} with all these outputs, or empty when there is none. Used by models of which clients choose
+     * what is computed by the names of outputs, such as {@code predict_proba} of classifiers. Called on the request path,
+     * on any thread: must return quickly.
+     *
+     * @param outputs the names of the requested outputs
+     */
+    default String signatureWith(List<String> outputs) {
+        return "";
+    }
+
+    /**
      * Creates an instance for one signature.
      *
      * @param signature a key of {@link #signatures} other than {@code serving_default}. Runs of the instance get the

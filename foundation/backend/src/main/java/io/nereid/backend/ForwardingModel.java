@@ -52,6 +52,11 @@ public class ForwardingModel implements BackendModel {
     }
 
     @Override
+    public String signatureWith(List<String> outputs) {
+        return model.signatureWith(outputs);
+    }
+
+    @Override
     public ModelInstance newInstance(String signature) {
         return model.newInstance(signature);
     }

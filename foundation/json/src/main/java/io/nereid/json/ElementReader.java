@@ -8,6 +8,8 @@ import io.nereid.json.number.LittleEndian;
 import io.nereid.json.number.NumberScanner;
 import io.nereid.json.number.SmallFloats;
 import io.nereid.tensor.DataType;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads runs of comma-separated elements into little-endian bytes: the inner loops of {@link TensorReader}. A run
@@ -20,11 +22,27 @@ final class ElementReader {
     private final JsonReader reader;
     private final boolean base64Objects;
     private final boolean overflow;
+    private @Nullable BooleanSupplier missing;
 
     ElementReader(JsonReader reader, boolean base64Objects, boolean overflow) {
         this.reader = reader;
         this.base64Objects = base64Objects;
         this.overflow = overflow;
+    }
+
+    /** See {@link TensorReader#missing}. */
+    void missing(@Nullable BooleanSupplier whether) {
+        this.missing = whether;
+    }
+
+    /** Whether there is a {@code null} at a position, which stands for a missing value. */
+    private boolean isMissing(byte[] b, int at) {
+        return b[at] == 'n'
+                && b[at + 1] == 'u'
+                && b[at + 2] == 'l'
+                && b[at + 3] == 'l'
+                && missing != null
+                && missing.getAsBoolean();
     }
 
     /**
@@ -130,6 +148,9 @@ final class ElementReader {
                 if (n.negative) {
                     bits |= 0x80000000;
                 }
+            } else if (isMissing(b, element)) {
+                p = element + 4;
+                bits = 0x7FC00000;
             } else {
                 p = r.scanNumber(element, "a number");
                 bits = n.floatBits();
@@ -166,6 +187,9 @@ final class ElementReader {
                 if (n.negative) {
                     bits |= Long.MIN_VALUE;
                 }
+            } else if (isMissing(b, element)) {
+                p = element + 4;
+                bits = 0x7FF8000000000000L;
             } else {
                 p = r.scanNumber(element, "a number");
                 bits = Double.doubleToRawLongBits(n.doubleValue());

@@ -9,6 +9,8 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads arrays of one data type from a {@link JsonReader} into row-major little-endian bytes, without garbage per
@@ -55,6 +57,16 @@ public final class TensorReader {
     public TensorReader(JsonReader reader, boolean base64Objects, boolean overflow) {
         this.reader = reader;
         this.elements = new ElementReader(reader, base64Objects, overflow);
+    }
+
+    /**
+     * Sets whether a {@code null} among elements of FP32 or FP64 is read as NaN, a missing value, instead of being
+     * rejected.
+     *
+     * @param whether asked when a {@code null} is met; null for never, which is the default
+     */
+    public void missing(@Nullable BooleanSupplier whether) {
+        elements.missing(whether);
     }
 
     /**

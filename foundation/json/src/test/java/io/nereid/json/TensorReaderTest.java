@@ -298,4 +298,23 @@ class TensorReaderTest {
                 .hasMessageContaining("JSON nesting depth exceeds maximum allowed");
         readTensor(DataType.FP32, "[".repeat(100) + "1" + "]".repeat(100), 1);
     }
+
+    @Test
+    void nullIsAMissingValueWhereItIsAllowed() {
+        String text = "[1,null,[null, 2]]";
+        for (DataType type : new DataType[] {DataType.FP32, DataType.FP64}) {
+            ByteBuffer to = direct(64);
+            assertRefused(() -> new TensorReader(reader(text)).read(type, to, 0, 4));
+            TensorReader tensors = new TensorReader(reader(text));
+            tensors.missing(() -> true);
+            tensors.read(type, to, 0, 4);
+            for (int i = 0; i < 4; i++) {
+                double v = type == DataType.FP32 ? to.getFloat(4 * i) : to.getDouble(8 * i);
+                assertThat(Double.isNaN(v)).isEqualTo(i == 1 || i == 2);
+            }
+            TensorReader strict = new TensorReader(reader(text));
+            strict.missing(() -> false);
+            assertRefused(() -> strict.read(type, to, 0, 4));
+        }
+    }
 }

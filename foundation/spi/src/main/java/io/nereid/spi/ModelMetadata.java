@@ -36,6 +36,12 @@ public record ModelMetadata(
      */
     public static final String KSERVE_SERVER = "nereid.kserve_server";
 
+    /**
+     * The property, with the value {@code true}, of a model that takes tables with missing values: a {@code null} in JSON is
+     * one, and read as NaN.
+     */
+    public static final String MISSING_VALUES = "nereid.missing_values";
+
     /** The name of the output in KServe's Python servers. */
     public static final String KSERVE_OUTPUT = "output-0";
 

@@ -168,7 +168,7 @@ class WritingABackendTest {
                 Map.of("NEREID_PLUGIN_DIR", directory.resolve("plugins").toString()), models)) {
             HttpResponse<String> response = HttpClient.newHttpClient()
                     .send(
-                            HttpRequest.newBuilder(server.uri(first("curl localhost:8000(\\S+)", commands)))
+                            HttpRequest.newBuilder(server.uri(first("curl localhost:8080(\\S+)", commands)))
                                     .POST(HttpRequest.BodyPublishers.ofString(first("-d '(.*)'", commands)))
                                     .build(),
                             HttpResponse.BodyHandlers.ofString());

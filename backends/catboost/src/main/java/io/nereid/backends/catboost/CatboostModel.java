@@ -82,6 +82,12 @@ final class CatboostModel implements BackendModel {
         return CatboostConfig.selected(parsed, parameters, config).toString();
     }
 
+    /** The signature of the only requested output. */
+    @Override
+    public String signatureWith(List<String> outputs) {
+        return outputs.size() == 1 && signatures.containsKey(outputs.get(0)) ? outputs.get(0) : "";
+    }
+
     @Override
     public ModelInstance newInstance(String signature) {
         Signature found = signatures.get(signature);

@@ -65,8 +65,9 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
                                 ? "as a Python function only"
                                 : "in the flavors " + String.join(", ", found) + ", none of which is supported")
                         + " (expected: one of " + String.join(", ", BACKENDS.keySet()) + ")",
-                "log it in a native flavour, such as with mlflow.onnx.log_model or mlflow.sklearn.log_model, or serve"
-                        + " its code with the backend 'python'");
+                "serve its code with the backend 'python': 'nereid convert " + directory
+                        + "' writes the model.py that does; or log it in a native flavour, such as with"
+                        + " mlflow.onnx.log_model or mlflow.sklearn.log_model");
     }
 
     private static Flavor of(

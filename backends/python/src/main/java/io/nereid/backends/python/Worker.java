@@ -36,6 +36,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,6 +60,8 @@ import org.jspecify.annotations.Nullable;
  * except {@link #execute}, which is called by one thread at a time.
  */
 final class Worker {
+    private static final Pattern MODULE = Pattern.compile("No module named '([A-Za-z0-9_]{1,60})");
+
     private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
     private static final int MAX_FRAME = 256 << 20;
     private static final Map<Integer, System.Logger.Level> LEVELS = Map.of(
@@ -187,9 +191,14 @@ final class Worker {
     }
 
     private static String remedy(Map<String, Object> reply) {
-        return FrameCodec.string(reply, "m").contains("ModuleNotFoundError")
-                ? "install the module for the interpreter, or name another environment with EXECUTION_ENV_PATH"
-                : "correct the model's file; the server's log has the whole trace";
+        String message = FrameCodec.string(reply, "m");
+        if (!message.contains("ModuleNotFoundError")) {
+            return "correct the model's file; the server's log has the whole trace";
+        }
+        Matcher module = MODULE.matcher(message);
+        return "install " + (module.find() ? "'" + module.group(1) + "'" : "the module")
+                + " for the interpreter with its 'python3 -m pip install', or name another environment with"
+                + " EXECUTION_ENV_PATH";
     }
 
     /** Unloads the model: lets it run {@code finalize} within its time limit, then ends the process. */

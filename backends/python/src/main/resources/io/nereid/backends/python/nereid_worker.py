@@ -695,12 +695,14 @@ class Worker:
         return first
 
     def _reason(self, e):
-        """Prints the trace and returns its last lines: the error and where it was raised."""
+        """Prints the trace and returns the error, in the first line, and the last lines of the trace, where it was raised."""
         lines = traceback.format_exception(type(e), e, self._own(e.__traceback__))
         sys.stderr.write("".join(lines))
         sys.stderr.flush()
         text = [line for block in lines for line in block.splitlines() if line.strip()]
-        return "\n".join(text[-8:])
+        error = "".join(traceback.format_exception_only(type(e), e)).strip().splitlines()
+        # What shows only the first line of a message shows the reason.
+        return "\n".join([error[-1] if isinstance(e, SyntaxError) else error[0], *text[-8:]])
 
 
 def _watch(fd, worker):

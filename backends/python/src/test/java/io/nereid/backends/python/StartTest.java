@@ -67,7 +67,7 @@ class StartTest {
                 Map.of());
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage())
-                .startsWith("model 'm' failed to initialize model.py: ")
+                .startsWith("model 'm' failed to initialize model.py: KeyError: 'weights'\n")
                 .contains("line 3, in initialize")
                 .endsWith("KeyError: 'weights'")
                 .doesNotContain("nereid_worker");
@@ -77,7 +77,7 @@ class StartTest {
     void aMissingModuleSaysWhereToInstallIt() {
         ServingException e = rejected("import no_such_module_anywhere\n", config(), Map.of());
         assertThat(e.getMessage()).contains("No module named 'no_such_module_anywhere'");
-        assertThat(e.remedy()).contains("EXECUTION_ENV_PATH");
+        assertThat(e.remedy()).contains("'no_such_module_anywhere'").contains("pip install").contains("EXECUTION_ENV_PATH");
     }
 
     @Test

@@ -9,6 +9,16 @@ import io.nereid.backends.sklearn.cluster.KMeans;
 import io.nereid.backends.sklearn.compose.ColumnTransformerReader;
 import io.nereid.backends.sklearn.compose.ColumnUnion;
 import io.nereid.backends.sklearn.compose.Pipeline;
+import io.nereid.backends.sklearn.compose.TransformedTarget;
+import io.nereid.backends.sklearn.discriminant.QuadraticDiscriminant;
+import io.nereid.backends.sklearn.featureselection.ModelSelection;
+import io.nereid.backends.sklearn.impute.IterativeImputer;
+import io.nereid.backends.sklearn.impute.KnnImputer;
+import io.nereid.backends.sklearn.impute.MissingIndicator;
+import io.nereid.backends.sklearn.mixture.GaussianMixture;
+import io.nereid.backends.sklearn.modelselection.ThresholdClassifier;
+import io.nereid.backends.sklearn.preprocessing.QuantileTransformer;
+import io.nereid.backends.sklearn.preprocessing.SplineTransformer;
 import io.nereid.backends.sklearn.dummy.DummyEstimators;
 import io.nereid.backends.sklearn.ensemble.AdaBoost;
 import io.nereid.backends.sklearn.ensemble.Bagging;
@@ -102,6 +112,13 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, FeatureSelector::varianceThreshold, "VarianceThreshold");
         put(k, FeatureSelector::selectKBest, "SelectKBest");
         put(k, PowerTransformer::of, "PowerTransformer");
+        put(k, QuantileTransformer::of, "QuantileTransformer");
+        put(k, SplineTransformer::of, "SplineTransformer");
+        put(k, KnnImputer::of, "KNNImputer");
+        put(k, MissingIndicator::of, "MissingIndicator");
+        put(k, ModelSelection::fromModel, "SelectFromModel");
+        put(k, ModelSelection::percentile, "SelectPercentile");
+        put(k, ModelSelection::significant, "SelectFpr", "SelectFdr", "SelectFwe");
         put(k, PolynomialFeatures::of, "PolynomialFeatures");
         put(k, KBinsDiscretizer::of, "KBinsDiscretizer");
         put(k, LinearProjection::pca, "PCA", "IncrementalPCA");
@@ -109,6 +126,10 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, CountVectorizer::of, "CountVectorizer");
         put(k, TfidfTransformer::of, "TfidfTransformer");
         put(k, TfidfTransformer::vectorizer, "TfidfVectorizer");
+        k.put("IterativeImputer", IterativeImputer::of);
+        for (String name : List.of("RFE", "RFECV", "SequentialFeatureSelector")) {
+            k.put(name, ModelSelection::supported);
+        }
         k.put("Pipeline", Pipeline::of);
         k.put("FeatureUnion", ColumnUnion::featureUnion);
         k.put("ColumnTransformer", ColumnTransformerReader::build);
@@ -126,6 +147,8 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, LinearModels::scoresOnly, "LinearSVC", "Perceptron", "RidgeClassifier", "RidgeClassifierCV");
         put(k, LinearModels::scoresOnly, "PassiveAggressiveClassifier");
         put(k, LinearModels::discriminantAnalysis, "LinearDiscriminantAnalysis");
+        put(k, QuadraticDiscriminant::of, "QuadraticDiscriminantAnalysis");
+        put(k, GaussianMixture::of, "GaussianMixture");
         put(k, RandomForest::classifier, "DecisionTreeClassifier", "ExtraTreeClassifier");
         put(k, RandomForest::classifier, "RandomForestClassifier", "ExtraTreesClassifier");
         put(k, RandomForest::regressor, "DecisionTreeRegressor", "ExtraTreeRegressor");
@@ -163,6 +186,9 @@ public final class EstimatorFactory implements Estimator.Factory {
         k.put("RegressorChain", EstimatorChain::of);
         k.put("ClassifierChain", EstimatorChain::of);
         k.put("CalibratedClassifierCV", CalibratedClassifier::new);
+        k.put("FixedThresholdClassifier", ThresholdClassifier::fixed);
+        k.put("TunedThresholdClassifierCV", ThresholdClassifier::tuned);
+        k.put("TransformedTargetRegressor", TransformedTarget::of);
         for (String search :
                 List.of("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")) {
             k.put(search, (f, a) -> a.build(f.required("best_estimator_")));

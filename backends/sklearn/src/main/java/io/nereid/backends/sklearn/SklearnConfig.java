@@ -13,6 +13,7 @@ import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -81,7 +82,21 @@ final class SklearnConfig {
         for (TensorSpec spec : complete.modelOutputs()) {
             writings.add(writing(estimator, spec, methods, complete));
         }
-        return new SklearnModel(complete, estimator, reading, writings, text, release);
+        Map<PredictMethod, TensorSpec> specs = new EnumMap<>(PredictMethod.class);
+        for (PredictMethod method : estimator.methods()) {
+            specs.put(
+                    method,
+                    new TensorSpec(
+                            method.text(),
+                            estimator.type(method),
+                            shape(estimator.width(method), complete.batched())));
+        }
+        MethodSignatures others = MethodSignatures.of(
+                estimator,
+                complete,
+                specs,
+                complete.outputs().stream().map(TensorSpec::name).toList());
+        return new SklearnModel(complete, estimator, reading, writings, others, text, release);
     }
 
     /** Adds the column names as a parameter, for protocols and clients that map names to columns. */

@@ -9,10 +9,12 @@ import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.base.ServingException;
+import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Tensor;
 import io.nereid.tensor.TensorScope;
 import java.util.List;
+import java.util.Map;
 
 /** A loaded estimator; its instances share it, because runs have no state. Thread-safe: immutable. */
 final class SklearnModel implements BackendModel {
@@ -23,6 +25,7 @@ final class SklearnModel implements BackendModel {
     private final Estimator estimator;
     private final InputReader reading;
     private final List<OutputWriter> writings;
+    private final MethodSignatures others;
     private final boolean[] texts;
     private final ModelTraits traits;
     private final Runnable release;
@@ -32,12 +35,14 @@ final class SklearnModel implements BackendModel {
             Estimator estimator,
             InputReader reading,
             List<OutputWriter> writings,
+            MethodSignatures others,
             boolean[] texts,
             Runnable release) {
         this.config = config;
         this.estimator = estimator;
         this.reading = reading;
         this.writings = List.copyOf(writings);
+        this.others = others;
         this.texts = texts;
         this.release = release;
         this.traits = ModelTraits.builder()
@@ -59,7 +64,30 @@ final class SklearnModel implements BackendModel {
     /** A run has no state of its own, so all instances are this one; closing an instance frees nothing. */
     @Override
     public ModelInstance newInstance() {
-        return this::run;
+        return (inputs, outputs) -> run(inputs, outputs, writings);
+    }
+
+    /** One signature for each method that is not an output of the configuration, and one with all methods. */
+    @Override
+    public Map<String, Signature> signatures() {
+        return others.signatures();
+    }
+
+    /** Selects the method by the request parameter {@code method}, or MLflow's name for it, {@code predict_fn}. */
+    @Override
+    public String signature(Map<String, Object> parameters) {
+        return others.byParameters(parameters, config);
+    }
+
+    @Override
+    public String signatureWith(List<String> outputs) {
+        return others.with(outputs);
+    }
+
+    @Override
+    public ModelInstance newInstance(String signature) {
+        List<OutputWriter> wanted = others.writers(signature);
+        return (inputs, outputs) -> run(inputs, outputs, wanted);
     }
 
     @Override
@@ -94,11 +122,11 @@ final class SklearnModel implements BackendModel {
         }
     }
 
-    private List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+    private List<Tensor> run(List<Tensor> inputs, List<String> outputs, List<OutputWriter> writers) {
         DataTable table = reading.table(inputs);
         try (TensorScope results = new TensorScope()) {
             for (String output : outputs) {
-                results.add(answer(output, table));
+                results.add(answer(output, table, writers));
             }
             return results.release();
         } catch (ServingException e) {
@@ -108,8 +136,8 @@ final class SklearnModel implements BackendModel {
         }
     }
 
-    private Tensor answer(String output, DataTable table) {
-        for (OutputWriter writing : writings) {
+    private Tensor answer(String output, DataTable table, List<OutputWriter> writers) {
+        for (OutputWriter writing : writers) {
             if (writing.name().equals(output)) {
                 DataTable answer = table.rows() == 0
                         ? DataTable.of(0, Math.max(1, estimator.width(writing.method())))

@@ -337,4 +337,33 @@ class SklearnBackendTest {
             });
         }
     }
+
+    @Test
+    void requestsChooseMethodsByTheNamesOfOutputsOrAParameter() {
+        try (BackendModel model = Models.load(Models.of(directory, "logistic_three"))) {
+            assertThat(model.signatures().keySet())
+                    .containsExactlyInAnyOrder(
+                            "predict_proba", "predict_log_proba", "decision_function", MethodSignatures.ALL);
+            assertThat(model.signatureWith(List.of("predict_proba"))).isEqualTo("predict_proba");
+            assertThat(model.signatureWith(List.of("predict", "predict_proba"))).isEqualTo(MethodSignatures.ALL);
+            assertThat(model.signatureWith(List.of("other"))).isEmpty();
+            assertThat(model.signature(Map.of("method", "decision_function"))).isEqualTo("decision_function");
+            assertThat(model.signature(Map.of("predict_fn", "predict"))).isEmpty();
+            assertThatThrownBy(() -> model.signature(Map.of("method", "transform")))
+                    .hasMessageContaining("parameter 'method' is 'transform'")
+                    .hasMessageContaining("predict_proba");
+            assertThat(model.signatures().get("predict_proba").outputs())
+                    .containsExactly(new TensorSpec("predict_proba", DataType.FP64, Shape.of(3)));
+            double[] rows = rows("logistic_three");
+            try (var instance = model.newInstance("predict_proba")) {
+                Tensor input = Models.doubles("input-0", Shape.of(rows.length / 4, 4), rows);
+                List<Tensor> results = instance.run(List.of(input), List.of("predict_proba"));
+                assertThat(results.get(0).shape()).isEqualTo(Shape.of(rows.length / 4, 3));
+                assertThat(results.get(0).buffer().getDouble())
+                        .isCloseTo((Double) answers("logistic_three", "predict_proba").get(0), within(1e-9));
+                Tensor.closeAll(results);
+                input.close();
+            }
+        }
+    }
 }

@@ -15,6 +15,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -67,10 +68,28 @@ public final class TokenizerBackend implements Backend {
         return List.of(FILE);
     }
 
-    /** Decides by the file's name, because a tokenizer's content does not differ from other JSON in its first bytes. */
+    /**
+     * Decides by the file's name, because a tokenizer's content does not differ from other JSON in its first bytes. Beside
+     * the weights of a model of Hugging Face's transformers, it is a part of that model, which is not served as its tokenizer
+     * alone unless the configuration says so.
+     */
     @Override
     public boolean recognises(Path file) {
-        return String.valueOf(file.getFileName()).endsWith(FILE);
+        return String.valueOf(file.getFileName()).endsWith(FILE) && !isPartOfModel(file);
+    }
+
+    private static boolean isPartOfModel(Path file) {
+        Path directory = file.toAbsolutePath().getParent();
+        if (directory == null || !Files.exists(directory.resolve("config.json"))) {
+            return false;
+        }
+        try (Stream<Path> files = Files.list(directory)) {
+            return files.map(f -> String.valueOf(f.getFileName()))
+                    .anyMatch(name -> name.endsWith(".safetensors")
+                            || (name.startsWith("pytorch_model") && name.endsWith(".bin")));
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     @Override

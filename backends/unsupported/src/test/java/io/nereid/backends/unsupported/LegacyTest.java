@@ -55,7 +55,7 @@ class LegacyTest {
                 .map(p -> p.get().name())
                 .sorted()
                 .toList();
-        assertThat(names).contains("tensorrt");
+        assertThat(names).contains("huggingface", "keras", "tensorrt");
     }
 
     @Test
@@ -112,5 +112,41 @@ class LegacyTest {
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("does not contain any of model.plan");
         assertThat(rejected(new TensorrtBackend(), "../../x").getMessage()).contains("does not contain any of");
+    }
+
+    @Test
+    void aFolderOfHuggingFaceNamesItsArchitectureAndTheCommandThatConvertsIt() throws IOException {
+        put("config.json", "{\"architectures\": [\"BertForSequenceClassification\"], \"model_type\": \"bert\"}");
+        put("tokenizer.json", "{}");
+        put("model.safetensors", "\b\0\0\0\0\0\0\0{}");
+        ServingException e = rejected(new HuggingFaceBackend(), "");
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+        assertThat(e.getMessage()).contains("BertForSequenceClassification").contains("model_type 'bert'");
+        assertThat(e.remedy())
+                .endsWith("optimum-cli export onnx --model " + version.toAbsolutePath() + " "
+                        + directory.resolve("m-onnx").resolve("1").toAbsolutePath());
+        put("config.json", "{\"architectures\": [\"LlamaForCausalLM\"]}");
+        assertThat(rejected(new HuggingFaceBackend(), "").remedy()).contains("--task text-generation-with-past");
+    }
+
+    @Test
+    void weightsAloneAreNoModel() throws IOException {
+        put("weights.safetensors", "\b\0\0\0\0\0\0\0{}");
+        ServingException e = rejected(new HuggingFaceBackend(), "");
+        assertThat(e.getMessage()).contains("'weights.safetensors' has weights only");
+        assertThat(e.remedy()).contains("torch.onnx.export");
+    }
+
+    @Test
+    void modelsOfKerasAreExportedByKeras() throws IOException {
+        Path file = put("digits.keras", "PK\3\4");
+        ServingException e = rejected(new KerasBackend(), "");
+        assertThat(e.getMessage()).contains("'digits.keras' is a Keras model in the format .keras");
+        assertThat(e.remedy())
+                .contains("load_model('" + file.toAbsolutePath() + "').export('")
+                .contains("model.savedmodel");
+        Files.delete(file);
+        put("old.h5", "\u0089HDF\r\n");
+        assertThat(rejected(new KerasBackend(), "").getMessage()).contains("is an HDF5 file");
     }
 }

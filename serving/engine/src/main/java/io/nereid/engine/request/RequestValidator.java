@@ -99,6 +99,16 @@ public final class RequestValidator {
         return (int) rows;
     }
 
+    /** Whether the model has all requested outputs. */
+    public boolean has(List<RequestedOutput> wanted) {
+        for (int i = 0; i < wanted.size(); i++) {
+            if (find(metadata.outputs(), wanted.get(i).name()) == null) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     /** Validates the requested outputs. */
     public void outputs(List<RequestedOutput> wanted) {
         for (int i = 0; i < wanted.size(); i++) {

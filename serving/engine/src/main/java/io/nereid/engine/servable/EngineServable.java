@@ -62,6 +62,10 @@ public abstract class EngineServable implements Servable {
     /** The backends of the models that KServe's Python servers serve. */
     private static final Set<String> KSERVE_BACKENDS = Set.of("sklearn", "xgboost", "lightgbm", "pmml");
 
+    /** The backends of models whose tables may have missing values. */
+    private static final Set<String> TABLE_BACKENDS =
+            Set.of("sklearn", "xgboost", "lightgbm", "catboost", "pmml", "mlflow");
+
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
@@ -98,8 +102,8 @@ public abstract class EngineServable implements Servable {
     }
 
     /**
-     * The metadata that protocols need besides the tensors: the names of a matrix's columns, and whether the model answers
-     * as those of KServe's Python servers do.
+     * The metadata that protocols need besides the tensors: the names of a matrix's columns, whether the model answers as
+     * those of KServe's Python servers do, and whether its tables may have missing values.
      */
     private static Map<String, String> properties(ModelConfig config) {
         Map<String, String> properties = new HashMap<>();
@@ -112,6 +116,9 @@ public abstract class EngineServable implements Servable {
                         .getOrDefault(ModelMetadata.KSERVE_SERVER, "")
                         .equals("true")) {
             properties.put(ModelMetadata.KSERVE_SERVER, config.backend());
+        }
+        if (TABLE_BACKENDS.contains(config.backend())) {
+            properties.put(ModelMetadata.MISSING_VALUES, "true");
         }
         return Map.copyOf(properties);
     }
@@ -192,6 +199,11 @@ public abstract class EngineServable implements Servable {
                                     + metadata.signatures().keySet()));
         }
         return found;
+    }
+
+    /** Returns the name of the signature with outputs that the default one lacks; empty when it has them, or none has. */
+    public String signatureWith(List<RequestedOutput> outputs) {
+        return "";
     }
 
     /** Returns the name of the signature that a request's parameters select; empty for the default one. */

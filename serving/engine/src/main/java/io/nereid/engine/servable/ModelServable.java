@@ -15,6 +15,7 @@ import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.factory.SchedulerFactory;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
@@ -161,6 +162,15 @@ public final class ModelServable extends EngineServable {
     @Override
     public String signatureFor(Map<String, Object> parameters) {
         return model.signature(parameters);
+    }
+
+    @Override
+    public String signatureWith(List<RequestedOutput> outputs) {
+        if (signatures.isEmpty() || validator().has(outputs)) {
+            return "";
+        }
+        return model.signatureWith(
+                outputs.stream().map(RequestedOutput::name).toList());
     }
 
     @Override

@@ -66,6 +66,9 @@ public final class RequestSubmitter {
             if (signature.isEmpty() && !request.parameters().isEmpty()) {
                 signature = servable.signatureFor(request.parameters());
             }
+            if (signature.isEmpty() && !request.outputs().isEmpty()) {
+                signature = servable.signatureWith(request.outputs());
+            }
             if (!signature.isEmpty()) {
                 target = servable.signature(signature);
             }

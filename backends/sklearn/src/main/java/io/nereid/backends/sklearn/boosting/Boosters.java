@@ -5,7 +5,9 @@ package io.nereid.backends.sklearn.boosting;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.pickle.PyObject;
+import io.nereid.backends.sklearn.pickle.PythonValues;
 import io.nereid.base.ServingException;
+import org.jspecify.annotations.Nullable;
 
 /** The classes of XGBoost, LightGBM and CatBoost that a model file may contain. Stateless. */
 public final class Boosters {
@@ -31,5 +33,43 @@ public final class Boosters {
         return f.object().type().isOf(LightgbmModels.BACKEND)
                 ? LightgbmModels.of(f, loader)
                 : CatboostModels.of(f, loader);
+    }
+
+    /**
+     * The native model of an object alone, as its library saves it.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an object that is not fitted
+     */
+    public static BoosterFile nativeFile(EstimatorAttributes f) {
+        if (!f.object().type().isOf(XgboostModels.BACKEND)) {
+            return f.object().type().isOf(LightgbmModels.BACKEND) ? LightgbmModels.file(f) : CatboostModels.file(f);
+        }
+        BoosterFile snapshot = XgboostModels.file(f);
+        return new BoosterFile(
+                snapshot.origin(),
+                snapshot.backend(),
+                XgboostSnapshot.isJson(snapshot.content()) ? "model.json" : snapshot.fileName(),
+                XgboostSnapshot.model(snapshot.content()),
+                snapshot.parameters(),
+                snapshot.missing());
+    }
+
+    /**
+     * The attribute {@code feature_importances_} of an object, which its library computes; null when it has none.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an object that is not fitted, or importances that are not supported
+     */
+    public static double @Nullable [] importances(EstimatorAttributes f) {
+        if (f.object().type().isOf(XgboostModels.BACKEND)) {
+            String type = f.text("importance_type", "gain");
+            return XgboostSnapshot.importances(XgboostModels.file(f).content(), type);
+        }
+        if (f.object().type().isOf(LightgbmModels.BACKEND)) {
+            return LightgbmModels.importances(f);
+        }
+        String name = f.has("_prediction_values_change") ? "_prediction_values_change" : "_loss_value_change";
+        return f.has(name)
+                ? f.list(name).stream().mapToDouble(PythonValues::number).toArray()
+                : null;
     }
 }

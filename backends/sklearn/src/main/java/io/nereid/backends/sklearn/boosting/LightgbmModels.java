@@ -8,6 +8,7 @@ import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Map;
 
 /**
@@ -60,5 +61,58 @@ final class LightgbmModels {
         // The method decision_function is of version 4.7, as is this attribute; calibrators prefer it to probabilities.
         boolean decides = f.contains("_fitted_with_feature_names");
         return new BoosterClassifier(f.type(), booster, labels, false, true, decides);
+    }
+
+    /**
+     * The importance of each feature, by the parameter {@code importance_type}: the number of splits at it, or their gain,
+     * in the iterations that predict. Read from the lines of each tree in the model's text.
+     */
+    static double[] importances(EstimatorAttributes f) {
+        BoosterFile file = file(f);
+        boolean gain = f.text("importance_type", "split").equals("gain");
+        String[] lines = new String(file.content(), StandardCharsets.UTF_8).split("\n", -1);
+        int best = new EstimatorAttributes(f.object("_Booster")).integer("best_iteration", 0);
+        double[] importances = new double[1 + Math.min(1 << 24, Math.max(0, (int) values(lines, "max_feature_idx=")[0]))];
+        int each = (int) values(lines, "num_tree_per_iteration=")[0];
+        double[] features = {};
+        int tree = -1;
+        for (String line : lines) {
+            tree += line.startsWith("Tree=") ? 1 : 0;
+            if (best > 0 && tree >= best * each) {
+                break;
+            }
+            if (line.startsWith("split_feature=")) {
+                features = values(line);
+            } else if (line.startsWith("split_gain=")) {
+                double[] gains = values(line);
+                for (int n = 0; n < features.length && n < gains.length; n++) {
+                    if (gains[n] > 0) {
+                        importances[(int) features[n]] += gain ? gains[n] : 1;
+                    }
+                }
+            }
+        }
+        return importances;
+    }
+
+    private static double[] values(String[] lines, String name) {
+        for (String line : lines) {
+            if (line.startsWith(name)) {
+                return values(line);
+            }
+        }
+        throw UnsupportedModel.corrupt("the text of a LightGBM model has no '" + name + "'");
+    }
+
+    /** The numbers after the equals sign of a line. */
+    private static double[] values(String line) {
+        String text = line.substring(line.indexOf('=') + 1).strip();
+        try {
+            return text.isEmpty()
+                    ? new double[0]
+                    : Arrays.stream(text.split(" ", -1)).mapToDouble(Double::parseDouble).toArray();
+        } catch (NumberFormatException e) {
+            throw UnsupportedModel.corrupt("the text of a LightGBM model has no numbers in a line of a tree");
+        }
     }
 }

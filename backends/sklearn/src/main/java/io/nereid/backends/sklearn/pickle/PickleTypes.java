@@ -40,7 +40,7 @@ final class PickleTypes {
             "joblib.numpy_pickle.NumpyArrayWrapper");
 
     private static final Set<String> FOREIGN =
-            Set.of("sklearn", "numpy", "scipy.sparse", "pandas", "xgboost", "lightgbm", "catboost");
+            Set.of("sklearn", "numpy", "scipy.sparse", "scipy.interpolate", "scipy._lib.array_api_compat", "pandas", "xgboost", "lightgbm", "catboost");
 
     private PickleTypes() {}
 
@@ -59,8 +59,9 @@ final class PickleTypes {
             throw ServingException.invalidArgument(
                     "it uses " + (path.length() > 120 ? path.substring(0, 120) + "…" : path)
                             + ", which is not a type of scikit-learn, XGBoost, LightGBM or CatBoost; nothing of it was run",
-                    "if that is a step of your own or of another library, export the model to ONNX with skl2onnx;"
-                            + " if you do not know it, do not trust the file");
+                    "if that is a class of your own or of another library, serve the model with the backend 'python', which"
+                            + " runs its code: 'nereid convert FILE' writes the model.py that loads it; or export it to ONNX"
+                            + " with skl2onnx; if you do not know it, do not trust the file");
         }
         return global;
     }

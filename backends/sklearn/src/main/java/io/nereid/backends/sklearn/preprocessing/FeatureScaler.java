@@ -4,6 +4,7 @@ package io.nereid.backends.sklearn.preprocessing;
 
 import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
+import io.nereid.backends.sklearn.estimator.Invertible;
 import io.nereid.backends.sklearn.estimator.Transformer;
 import io.nereid.backends.sklearn.pickle.PythonValues;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * They are not merged into one factor and one offset, so that results are equal to scikit-learn's to the last bit.
  * Immutable.
  */
-public final class FeatureScaler extends Transformer {
+public final class FeatureScaler extends Transformer implements Invertible {
     private final double @Nullable [] minus;
     private final double @Nullable [] divided;
     private final double @Nullable [] times;
@@ -101,6 +102,20 @@ public final class FeatureScaler extends Transformer {
                 v = plus == null ? v : v + plus[c];
                 y[from + c] = v < low ? low : v > high ? high : v;
             }
+        }
+        return result;
+    }
+
+    @Override
+    public DataTable inverse(DataTable table) {
+        double[] y = table.numbers(type());
+        DataTable result = DataTable.of(table.rows(), table.columns());
+        for (int i = 0; i < y.length; i++) {
+            int c = i % table.columns();
+            double v = plus == null ? y[i] : y[i] - plus[c];
+            v = times == null ? v : v / times[c];
+            v = divided == null ? v : v * divided[c];
+            result.values()[i] = minus == null ? v : v + minus[c];
         }
         return result;
     }

@@ -6,6 +6,7 @@ import io.nereid.backends.sklearn.compose.Passthrough;
 import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
+import io.nereid.backends.sklearn.estimator.Invertible;
 import io.nereid.backends.sklearn.estimator.Transformer;
 import io.nereid.backends.sklearn.pickle.PyDict;
 import io.nereid.backends.sklearn.pickle.PyGlobal;
@@ -13,12 +14,14 @@ import io.nereid.backends.sklearn.pickle.PyObject;
 import java.util.function.DoubleUnaryOperator;
 
 /** Applies a function to each value: {@code FunctionTransformer} and {@code Binarizer}. Immutable. */
-public final class FunctionTransformer extends Transformer {
+public final class FunctionTransformer extends Transformer implements Invertible {
     private final DoubleUnaryOperator map;
+    private final DoubleUnaryOperator back;
 
-    private FunctionTransformer(String type, int features, DoubleUnaryOperator map) {
+    private FunctionTransformer(String type, int features, DoubleUnaryOperator map, DoubleUnaryOperator back) {
         super(type, features, features);
         this.map = map;
+        this.back = back;
     }
 
     @Override
@@ -33,10 +36,19 @@ public final class FunctionTransformer extends Transformer {
 
     @Override
     public DataTable transform(DataTable table) {
+        return mapped(table, map);
+    }
+
+    @Override
+    public DataTable inverse(DataTable table) {
+        return mapped(table, back);
+    }
+
+    private DataTable mapped(DataTable table, DoubleUnaryOperator function) {
         double[] x = table.numbers(type());
         DataTable result = DataTable.of(table.rows(), table.columns());
         for (int i = 0; i < x.length; i++) {
-            result.values()[i] = map.applyAsDouble(x[i]);
+            result.values()[i] = function.applyAsDouble(x[i]);
         }
         return result;
     }
@@ -45,9 +57,16 @@ public final class FunctionTransformer extends Transformer {
      * {@code FunctionTransformer} with a function of numpy: recognised by name, because no code of the file may run.
      */
     public static Estimator of(EstimatorAttributes f) {
-        Object function = f.any("func");
-        if (function == null) {
+        if (!f.has("func") && !f.has("inverse_func")) {
             return new Passthrough(f.type(), f.features());
+        }
+        return new FunctionTransformer(f.type(), f.features(), function(f, "func"), function(f, "inverse_func"));
+    }
+
+    private static DoubleUnaryOperator function(EstimatorAttributes f, String attribute) {
+        Object function = f.any(attribute);
+        if (function == null) {
+            return DoubleUnaryOperator.identity();
         }
         if (f.has("kw_args")
                 && f.any("kw_args") instanceof PyDict d
@@ -66,7 +85,7 @@ public final class FunctionTransformer extends Transformer {
                                         && p.arguments().get(0) instanceof PyGlobal of
                                 ? of.name()
                                 : "";
-        DoubleUnaryOperator map = switch (name) {
+        return switch (name) {
             case "log1p" -> Math::log1p;
             case "log" -> Math::log;
             case "log2" -> v -> Math.log(v) / Math.log(2);
@@ -83,14 +102,14 @@ public final class FunctionTransformer extends Transformer {
             case "reciprocal" -> v -> 1 / v;
             case "sign" -> Math::signum;
             case "check_array" -> DoubleUnaryOperator.identity();
-            default -> throw f.unsupported("func");
+            default -> throw f.unsupported(attribute);
         };
-        return new FunctionTransformer(f.type(), f.features(), map);
     }
 
     /** {@code Binarizer}: 1 for a value above the threshold, else 0. */
     public static Estimator binarizer(EstimatorAttributes f) {
         double threshold = f.number("threshold", 0);
-        return new FunctionTransformer(f.type(), f.features(), v -> v > threshold ? 1 : 0);
+        return new FunctionTransformer(
+                f.type(), f.features(), v -> v > threshold ? 1 : 0, DoubleUnaryOperator.identity());
     }
 }

@@ -6,10 +6,11 @@ import io.nereid.backends.sklearn.compose.Pipeline;
 import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
+import io.nereid.backends.sklearn.estimator.Invertible;
 import io.nereid.backends.sklearn.estimator.Transformer;
 
 /** {@code PowerTransformer}: Yeo-Johnson or Box-Cox, optionally followed by standardisation. Immutable. */
-public final class PowerTransformer extends Transformer {
+public final class PowerTransformer extends Transformer implements Invertible {
     private final double[] lambdas;
     private final boolean boxCox;
 
@@ -49,6 +50,26 @@ public final class PowerTransformer extends Transformer {
         DataTable result = DataTable.of(table.rows(), table.columns());
         for (int i = 0; i < x.length; i++) {
             result.values()[i] = Double.isNaN(x[i]) ? x[i] : power(x[i], lambdas[i % lambdas.length]);
+        }
+        return result;
+    }
+
+    private double root(double v, double l) {
+        if (boxCox) {
+            return l == 0 ? Math.exp(v) : Math.pow(v * l + 1, 1 / l);
+        }
+        if (v >= 0) {
+            return Math.abs(l) < 2.220446049250313e-16 ? Math.expm1(v) : Math.pow(v * l + 1, 1 / l) - 1;
+        }
+        return Math.abs(l - 2) > 2.220446049250313e-16 ? 1 - Math.pow(-(2 - l) * v + 1, 1 / (2 - l)) : -Math.expm1(-v);
+    }
+
+    @Override
+    public DataTable inverse(DataTable table) {
+        double[] y = table.numbers(type());
+        DataTable result = DataTable.of(table.rows(), table.columns());
+        for (int i = 0; i < y.length; i++) {
+            result.values()[i] = Double.isNaN(y[i]) ? y[i] : root(y[i], lambdas[i % lambdas.length]);
         }
         return result;
     }

@@ -131,7 +131,7 @@ class FixturesTest {
                     double e = Fixtures.number(cell);
                     double g = got.at(r, c);
                     if (Double.isNaN(e) || Double.isInfinite(e)) {
-                        soft.assertThat(g).as(name + " " + r + "," + c).isEqualTo(e);
+                        soft.assertThat((Double) g).as(name + " " + r + "," + c).isEqualTo((Double) e);
                     } else {
                         soft.assertThat(g).as(name + " " + r + "," + c).isCloseTo(e, within(tolerance * largest));
                     }

@@ -46,6 +46,8 @@ final class PredictJson {
     private final List<Column> columns = new ArrayList<>();
     private int used;
     private String featureNames = "";
+    /** Whether a null is a missing value of the model. */
+    private boolean missing;
     /** The backend of a model that answers as KServe's Python servers do; empty for all others. */
     private String kserve = "";
     /** The field of the body that has the rows. */
@@ -55,6 +57,7 @@ final class PredictJson {
         this.body = body;
         this.reader = body.reader();
         this.tensors = new TensorReader(reader, true, true);
+        tensors.missing(() -> missing);
         writer.floatStyle(floats);
     }
 
@@ -78,6 +81,7 @@ final class PredictJson {
     List<Tensor> decode(Signature signature, Map<String, String> properties) {
         featureNames = properties.getOrDefault(ExampleTensors.COLUMNS, "");
         kserve = properties.getOrDefault(ModelMetadata.KSERVE_SERVER, "");
+        missing = properties.containsKey(ModelMetadata.MISSING_VALUES);
         list = INSTANCES;
         int instances = body.instances();
         int inputs = body.inputs();

@@ -119,6 +119,7 @@ public final class RestInferReader {
                     parameters.options(trace),
                     exchange.caller());
         } finally {
+            buffers.tensors.missing(null);
             buffers.tidy();
             if (!done) {
                 Tensor.closeAll(inputs);
@@ -144,11 +145,22 @@ public final class RestInferReader {
         return form;
     }
 
+    /** Whether a null is a missing value of the model; asked only when a request has one. */
+    private boolean takesMissingValues() {
+        try {
+            return context.engine.metadata(model).properties().containsKey(ModelMetadata.MISSING_VALUES);
+        } catch (ServingException e) {
+            // The model is not there, which its request will say.
+            return false;
+        }
+    }
+
     private void readJson() {
         byte[] text = buffers.text(jsonLength);
         body.getBytes(0, text, 0, jsonLength);
         json.reset(text, 0, jsonLength);
         binaryAt = jsonLength;
+        buffers.tensors.missing(this::takesMissingValues);
         try {
             readRequest();
             json.expectEnd();
