@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -49,6 +50,9 @@ import picocli.CommandLine.Spec;
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class ConvertCommand implements Callable<Integer> {
+    /** Backends whose models are programs, which a look at a file must not run. */
+    private static final Set<String> RUN_CODE = Set.of("java", "python");
+
     @Parameters(paramLabel = "FILE", description = "A model file, or a directory of MLflow or Hugging Face.")
     private Path file;
 
@@ -112,8 +116,10 @@ public final class ConvertCommand implements Callable<Integer> {
             ModelLocation source = new ModelLocation(new ServableId("model", 1), directory, directory);
             ModelConfig config = ModelConfig.builder("model").modelFile(name).build();
             try {
-                backend.load(source, config, new BackendContext(1, scratch(), Map.of()))
-                        .close();
+                if (!RUN_CODE.contains(backend.name())) {
+                    backend.load(source, config, new BackendContext(1, scratch(), Map.of()))
+                            .close();
+                }
             } catch (ServingException e) {
                 out.println(e.getMessage());
                 String remedy = e.remedy();

@@ -20,8 +20,7 @@ class MlflowConverterTest {
                 .isTrue();
         assertThat(converter.recognises(Models.ROOT)).isFalse();
         Conversion conversion = converter.convert(Models.ROOT.resolve("pyfunc"));
-        String python = new String(
-                Objects.requireNonNull(conversion.files().get("model.py")), StandardCharsets.UTF_8);
+        String python = new String(Objects.requireNonNull(conversion.files().get("model.py")), StandardCharsets.UTF_8);
         assertThat(python).contains("mlflow.pyfunc.load_model").doesNotContain("@INPUTS@", "@COLUMNS@");
         assertThat(String.join("\n", conversion.next())).contains("only if you trust it");
     }

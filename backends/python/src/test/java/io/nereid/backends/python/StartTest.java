@@ -77,7 +77,10 @@ class StartTest {
     void aMissingModuleSaysWhereToInstallIt() {
         ServingException e = rejected("import no_such_module_anywhere\n", config(), Map.of());
         assertThat(e.getMessage()).contains("No module named 'no_such_module_anywhere'");
-        assertThat(e.remedy()).contains("'no_such_module_anywhere'").contains("pip install").contains("EXECUTION_ENV_PATH");
+        assertThat(e.remedy())
+                .contains("'no_such_module_anywhere'")
+                .contains("pip install")
+                .contains("EXECUTION_ENV_PATH");
     }
 
     @Test

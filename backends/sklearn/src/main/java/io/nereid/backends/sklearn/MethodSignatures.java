@@ -50,12 +50,12 @@ final class MethodSignatures {
             if (spec == null) {
                 continue;
             }
-            OutputWriter writer =
-                    new OutputWriter(spec.name(), method, spec.dataType(), estimator.width(method) == 0);
+            OutputWriter writer = new OutputWriter(spec.name(), method, spec.dataType(), estimator.width(method) == 0);
             all.add(spec);
             allWriters.add(writer);
             if (configured.size() != 1 || !configured.get(0).equals(method.text())) {
-                signatures.put(method.text(), new Signature(Signature.PREDICT, config.inputs(), List.of(spec), Map.of()));
+                signatures.put(
+                        method.text(), new Signature(Signature.PREDICT, config.inputs(), List.of(spec), Map.of()));
                 writers.put(method.text(), List.of(writer));
             }
         }
@@ -111,7 +111,8 @@ final class MethodSignatures {
             }
             if (!signatures.containsKey(method)) {
                 throw ServingException.invalidArgument(
-                        "parameter '" + name + "' is '" + (method.length() > 40 ? method.substring(0, 40) + "…" : method)
+                        "parameter '" + name + "' is '"
+                                + (method.length() > 40 ? method.substring(0, 40) + "…" : method)
                                 + "' (expected for model '" + config.name() + "': " + expected(config) + ")",
                         "name a method that the model has, or several in 'outputs'");
             }
@@ -123,7 +124,9 @@ final class MethodSignatures {
     private String expected(ModelConfig config) {
         List<String> names = new ArrayList<>();
         config.outputs().forEach(output -> names.add(output.name()));
-        signatures.keySet().stream().filter(s -> !s.equals(ALL) && !names.contains(s)).forEach(names::add);
+        signatures.keySet().stream()
+                .filter(s -> !s.equals(ALL) && !names.contains(s))
+                .forEach(names::add);
         return String.join(", ", names);
     }
 }

@@ -55,7 +55,8 @@ public final class PickleConverter implements ModelConverter {
             BoosterFile booster = Boosters.nativeFile(new EstimatorAttributes(object));
             Path target = file.resolveSibling(booster.fileName());
             return new Conversion(
-                    "a pickle of a " + booster.origin() + ", which is served as it is, with its labels, and whose native model"
+                    "a pickle of a " + booster.origin()
+                            + ", which is served as it is, with its labels, and whose native model"
                             + " is served by the backend " + booster.backend(),
                     Map.of(booster.fileName(), booster.content()),
                     List.of("nereid serve " + file, "nereid serve " + target));

@@ -87,9 +87,7 @@ final class SklearnConfig {
             specs.put(
                     method,
                     new TensorSpec(
-                            method.text(),
-                            estimator.type(method),
-                            shape(estimator.width(method), complete.batched())));
+                            method.text(), estimator.type(method), shape(estimator.width(method), complete.batched())));
         }
         MethodSignatures others = MethodSignatures.of(
                 estimator,

@@ -40,8 +40,8 @@ class PickleConverterTest {
     void theNativeModelOfABoosterIsTakenOut(String version, String fixture, String file) {
         Conversion conversion = of(version, fixture);
         assertThat(conversion.files()).containsOnlyKeys(file);
-        String head = new String(
-                Objects.requireNonNull(conversion.files().get(file)), 0, 120, StandardCharsets.ISO_8859_1);
+        String head =
+                new String(Objects.requireNonNull(conversion.files().get(file)), 0, 120, StandardCharsets.ISO_8859_1);
         if (fixture.equals("xgb")) {
             // The model alone, without the configuration beside it in a snapshot.
             assertThat(head).startsWith("{").contains("learner").doesNotContain("Config");
@@ -61,9 +61,10 @@ class PickleConverterTest {
         Path file = directory.resolve("it's \"mine\".pkl");
         Files.writeString(file, "cprophet.forecaster\nProphet\n)R.");
         Conversion conversion = converter.convert(file);
-        assertThat(conversion.description()).contains("prophet.forecaster.Prophet").contains("nothing of it was run");
-        String python = new String(
-                Objects.requireNonNull(conversion.files().get("model.py")), StandardCharsets.UTF_8);
+        assertThat(conversion.description())
+                .contains("prophet.forecaster.Prophet")
+                .contains("nothing of it was run");
+        String python = new String(Objects.requireNonNull(conversion.files().get("model.py")), StandardCharsets.UTF_8);
         assertThat(python).contains("FILE = \"it's \\\"mine\\\".pkl\"").contains("joblib.load(path)");
         assertThat(String.join("\n", conversion.next())).contains("only if you trust the file");
     }

@@ -360,7 +360,10 @@ class SklearnBackendTest {
                 List<Tensor> results = instance.run(List.of(input), List.of("predict_proba"));
                 assertThat(results.get(0).shape()).isEqualTo(Shape.of(rows.length / 4, 3));
                 assertThat(results.get(0).buffer().getDouble())
-                        .isCloseTo((Double) answers("logistic_three", "predict_proba").get(0), within(1e-9));
+                        .isCloseTo(
+                                (Double) answers("logistic_three", "predict_proba")
+                                        .get(0),
+                                within(1e-9));
                 Tensor.closeAll(results);
                 input.close();
             }

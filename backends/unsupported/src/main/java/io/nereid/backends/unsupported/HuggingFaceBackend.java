@@ -64,9 +64,11 @@ public final class HuggingFaceBackend extends UnsupportedBackend {
         String architecture = found(ARCHITECTURE, config);
         if (architecture == null && found(TYPE, config) == null) {
             return "load them in the code that defines the model, export it with torch.onnx.export(model, example, '"
-                    + (directory == null ? "" : directory + "/") + "model.onnx'), and remove '" + file.getFileName() + "'";
+                    + (directory == null ? "" : directory + "/") + "model.onnx'), and remove '" + file.getFileName()
+                    + "'";
         }
-        String task = architecture != null && architecture.endsWith("ForCausalLM") ? " --task text-generation-with-past" : "";
+        String task =
+                architecture != null && architecture.endsWith("ForCausalLM") ? " --task text-generation-with-past" : "";
         return "convert it to ONNX, which is served without configuration: python3 -m pip install 'optimum[onnxruntime]' &&"
                 + " optimum-cli export onnx --model " + directory + task + " " + converted(directory);
     }

@@ -15,8 +15,8 @@ import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.factory.SchedulerFactory;
-import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceJob;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Signature;
@@ -169,8 +169,7 @@ public final class ModelServable extends EngineServable {
         if (signatures.isEmpty() || validator().has(outputs)) {
             return "";
         }
-        return model.signatureWith(
-                outputs.stream().map(RequestedOutput::name).toList());
+        return model.signatureWith(outputs.stream().map(RequestedOutput::name).toList());
     }
 
     @Override

@@ -72,7 +72,8 @@ final class LightgbmModels {
         boolean gain = f.text("importance_type", "split").equals("gain");
         String[] lines = new String(file.content(), StandardCharsets.UTF_8).split("\n", -1);
         int best = new EstimatorAttributes(f.object("_Booster")).integer("best_iteration", 0);
-        double[] importances = new double[1 + Math.min(1 << 24, Math.max(0, (int) values(lines, "max_feature_idx=")[0]))];
+        double[] importances =
+                new double[1 + Math.min(1 << 24, Math.max(0, (int) values(lines, "max_feature_idx=")[0]))];
         int each = (int) values(lines, "num_tree_per_iteration=")[0];
         double[] features = {};
         int tree = -1;
@@ -110,7 +111,9 @@ final class LightgbmModels {
         try {
             return text.isEmpty()
                     ? new double[0]
-                    : Arrays.stream(text.split(" ", -1)).mapToDouble(Double::parseDouble).toArray();
+                    : Arrays.stream(text.split(" ", -1))
+                            .mapToDouble(Double::parseDouble)
+                            .toArray();
         } catch (NumberFormatException e) {
             throw UnsupportedModel.corrupt("the text of a LightGBM model has no numbers in a line of a tree");
         }

@@ -38,8 +38,8 @@ public final class QuadraticDiscriminant extends Classifier {
         List<Object> rotations = f.list("rotations_");
         List<Object> scalings = f.list("scalings_");
         if (rotations.size() != labels.count() || scalings.size() != labels.count()) {
-            throw UnsupportedModel.corrupt(f.path() + " has " + rotations.size() + " covariances for " + labels.count()
-                    + " classes");
+            throw UnsupportedModel.corrupt(
+                    f.path() + " has " + rotations.size() + " covariances for " + labels.count() + " classes");
         }
         int n = means[0].length;
         double[][][] axes = new double[labels.count()][][];

@@ -30,8 +30,7 @@ public final class NormalDistribution {
     private static double lower(double p) {
         double t = Math.sqrt(-2 * Math.log(p));
         double x = -(t
-                - (2.515517 + t * (0.802853 + t * 0.010328))
-                        / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
+                - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
         for (int i = 0; i < 4; i++) {
             double density = Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI);
             double step = (cdf(x) - p) / density;

@@ -5,7 +5,6 @@ package io.nereid.backends.sklearn.featureselection;
 import io.nereid.backends.sklearn.boosting.Boosters;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.pickle.NdArray;
-import io.nereid.backends.sklearn.pickle.PyDict;
 import io.nereid.backends.sklearn.pickle.PyGlobal;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;

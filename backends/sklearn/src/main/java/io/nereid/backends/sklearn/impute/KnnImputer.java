@@ -26,7 +26,12 @@ public final class KnnImputer extends Transformer {
     private final int[] indicated;
 
     private KnnImputer(
-            EstimatorAttributes f, double[][] points, boolean[][] holes, boolean[] fitted, int[] kept, int[] indicated) {
+            EstimatorAttributes f,
+            double[][] points,
+            boolean[][] holes,
+            boolean[] fitted,
+            int[] kept,
+            int[] indicated) {
         super(f.type(), points[0].length, kept.length + indicated.length);
         this.mask = MissingMask.of(f);
         this.points = points;

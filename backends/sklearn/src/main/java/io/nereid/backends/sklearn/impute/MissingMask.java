@@ -43,7 +43,9 @@ record MissingMask(@Nullable String text, double number) {
     /** The columns for which an imputer adds indicators; none when it adds none. */
     static int[] indicated(EstimatorAttributes f) {
         return f.flag("add_indicator", false)
-                ? new EstimatorAttributes(f.object("indicator_")).array("features_").ints()
+                ? new EstimatorAttributes(f.object("indicator_"))
+                        .array("features_")
+                        .ints()
                 : new int[0];
     }
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn.mixture;
 
-import io.nereid.backends.sklearn.estimator.Classifier;
 import io.nereid.backends.sklearn.estimator.ClassLabels;
+import io.nereid.backends.sklearn.estimator.Classifier;
 import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;

@@ -64,9 +64,7 @@ public final class ThresholdClassifier extends Classifier {
     private static PredictMethod method(EstimatorAttributes f, Estimator inner) {
         String name = f.text("response_method", "auto");
         PredictMethod method = name.equals("auto")
-                ? inner.can(PredictMethod.PREDICT_PROBA)
-                        ? PredictMethod.PREDICT_PROBA
-                        : PredictMethod.DECISION_FUNCTION
+                ? inner.can(PredictMethod.PREDICT_PROBA) ? PredictMethod.PREDICT_PROBA : PredictMethod.DECISION_FUNCTION
                 : PredictMethod.of(name);
         if (method == null
                 || !inner.can(method)
@@ -91,9 +89,7 @@ public final class ThresholdClassifier extends Classifier {
         int place = 1;
         if (label != null && label != PyNone.NONE) {
             place = labels.indexOf(
-                    label instanceof Number n
-                            ? n.doubleValue()
-                            : label instanceof Boolean b ? (b ? 1 : 0) : Double.NaN,
+                    label instanceof Number n ? n.doubleValue() : label instanceof Boolean b ? (b ? 1 : 0) : Double.NaN,
                     label instanceof String s ? s : null);
         }
         return new ThresholdClassifier(f.type(), inner, labels, method, threshold, place);

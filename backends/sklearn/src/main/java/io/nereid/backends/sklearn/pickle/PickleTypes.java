@@ -39,8 +39,16 @@ final class PickleTypes {
             "functools.partial",
             "joblib.numpy_pickle.NumpyArrayWrapper");
 
-    private static final Set<String> FOREIGN =
-            Set.of("sklearn", "numpy", "scipy.sparse", "scipy.interpolate", "scipy._lib.array_api_compat", "pandas", "xgboost", "lightgbm", "catboost");
+    private static final Set<String> FOREIGN = Set.of(
+            "sklearn",
+            "numpy",
+            "scipy.sparse",
+            "scipy.interpolate",
+            "scipy._lib.array_api_compat",
+            "pandas",
+            "xgboost",
+            "lightgbm",
+            "catboost");
 
     private PickleTypes() {}
 

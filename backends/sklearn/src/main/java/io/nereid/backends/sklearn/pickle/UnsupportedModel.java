@@ -7,8 +7,9 @@ import io.nereid.base.ServingException;
 /** The errors of a model file that cannot be loaded: damaged, or outside of what is supported. Stateless. */
 public final class UnsupportedModel {
     /** The remedy for everything that this backend does not compute. */
-    public static final String EXPORT = "export it to ONNX with skl2onnx and serve that file, or serve it with the backend 'python', which runs its code:"
-            + " 'nereid convert FILE' writes the model.py that loads it";
+    public static final String EXPORT =
+            "export it to ONNX with skl2onnx and serve that file, or serve it with the backend 'python', which runs its code:"
+                    + " 'nereid convert FILE' writes the model.py that loads it";
 
     private UnsupportedModel() {}
 

@@ -35,10 +35,7 @@ public final class SplineTransformer extends Transformer {
 
     private SplineTransformer(
             EstimatorAttributes f, List<Spline> splines, Outside outside, boolean zeros, boolean bias, int degree) {
-        super(
-                f.type(),
-                splines.size(),
-                splines.size() * (splines.get(0).width() - (bias ? 0 : 1)));
+        super(f.type(), splines.size(), splines.size() * (splines.get(0).width() - (bias ? 0 : 1)));
         this.splines = splines;
         this.outside = outside;
         this.zeros = zeros;
@@ -195,8 +192,7 @@ public final class SplineTransformer extends Transformer {
             case PERIODIC -> {
                 double period = spline.high() - spline.low();
                 double rest = (x - spline.low()) % period;
-                spline.evaluate(
-                        period > 0 ? spline.low() + (rest < 0 ? rest + period : rest) : 0, false, to);
+                spline.evaluate(period > 0 ? spline.low() + (rest < 0 ? rest + period : rest) : 0, false, to);
             }
             case CONSTANT -> edge(Math.min(Math.max(x, low), high), x, within, spline, edge, to);
             case LINEAR -> {
