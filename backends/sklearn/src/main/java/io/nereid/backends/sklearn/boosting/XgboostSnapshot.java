@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn.boosting;
 
+import io.nereid.backends.sklearn.pickle.JsonValues;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -141,38 +140,6 @@ final class XgboostSnapshot {
     private static Object json(byte[] snapshot) {
         JsonReader reader = new JsonReader(DEEPEST);
         reader.reset(Arrays.copyOf(snapshot, snapshot.length + JsonReader.SLACK), 0, snapshot.length);
-        return json(reader);
-    }
-
-    private static Object json(JsonReader reader) {
-        switch (reader.peek()) {
-            case OBJECT -> {
-                Map<String, Object> map = new LinkedHashMap<>();
-                reader.beginObject();
-                while (reader.nextField()) {
-                    String key = reader.key();
-                    map.put(key, json(reader));
-                }
-                return map;
-            }
-            case ARRAY -> {
-                List<Object> list = new ArrayList<>();
-                reader.beginArray();
-                while (reader.hasNext()) {
-                    list.add(json(reader));
-                }
-                return list;
-            }
-            case STRING -> {
-                return reader.readString();
-            }
-            case NUMBER -> {
-                return reader.readDouble();
-            }
-            default -> {
-                reader.skipValue();
-                return "";
-            }
-        }
+        return JsonValues.read(reader);
     }
 }

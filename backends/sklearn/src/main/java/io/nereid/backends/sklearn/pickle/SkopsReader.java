@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.zip.ZipEntry;
@@ -82,46 +81,11 @@ final class SkopsReader {
         JsonReader reader = new JsonReader(DEEPEST);
         reader.reset(text, 0, json.length);
         try {
-            Object value = value(reader);
+            Object value = JsonValues.read(reader);
             reader.expectEnd();
             return value;
         } catch (ServingException e) {
             throw UnsupportedModel.corrupt("its schema is damaged: " + e.getMessage());
-        }
-    }
-
-    private static Object value(JsonReader reader) {
-        switch (reader.peek()) {
-            case OBJECT -> {
-                Map<String, Object> map = new LinkedHashMap<>();
-                reader.beginObject();
-                while (reader.nextField()) {
-                    String key = reader.key();
-                    map.put(key, value(reader));
-                }
-                return map;
-            }
-            case ARRAY -> {
-                List<Object> list = new ArrayList<>();
-                reader.beginArray();
-                while (reader.hasNext()) {
-                    list.add(value(reader));
-                }
-                return list;
-            }
-            case STRING -> {
-                return reader.readString();
-            }
-            case NUMBER -> {
-                return reader.isIntegral() ? (Object) reader.readLong() : (Object) reader.readDouble();
-            }
-            case BOOLEAN -> {
-                return reader.readBoolean();
-            }
-            default -> {
-                reader.readNull();
-                return PyNone.NONE;
-            }
         }
     }
 
