@@ -333,8 +333,10 @@ def test_a_leader_that_is_killed_leaves_the_same_end_state(plane):
     kubectl("scale", "deployment", "nereid-operator", "-n", NAMESPACE, "--replicas=2")
     names = [f"crowd-{i}" for i in range(SERVICES)]
     try:
+        # The first makes the namespace.
+        plane.apply(service(names[0], 1, maxReplicas=1))
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            applied = pool.map(lambda name: plane.apply(service(name, 1, maxReplicas=1)), names)
+            applied = pool.map(lambda name: plane.apply(service(name, 1, maxReplicas=1)), names[1:])
             for _ in range(3):
                 time.sleep(5)
                 lease = json.loads(kubectl("get", "lease", "-n", NAMESPACE, "-o", "json"))["items"]
