@@ -12,6 +12,7 @@ import io.nereid.app.process.ProgramVersion;
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.control.gateway.activator.RevisionEngineView;
 import io.nereid.control.local.ServedModel;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
@@ -154,7 +155,7 @@ public final class NereidServer {
                     placed,
                     recorder,
                     engine,
-                    (view, views) -> codecsOf(access.guard(view), views, v2, options),
+                    (view, views) -> serviceCodecs(view, views, v2, options),
                     codecPool,
                     loops);
             this.models = null;
@@ -200,6 +201,16 @@ public final class NereidServer {
                 new V2Codec(view, views, Observability.NONE, clock, codecPool, v2),
                 new V1Codec(view, views, codecPool, v1),
                 new ExplainCodec(view, codecPool, clock, ExplainSettings.none()));
+    }
+
+    /** The protocols of a service of the control plane, with the pages of its host. */
+    private List<ProtocolCodec> serviceCodecs(InferenceEngine view, ModelControl views, V2Options v2, V1Options v1) {
+        List<ProtocolCodec> all = new ArrayList<>(codecsOf(access.guard(view), views, v2, v1));
+        all.add(new ServicePages(
+                engine::writeMetrics,
+                model -> view instanceof RevisionEngineView revision && revision.owns(model),
+                codecPool));
+        return all;
     }
 
     /** The protocols of a server of one model. */

@@ -240,4 +240,21 @@ class KserveServicesTest {
         assertThat(server.send("GET", server.port, "/metrics", "").body())
                 .contains("nereid_uncaught_exceptions_total ");
     }
+
+    @Test
+    void theHostOfAServiceHasItsOwnPages() throws Exception {
+        applied("paged", "\"model\":" + server.model(""));
+        applied("unpaged", "\"model\":" + server.model(""));
+        server.ok("POST", server.port, "/serving/default/paged/v1/models/paged:predict", ROWS);
+        server.ok("POST", server.port, "/serving/default/unpaged/v1/models/unpaged:predict", ROWS);
+        assertThat(server.ok("GET", server.port, "/serving/default/paged/", "")
+                        .path("status")
+                        .asText())
+                .isEqualTo("alive");
+        HttpResponse<String> page = server.send("GET", server.port, "/serving/default/paged/metrics", "");
+        assertThat(page.statusCode()).as(page.body()).isEqualTo(200);
+        assertThat(page.body())
+                .contains("# TYPE nv_inference_request_success counter\n", "model=\"default/paged-predictor-00001\"")
+                .doesNotContain("unpaged", "nereid_connections");
+    }
 }

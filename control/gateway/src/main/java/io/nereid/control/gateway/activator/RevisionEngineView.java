@@ -97,7 +97,8 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
         return name.equals(models.prefix()) ? models.modelName() : name;
     }
 
-    private boolean owns(String name) {
+    /** Whether a model of the engine, by its name there, is one of this revision. */
+    public boolean owns(String name) {
         return models.repository() ? name.startsWith(prefix) : name.equals(models.prefix());
     }
 
