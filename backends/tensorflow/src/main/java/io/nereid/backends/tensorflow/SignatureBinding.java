@@ -80,9 +80,9 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
                     "model ''{0}'': {1} is declared as {2}, but tensor ''{3}'' of the graph is {4}, and served so",
                     model,
                     what,
-                    TfElementTypes.name(facts.type()),
+                    typeName(facts.type()),
                     facts.tensor(),
-                    TfElementTypes.name(found.type()));
+                    type);
         }
         Shape shape = facts.shape();
         boolean input = side.equals("input");
@@ -95,6 +95,11 @@ record SignatureBinding(String name, String method, List<TensorBinding> inputs, 
                 shape,
                 binding && shape != null && (!input || FED.contains(found.kind())),
                 facts.defaultValue());
+    }
+
+    private static String typeName(int type) {
+        DataType served = TfElementTypes.served(type);
+        return served == null ? TfElementTypes.name(type) : served.toString();
     }
 
     /**

@@ -60,7 +60,7 @@ public abstract class EngineServable implements Servable {
      * model is batched.
      */
     /** The backends of the models that KServe's Python servers serve. */
-    private static final Set<String> KSERVE_BACKENDS = Set.of("sklearn", "xgboost", "lightgbm", "pmml");
+    private static final Set<String> KSERVE_BACKENDS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle");
 
     /** The backends of models whose tables may have missing values. */
     private static final Set<String> TABLE_BACKENDS =

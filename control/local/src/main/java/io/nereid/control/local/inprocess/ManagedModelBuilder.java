@@ -118,7 +118,7 @@ public final class ManagedModelBuilder {
             "load_model");
 
     /** The formats of KServe's Python servers, whose outputs and V1 answers have other names than MLServer's. */
-    private static final Set<String> PYTHON_SERVERS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "");
+    private static final Set<String> PYTHON_SERVERS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle", "");
 
     private ManagedModelBuilder() {}
 
