@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -112,7 +113,8 @@ public final class ServingException extends RuntimeException {
         }
         if ((t instanceof RuntimeException || t instanceof Error)
                 && !(t instanceof CancellationException)
-                && !(t instanceof CompletionException)) {
+                && !(t instanceof CompletionException)
+                && !(t instanceof RejectedExecutionException)) {
             UncaughtErrors.report(t);
         }
         return internal("internal error: " + t.getClass().getSimpleName(), t);
