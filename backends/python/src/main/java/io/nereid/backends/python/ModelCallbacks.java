@@ -278,16 +278,14 @@ final class ModelCallbacks {
                     .name("z")
                     .value(last);
             try (response) {
-                if (!response.outputs().isEmpty() || !last) {
-                    json.name("o").beginArray();
-                    for (Tensor t : response.outputs()) {
-                        worker.writeTensor(json, t, chunks);
-                    }
-                    json.endArray();
-                    if (!response.parameters().isEmpty()) {
-                        json.name("p");
-                        FrameCodec.write(json, response.parameters());
-                    }
+                json.name("o").beginArray();
+                for (Tensor t : response.outputs()) {
+                    worker.writeTensor(json, t, chunks);
+                }
+                json.endArray();
+                if (!response.parameters().isEmpty()) {
+                    json.name("p");
+                    FrameCodec.write(json, response.parameters());
                 }
                 send(json, last);
             } catch (ServingException e) {
