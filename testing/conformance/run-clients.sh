@@ -159,6 +159,7 @@ suite "MiniLM" minilm tokenizers test_minilm.py
 
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
 suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
+suite "tritonserver's options and scripts" triton tritonclient.grpc test_tritonserver.py
 suite "Python models" triton tritonclient.grpc test_python_backend.py
 suite "Python models written for Triton" triton tritonclient.grpc test_python_models.py
 suite "model formats" triton tritonclient.grpc test_formats.py

@@ -13,6 +13,7 @@ import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
+import io.nereid.app.process.Termination;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -28,6 +29,7 @@ import io.nereid.transport.RequestMemoryLimit;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.tls.TlsOptions;
 import java.io.PrintWriter;
+import java.lang.reflect.Field;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,7 +42,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
@@ -288,7 +289,7 @@ public final class ServeCommand implements Callable<Integer> {
                 engineOptions(roots),
                 listen(maxBody, logging, access),
                 budget,
-                v2(maxBody),
+                v2(maxBody, served != null),
                 this::v1,
                 triton.trace(),
                 logging,
@@ -307,23 +308,39 @@ public final class ServeCommand implements Callable<Integer> {
             access.reload();
         });
         PrintWriter out = spec.commandLine().getOut();
+        List<InetSocketAddress> opened = tfs.portsAfterModels() ? List.of() : server.listen();
+        Termination termination = Termination.install(() -> {
+            // A shutdown hook closes the log, perhaps before this one: hence standard error.
+            modelServer.grace();
+            System.err.println(
+                    "nereid: draining (readiness is false; up to " + drainTimeout + " for requests in progress)");
+            boolean drained = server.stop(drain);
+            System.err.println(
+                    drained ? "nereid: stopped" : "nereid: stopped; some requests were aborted at the time limit");
+            System.err.flush();
+            return drained;
+        });
+        try {
+            start(server, opened, served, access, out);
+        } catch (Exception e) {
+            if (!termination.begun()) {
+                throw e;
+            }
+            // The server is being stopped while its models load; the exception is a consequence.
+        }
+        return termination.await();
+    }
+
+    /** Loads the models and reports the addresses. */
+    private void start(
+            NereidServer server,
+            List<InetSocketAddress> opened,
+            @Nullable ServedModel served,
+            AccessControl access,
+            PrintWriter out)
+            throws Exception {
         boolean portsLast = tfs.portsAfterModels();
-        List<InetSocketAddress> addresses = portsLast ? List.of() : server.listen();
-        CountDownLatch stopped = new CountDownLatch(1);
-        Runtime.getRuntime()
-                .addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
-                    // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
-                    modelServer.grace();
-                    System.err.println("nereid: draining (readiness is false; up to " + drainTimeout
-                            + " for requests in" + " progress)");
-                    boolean drained = server.stop(drain);
-                    System.err.println(
-                            drained
-                                    ? "nereid: stopped"
-                                    : "nereid: stopped; some requests were aborted at the time" + " limit");
-                    System.err.flush();
-                    stopped.countDown();
-                }));
+        List<InetSocketAddress> addresses = opened;
         StartupReport report = new StartupReport(server.engine(), out, served != null);
         CompletableFuture<Void> loaded = server.load().toCompletableFuture();
         if (portsLast) {
@@ -356,8 +373,6 @@ public final class ServeCommand implements Callable<Integer> {
                     "failed to load all models",
                     "see the table above; --exit-on-error=false serves the other models");
         }
-        stopped.await();
-        return 0;
     }
 
     /**
@@ -496,12 +511,26 @@ public final class ServeCommand implements Callable<Integer> {
                 || compatPorts.contains(Compat.tfs);
     }
 
-    private V2Options v2(int maxBody) {
+    /** @param kserve whether the command line is one of KServe's servers */
+    private V2Options v2(int maxBody, boolean kserve) {
         V2Options.Builder v2 = V2Options.builder(ProgramVersion.number(), maxBody)
                 .floatStyle(jsonFloats)
                 .furtherServices(NereidServer.V1_SERVICES);
         triton.apply(v2);
+        v2.healthBodies(kserve || !isTritonCommand());
         return v2.modelUpload(clientFlags.modelUpload).build();
+    }
+
+    /**
+     * Whether the command line is one of {@code tritonserver}: it has an option that only that server has, or its
+     * ports.
+     */
+    private boolean isTritonCommand() {
+        return !moreRepositories.isEmpty()
+                || compatPorts.contains(Compat.triton)
+                || spec.commandLine().getParseResult().matchedOptions().stream()
+                        .anyMatch(option -> option.userObject() instanceof Field field
+                                && field.getDeclaringClass() == TritonFlags.class);
     }
 
     private void v1(V1Options.Builder v1) {
