@@ -203,3 +203,73 @@ def test_inference_answers_are_compressed_and_errors_are_not(server):
     status, got, answer = server.ask("POST", "/v2/models/quick/infer", json.dumps(body), headers)
     assert (status, got.get("content-encoding")) == (400, None)
     assert "n" * 2000 in json.loads(answer)["error"]
+
+
+# ---- options
+
+HARMLESS = """
+--allow-http=true --allow-grpc true --allow-metrics=1 --allow-gpu-metrics --allow-cpu-metrics=on --metrics-interval-ms=2000
+--backend-directory=/opt/tritonserver/backends --repoagent-directory /opt/tritonserver/repoagents
+--cache-directory=/opt/tritonserver/caches --pinned-memory-pool-byte-size=268435456
+--cuda-memory-pool-byte-size=0:67108864 --cuda-virtual-address-size 0:1073741824 --min-supported-compute-capability=6.0
+--model-load-gpu-limit=0:0.8 --enable-peer-access=true --buffer-manager-thread-count=2 --model-namespacing=false
+--reuse-http-port=false --reuse-grpc-port=0 --grpc-infer-thread-count=2 --grpc-infer-allocation-pool-size=8
+--grpc-max-response-pool-size=100 --grpc-infer-response-compression-level=low --grpc-keepalive-time=7200000
+--grpc-keepalive-timeout 20000 --grpc-keepalive-permit-without-calls=0 --grpc-http2-max-pings-without-data=2
+--grpc-http2-min-recv-ping-interval-without-data=300000 --grpc-http2-max-ping-strikes=2 --grpc-max-connection-age=1000
+--grpc-max-connection-age-grace=1000 --allow-sagemaker=false --sagemaker-port=8090 --sagemaker-thread-count=8
+--sagemaker-safe-port-range=1-2 --allow-vertex-ai=off --vertex-ai-port=8091 --vertex-ai-thread-count=8
+--vertex-ai-default-model=quick --exit-timeout-secs=30 --log-verbose=false --log-info=1 --trace-log-frequency=10
+--strict-readiness=true --strict-readiness=false --id=first --id second --exit-on-error=on
+""".split()
+
+
+def test_harmless_options_of_tritonserver_are_taken_with_a_warning_each(repository):
+    server = Server("--model-repository", repository, "--model-repository", repository,
+                    "--model-control-mode=explicit", "--load-model=quick", *HARMLESS, environment=samples())
+    try:
+        assert json.loads(server.ask("GET", "/v2")[2])["name"] == "second", "the last one counts"
+        assert server.ask("POST", "/v2/models/quick/infer", ONE)[0] == 200
+        assert server.ask("GET", "/metrics")[0] == 200
+        text = "".join(server.lines)
+        for option in ("--backend-directory", "--pinned-memory-pool-byte-size", "--grpc-keepalive-time",
+                       "--cache-directory", "--allow-gpu-metrics=true", "--vertex-ai-port"):
+            assert text.count(f"{option} has no effect: ") == 1, text
+        for option in ("--allow-http", "--allow-sagemaker", "--reuse-http-port", "--allow-cpu-metrics",
+                       "--model-namespacing", "--exit-timeout-secs", "--trace-log-frequency"):
+            assert f"{option}=" not in text and f"{option} has" not in text, text
+    finally:
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("option", ["--allow-http=false", "--allow-grpc=off", "--reuse-http-port=true",
+                                    "--allow-sagemaker=true", "--allow-vertex-ai=1"])
+def test_a_value_that_asks_for_what_is_not_so_is_refused(repository, option):
+    done = subprocess.run([program(), "serve", repository, option], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert " is not supported: " in done.stderr and option.split("=")[0] in done.stderr
+
+
+def test_metrics_can_be_switched_off(repository):
+    server = Server(repository / "quick", "--allow-metrics=false", environment=samples())
+    try:
+        assert server.ask("GET", "/metrics")[0] == 404
+    finally:
+        assert server.stop() == 0
+
+
+def test_a_repository_that_is_missing(tmp_path, repository):
+    absent = tmp_path / "absent"
+    done = subprocess.run([program(), "serve", "--model-repository", absent], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "there is no" in done.stderr
+    server = Server("--model-repository", absent, "--exit-on-error=false", "--poll-interval=200ms", environment=samples())
+    try:
+        assert server.ask("GET", "/v2/health/live")[0] == 200
+        assert server.ask("GET", "/v2/health/ready")[0] == 503
+        with triton.InferenceServerClient(server.base) as client:
+            assert client.is_server_live() and not client.is_server_ready()
+        shutil.copytree(repository / "quick", absent / "quick")
+        until(lambda: server.ask("GET", "/v2/models/quick/ready")[0] == 200, "the repository is read", 60)
+        assert server.ask("GET", "/v2/health/ready")[0] == 200
+    finally:
+        assert server.stop() == 0

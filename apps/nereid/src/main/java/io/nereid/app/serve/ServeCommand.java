@@ -31,7 +31,6 @@ import io.nereid.transport.tls.TlsOptions;
 import java.io.PrintWriter;
 import java.lang.reflect.Field;
 import java.net.InetSocketAddress;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -87,7 +86,7 @@ public final class ServeCommand implements Callable<Integer> {
     private static final Duration LEAST_OVERLOAD_TARGET = Duration.ofMillis(10);
 
     @Parameters(arity = "0..*", paramLabel = "MODELS", description = "Model repositories.")
-    private List<Path> repositories = new ArrayList<>();
+    private List<Path> models = new ArrayList<>();
 
     @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
     private List<Path> moreRepositories = new ArrayList<>();
@@ -264,29 +263,32 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        List<Path> roots = new ArrayList<>(repositories);
+        List<Path> roots = new ArrayList<>(models);
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
-        boolean further = control.control || tfs.lists() || roots.size() > repositories.size();
+        boolean further = control.control || tfs.lists() || roots.size() > models.size();
         ServedModel served = modelServer.served(spec, tfs.modelName, others, further);
         if (served != null) {
             roots.clear(); // values of other servers' options
         }
+        List<String> warnings = TritonIgnoredFlags.warnings(spec);
         control.check();
         control.overloadTarget = overloadTarget();
         control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
-        checkRoots(roots, tfs.lists() || control.control || served != null);
+        RepositoryRoots repositories = RepositoryRoots.of(
+                roots, tfs.lists() || control.control || served != null, triton.keepsServing());
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
         unused.warnings(spec).forEach(LOG::warn);
+        warnings.forEach(LOG::warn);
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(requestMemory == null ? RequestMemoryLimit.ofProcess() : requestMemory());
         AccessControl access = new AccessControl(accessOptions());
         NereidServer server = new NereidServer(
-                engineOptions(roots),
+                engineOptions(repositories.roots()),
                 listen(maxBody, logging, access),
                 budget,
                 v2(maxBody, served != null),
@@ -295,7 +297,10 @@ public final class ServeCommand implements Callable<Integer> {
                 logging,
                 access,
                 new NereidServer.ClientRules(
-                        modelControlMode == null || modelControlMode == Mode.explicit, clientFlags.requestLogRoot),
+                        modelControlMode == null || modelControlMode == Mode.explicit,
+                        clientFlags.requestLogRoot,
+                        triton.allowMetrics,
+                        repositories.missing()),
                 control.control ? control : null,
                 served,
                 modelServer.payloadLog());
@@ -367,7 +372,7 @@ public final class ServeCommand implements Callable<Integer> {
                             : "nereid kubeconfig -o FILE and kubectl --kubeconfig FILE apply -f FILE"));
             out.flush();
         }
-        if (triton.exitOnError && report.failures() > 0) {
+        if (Boolean.TRUE.equals(triton.exitOnError) && report.failures() > 0) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "failed to load all models",
@@ -387,7 +392,7 @@ public final class ServeCommand implements Callable<Integer> {
         } catch (ExecutionException e) {
             throw own ? modelServer.failed(e) : e;
         }
-        if (tfs.portsAfterModels() && tfs.lists() && !triton.keepsServing(spec)) {
+        if (tfs.portsAfterModels() && tfs.lists() && !triton.keepsServing()) {
             report.awaitAll(tfs.fileSystemPollWaitSeconds > 0);
         }
     }
@@ -417,22 +422,6 @@ public final class ServeCommand implements Callable<Integer> {
         drainTimeout = triton.exitTimeoutSecs == null ? drainTimeout : triton.exitTimeoutSecs + "s";
         pollInterval = triton.repositoryPollSecs == null ? pollInterval : triton.repositoryPollSecs + "s";
         maxRequestBytes = triton.httpMaxInputSize == null ? maxRequestBytes : triton.httpMaxInputSize + "B";
-    }
-
-    private static void checkRoots(List<Path> roots, boolean listed) {
-        if (roots.isEmpty() && !listed) {
-            throw ServingException.invalidArgument(
-                    "no models given (expected a directory of models, --model_config_file or --model_base_path)",
-                    "for example: nereid serve examples/models");
-        }
-        for (Path root : roots) {
-            if (!Files.exists(root)) {
-                throw ServingException.of(
-                        ErrorCode.NOT_FOUND,
-                        "there is no '" + root + "' (expected a model repository, a model's directory or a model file)",
-                        "check the path; it is relative to " + Path.of("").toAbsolutePath());
-            }
-        }
     }
 
     private EngineOptions engineOptions(List<Path> roots) {
@@ -521,16 +510,14 @@ public final class ServeCommand implements Callable<Integer> {
         return v2.modelUpload(clientFlags.modelUpload).build();
     }
 
-    /**
-     * Whether the command line is one of {@code tritonserver}: it has an option that only that server has, or its
-     * ports.
-     */
+    /** Whether the command line has an option that only {@code tritonserver} has, or its ports. */
     private boolean isTritonCommand() {
         return !moreRepositories.isEmpty()
                 || compatPorts.contains(Compat.triton)
                 || spec.commandLine().getParseResult().matchedOptions().stream()
-                        .anyMatch(option -> option.userObject() instanceof Field field
-                                && field.getDeclaringClass() == TritonFlags.class);
+                        .anyMatch(option -> TritonIgnoredFlags.contains(option)
+                                || option.userObject() instanceof Field field
+                                        && field.getDeclaringClass() == TritonFlags.class);
     }
 
     private void v1(V1Options.Builder v1) {
@@ -558,6 +545,7 @@ public final class ServeCommand implements Callable<Integer> {
                 .corsOrigins(accessFlags.corsOrigins)
                 .maxConnections(maxConnections)
                 .maxBodyBytes(maxBody)
+                .compressMessages(triton.grpcCompression != TritonFlags.CompressionLevel.none)
                 .maxMessageBytes(maxBody);
         if (grpcPort != null) {
             listen.listen(host, port("--grpc-port", grpcPort), ServerOptions.Purpose.ALL, grpc == null ? main : grpc);
@@ -568,15 +556,17 @@ public final class ServeCommand implements Callable<Integer> {
         if (tfs.grpcSocketPath != null) {
             listen.listen("unix:" + tfs.grpcSocketPath.toAbsolutePath(), 0);
         }
-        if (metricsPort != null) {
+        if (metricsPort != null && triton.allowMetrics) {
             listen.listen(host, port("--metrics-port", metricsPort), ServerOptions.Purpose.METRICS, everywhere);
+        }
+        if (compatPorts.contains(Compat.triton) && triton.allowMetrics) {
+            listen.listen(host, 8002, ServerOptions.Purpose.METRICS, everywhere);
         }
         for (Compat compat : compatPorts) {
             switch (compat) {
                 case triton ->
                     listen.listen(host, 8000, ServerOptions.Purpose.ALL, everywhere)
-                            .listen(host, 8001, ServerOptions.Purpose.ALL, grpc == null ? everywhere : grpc)
-                            .listen(host, 8002, ServerOptions.Purpose.METRICS, everywhere);
+                            .listen(host, 8001, ServerOptions.Purpose.ALL, grpc == null ? everywhere : grpc);
                 case tfs ->
                     listen.listen(host, 8500, ServerOptions.Purpose.ALL, main)
                             .listen(host, 8501, ServerOptions.Purpose.ALL, everywhere);

@@ -71,7 +71,7 @@ final class ModelCallbacks {
     /** Converts a model's error {@code [code, message]}. */
     static ServingException failure(List<?> error) {
         int code = error.get(0) instanceof Long l && l >= 0 && l < CODES.size() ? l.intValue() : 1;
-        return ServingException.of(CODES.get(code), String.valueOf(error.get(1)));
+        return ServingException.ofModel(CODES.get(code), String.valueOf(error.get(1)));
     }
 
     /** The TritonError number of a code, or that of the most similar code. */
