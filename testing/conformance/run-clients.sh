@@ -159,7 +159,9 @@ suite "MiniLM" minilm tokenizers test_minilm.py
 
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
 suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
+suite "tritonserver's options and scripts" triton tritonclient.grpc test_tritonserver.py
 suite "Python models" triton tritonclient.grpc test_python_backend.py
+suite "Python models written for Triton" triton tritonclient.grpc test_python_models.py
 suite "model formats" triton tritonclient.grpc test_formats.py
 suite "scikit-learn, XGBoost, LightGBM and CatBoost as they are now" base numpy test_libraries.py
 suite "models of plugins" triton tritonclient.grpc test_plugins.py

@@ -77,8 +77,9 @@ def test_sklearn_v2_answers_rest_binary_and_grpc(plane):
         assert got.get_response().model_name == name
         assert got.as_numpy(answer["outputs"][0]["name"]).ravel().tolist() == answers["predict"][:2]
         assert client.is_model_ready(name)
+        assert not client.is_model_ready("sklearn-iris"), "another service's name"
         with pytest.raises(grpc_utils.InferenceServerException, match="NOT_FOUND.*sklearn-iris"):
-            client.is_model_ready("sklearn-iris")
+            client.get_model_metadata("sklearn-iris")
 
 
 @pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])

@@ -79,7 +79,7 @@ def test_what_was_acknowledged_outlives_a_killed_server(tmp_path, models):
         assert len(server.predict(name, IRIS, namespace="storm")) == 2
     server.steady("custom-model")
     assert server.predict("custom-model", [[1]]) == [10]
-    assert server.stop() in (0, 143, -15)
+    assert server.stop() == 0
     restarted = ControlServer(tmp_path, values={"models": models})
     for name in acknowledged:
         restarted.steady(name, "storm")
@@ -121,7 +121,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path, models):
         for name in acknowledged:
             server.get(name, "storm")
         server.steady("after", "storm")
-        assert server.stop() in (0, 143, -15)
+        assert server.stop() == 0
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=False)
 

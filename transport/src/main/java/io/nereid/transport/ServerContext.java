@@ -86,12 +86,13 @@ public final class ServerContext {
     }
 
     /**
-     * The exception to report to the client. Errors with a meaning for the client pass unchanged, and a failed allocation
-     * refuses the request. INTERNAL, UNKNOWN and
+     * The exception to report to the client. Errors with a meaning for the client and those that models answer with pass
+     * unchanged, and a failed allocation refuses the request. INTERNAL, UNKNOWN and
      * any other exception are logged and become INTERNAL with an id that leads to the log, so that no internals leak.
      */
     public ServingException published(Throwable thrown, String what) {
-        if (thrown instanceof ServingException e && e.code() != ErrorCode.INTERNAL && e.code() != ErrorCode.UNKNOWN) {
+        if (thrown instanceof ServingException e
+                && (e.isModelError() || e.code() != ErrorCode.INTERNAL && e.code() != ErrorCode.UNKNOWN)) {
             return e;
         }
         if (thrown instanceof OutOfMemoryError) {

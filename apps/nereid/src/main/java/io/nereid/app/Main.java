@@ -27,6 +27,7 @@ import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.replay.ReplayCommand;
 import io.nereid.app.serve.CdsTrainingCommand;
 import io.nereid.app.serve.ServeCommand;
+import io.nereid.app.serve.TritonIgnoredFlags;
 import io.nereid.app.serve.ValidateCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
@@ -34,10 +35,10 @@ import io.nereid.base.ServingException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.TypeConversionException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The entry point of the program. Exit codes: 0 success, 1 failure, 2 invalid command line. Stateless. */
@@ -96,17 +97,15 @@ public final class Main {
     private static int explain(ParameterException e, String[] args) {
         CommandLine command = e.getCommandLine();
         PrintWriter err = command.getErr();
-        String unsupported = unsupported(e, command);
-        err.println("nereid: " + (unsupported == null ? e.getMessage() : unsupported));
+        err.println("nereid: " + e.getMessage());
         if (e instanceof UnmatchedArgumentException unmatched
                 && !unmatched.getUnmatched().isEmpty()) {
             List<String> known = new ArrayList<>(command.getSubcommands().keySet());
             command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
             String given = unmatched.getUnmatched().get(0);
             int equals = given.indexOf('=');
-            String hint = unsupported != null
-                    ? ""
-                    : NameSuggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
+            String hint =
+                    NameSuggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
             if (!hint.isEmpty()) {
                 err.println("  " + hint);
             }
@@ -118,20 +117,21 @@ public final class Main {
         return command.getCommandSpec().exitCodeOnInvalidInput();
     }
 
-    /** Returns the message for a tritonserver option that is not supported; null for other errors. */
-    private static @Nullable String unsupported(ParameterException e, CommandLine command) {
-        if (!(e instanceof UnmatchedArgumentException unmatched)
-                || unmatched.getUnmatched().isEmpty()
-                || !command.getCommandName().equals("serve")) {
-            return null;
+    private static Boolean truth(String text) {
+        Boolean value = TritonIgnoredFlags.truth(text);
+        if (value == null) {
+            throw new TypeConversionException("'" + text + "' is not true or false");
         }
-        String option = unmatched.getUnmatched().get(0).replaceFirst("=.*", "");
-        String why = UnsupportedFlags.why(option);
-        return why == null ? null : option + " is not supported: " + why;
+        return value;
     }
 
     public static CommandLine commandLine() {
-        return new CommandLine(new Main())
+        CommandLine program = new CommandLine(new Main());
+        TritonIgnoredFlags.addTo(program.getSubcommands().get("serve").getCommandSpec());
+        return program.registerConverter(Boolean.class, Main::truth)
+                .registerConverter(Boolean.TYPE, Main::truth)
+                // As with the servers whose options these are, the last one counts.
+                .setOverwrittenOptionsAllowed(true)
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setUsageHelpAutoWidth(true)
                 .setDefaultValueProvider(new EnvironmentDefaultProvider())

@@ -50,8 +50,8 @@ public interface ModelInstance extends AutoCloseable {
 
     /**
      * Runs the model on single requests; called instead of {@link #run} where {@link ModelTraits#takesRequests} is true.
-     * Every request must be ended exactly once: before this method returns or, by a decoupled model, at any later time
-     * on any thread. The engine uses the instance for the next batch as soon as this method returns.
+     * Every request must be ended exactly once: before this method returns or, by a decoupled model and after
+     * {@link ModelRequest#answerLater}, at any later time on any thread. The engine uses the instance for the next batch as soon as this method returns.
      *
      * @param requests at least one. The tensors of a batched model have their batch dimension, and all requests
      *     together have at most {@code maxBatchSize} rows

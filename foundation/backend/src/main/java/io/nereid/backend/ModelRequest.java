@@ -42,6 +42,12 @@ public interface ModelRequest {
     /** Ends the request without a further response; for decoupled models. */
     void finish();
 
+    /**
+     * Announces that the request ends after {@code execute} has returned, although the model is not decoupled; called
+     * before it returns. Cancellation by the client then ends the request at once, and later calls have no effect.
+     */
+    default void answerLater() {}
+
     /** Ends the request with an error. */
     void fail(ServingException e);
 

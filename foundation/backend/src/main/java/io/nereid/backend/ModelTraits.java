@@ -25,6 +25,7 @@ public final class ModelTraits {
     private final boolean takesRequests;
     private final boolean takesTables;
     private final boolean blocking;
+    private final boolean ownOutputs;
 
     private ModelTraits(Builder b) {
         this.inputAlignment = b.inputAlignment;
@@ -33,6 +34,7 @@ public final class ModelTraits {
         this.takesRequests = b.takesRequests;
         this.takesTables = b.takesTables;
         this.blocking = b.blocking;
+        this.ownOutputs = b.ownOutputs;
     }
 
     /** Creates a builder that starts with the values of {@link #DEFAULT}. */
@@ -48,7 +50,8 @@ public final class ModelTraits {
                 .inline(inline)
                 .takesRequests(takesRequests)
                 .takesTables(takesTables)
-                .blocking(blocking);
+                .blocking(blocking)
+                .ownOutputs(ownOutputs);
     }
 
     /**
@@ -100,6 +103,15 @@ public final class ModelTraits {
         return blocking;
     }
 
+    /**
+     * Whether the outputs of a model that takes requests are returned with the type and shape that the model gave them,
+     * also where the configuration says otherwise; a difference is logged once for each output. When false, such an
+     * output fails the request.
+     */
+    public boolean ownOutputs() {
+        return ownOutputs;
+    }
+
     /** Creates traits. Not thread-safe. */
     public static final class Builder {
         private int inputAlignment = 1;
@@ -108,6 +120,7 @@ public final class ModelTraits {
         private boolean takesRequests;
         private boolean takesTables;
         private boolean blocking;
+        private boolean ownOutputs;
 
         private Builder() {}
 
@@ -144,6 +157,12 @@ public final class ModelTraits {
         /** See {@link ModelTraits#blocking}. */
         public Builder blocking(boolean value) {
             this.blocking = value;
+            return this;
+        }
+
+        /** See {@link ModelTraits#ownOutputs}. */
+        public Builder ownOutputs(boolean value) {
+            this.ownOutputs = value;
             return this;
         }
 

@@ -31,6 +31,7 @@ public final class ServingException extends RuntimeException {
     private final ErrorCode code;
     private final @Nullable String remedy;
     private final @Nullable Duration retryAfter;
+    private final boolean modelError;
 
     private ServingException(
             ErrorCode code,
@@ -38,11 +39,13 @@ public final class ServingException extends RuntimeException {
             @Nullable String remedy,
             @Nullable Duration retryAfter,
             @Nullable Throwable cause,
-            boolean stackTrace) {
+            boolean stackTrace,
+            boolean modelError) {
         super(shortened(Objects.requireNonNull(message, "message")), cause, false, stackTrace);
         this.code = Objects.requireNonNull(code, "code");
         this.remedy = remedy == null ? null : shortened(remedy);
         this.retryAfter = retryAfter;
+        this.modelError = modelError;
     }
 
     private static String shortened(String text) {
@@ -57,12 +60,20 @@ public final class ServingException extends RuntimeException {
 
     /** An error about a client's or an operator's input, or about load; without a stack trace. */
     public static ServingException of(ErrorCode code, String message) {
-        return new ServingException(code, message, null, null, null, false);
+        return new ServingException(code, message, null, null, null, false, false);
+    }
+
+    /**
+     * An error that a model answers a request with, in its own words, which clients get unchanged whatever the code is;
+     * other errors of the code INTERNAL are reported with an id that leads to the log.
+     */
+    public static ServingException ofModel(ErrorCode code, String message) {
+        return new ServingException(code, message, null, null, null, false, true);
     }
 
     /** As {@link #of(ErrorCode, String)}, with the next step to take. */
     public static ServingException of(ErrorCode code, String message, @Nullable String remedy) {
-        return new ServingException(code, message, remedy, null, null, false);
+        return new ServingException(code, message, remedy, null, null, false, false);
     }
 
     /**
@@ -71,17 +82,17 @@ public final class ServingException extends RuntimeException {
      */
     public static ServingException retryable(
             ErrorCode code, String message, @Nullable String remedy, Duration retryAfter) {
-        return new ServingException(code, message, remedy, retryAfter, null, false);
+        return new ServingException(code, message, remedy, retryAfter, null, false, false);
     }
 
     /** An error caused by another exception, which is kept as the cause for the log. */
     public static ServingException wrap(ErrorCode code, String message, Throwable cause) {
-        return new ServingException(code, message, null, null, cause, true);
+        return new ServingException(code, message, null, null, cause, true, false);
     }
 
     /** As {@link #wrap(ErrorCode, String, Throwable)}, with the next step to take. */
     public static ServingException wrap(ErrorCode code, String message, @Nullable String remedy, Throwable cause) {
-        return new ServingException(code, message, remedy, null, cause, true);
+        return new ServingException(code, message, remedy, null, cause, true, false);
     }
 
     /** The client's request is wrong. */
@@ -133,6 +144,11 @@ public final class ServingException extends RuntimeException {
     /** The time after which the same call may succeed; null when it is not known. */
     public @Nullable Duration retryAfter() {
         return retryAfter;
+    }
+
+    /** Whether a model answered a request with this error; see {@link #ofModel}. */
+    public boolean isModelError() {
+        return modelError;
     }
 
     /** The message. The super type allows null, this class does not. */

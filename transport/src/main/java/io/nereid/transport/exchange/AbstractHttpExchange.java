@@ -5,6 +5,7 @@ package io.nereid.transport.exchange;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
+import io.nereid.base.access.Operation;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.AccessLog;
@@ -294,7 +295,8 @@ public abstract class AbstractHttpExchange implements HttpExchange {
 
     /**
      * The content encoding to send {@code reply} in. Compresses only text of a middle size: small ones gain nothing,
-     * large ones would hold up the thread, and tensors hardly shrink.
+     * large ones would hold up the thread, and tensors hardly shrink. Errors and the answers of management calls are not
+     * compressed: clients written for Triton accept encodings with every request and inflate inference responses alone.
      */
     public final ContentEncoding encodingFor(HttpReply reply) {
         ResponseBody content = reply.content();
@@ -302,6 +304,7 @@ public abstract class AbstractHttpExchange implements HttpExchange {
         if (length < ContentEncoding.MIN_COMPRESSED
                 || length > ContentEncoding.MAX_COMPRESSED
                 || content.tensorCount() > 0
+                || reply.status() >= 300
                 || !server.options.compressReplies()
                 || !compresses()) {
             return ContentEncoding.IDENTITY;
@@ -311,7 +314,17 @@ public abstract class AbstractHttpExchange implements HttpExchange {
                 return ContentEncoding.IDENTITY;
             }
         }
-        return ContentEncoding.accepted(header("accept-encoding"));
+        ContentEncoding accepted = ContentEncoding.accepted(header("accept-encoding"));
+        return accepted == ContentEncoding.IDENTITY || inflated() ? accepted : ContentEncoding.IDENTITY;
+    }
+
+    /** Whether clients that accept an encoding can be expected to inflate the response of this call. */
+    private boolean inflated() {
+        Operation operation = line.operation();
+        return operation == Operation.INFERENCE
+                || operation == Operation.METRICS
+                || operation == Operation.CONTROL
+                || operation == Operation.CONTROL_READ;
     }
 
     /** Whether responses may be compressed when the client accepts it. */

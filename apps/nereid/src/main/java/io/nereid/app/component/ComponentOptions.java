@@ -9,11 +9,11 @@ import io.nereid.access.AccessControl;
 import io.nereid.app.access.AccessFlags;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
+import io.nereid.app.process.Termination;
 import io.nereid.app.process.TerminationLog;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.base.Threads;
 import io.nereid.base.Units;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload;
@@ -31,7 +31,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CompletableFuture;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Mixin;
@@ -184,7 +184,6 @@ final class ComponentOptions {
                 new AccessControl(accessFlags.options(Set.of(), List.of(), List.of(), Clock.system())),
                 directory(component),
                 System.out::println);
-        CountDownLatch stopped = new CountDownLatch(1);
         PrintStream out = System.out;
         List<InetSocketAddress> addresses = server.start();
         out.println("nereid: " + component.text() + " of " + modelName + " listening on http://" + host + ":"
@@ -192,29 +191,26 @@ final class ComponentOptions {
                 + (addresses.size() > 1 ? " and port " + addresses.get(1).getPort() : "") + ", predictor at "
                 + predictorHost);
         out.flush();
-        Failure[] reason = new Failure[1];
-        var unused = server.failed().thenAccept(failure -> {
-            reason[0] = failure;
-            stopped.countDown();
-        });
-        Runtime.getRuntime().addShutdownHook(Threads.named("shutdown").newThread(() -> {
-            if (reason[0] == null) {
-                boolean drained = server.stop(grace, limit);
-                // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
-                System.err.println(
-                        drained ? "nereid: stopped" : "nereid: stopped; some requests were aborted at the time limit");
-                System.err.flush();
+        CompletableFuture<Failure> failed = server.failed().toCompletableFuture();
+        Termination termination = Termination.install(() -> {
+            if (failed.isDone()) {
+                return false;
             }
-            stopped.countDown();
-        }));
-        stopped.await();
-        Failure failure = reason[0];
+            boolean drained = server.stop(grace, limit);
+            // A shutdown hook closes the log, perhaps before this one: hence standard error.
+            System.err.println(
+                    drained ? "nereid: stopped" : "nereid: stopped; some requests were aborted at the time limit");
+            System.err.flush();
+            return drained;
+        });
+        var unused = CompletableFuture.anyOf(failed, termination.ended()).join();
+        Failure failure = failed.isDone() ? failed.join() : null;
         if (failure != null) {
             server.close();
             TerminationLog.write(null, failure.message());
             throw ServingException.of(ErrorCode.FAILED_PRECONDITION, failure.message());
         }
-        return 0;
+        return termination.await();
     }
 
     private Workload workload(Component component, Workload.Form form) {

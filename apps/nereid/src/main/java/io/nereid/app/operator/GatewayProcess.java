@@ -7,13 +7,12 @@ import io.nereid.access.AccessControl;
 import io.nereid.access.audit.AuditLog;
 import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
+import io.nereid.app.process.Termination;
 import io.nereid.base.ServingException;
-import io.nereid.base.Threads;
 import io.nereid.control.operator.access.AccessReviewOptions;
 import io.nereid.control.operator.gateway.GatewayOptions;
 import io.nereid.transport.ServerOptions;
 import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -80,10 +79,9 @@ final class GatewayProcess {
                 }
                 access.reload();
             });
-            CountDownLatch stopped = new CountDownLatch(1);
             LOG.info("requests are served on port {}", server.start());
-            Runtime.getRuntime().addShutdownHook(Threads.named("shutdown").newThread(() -> {
-                // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
+            Termination termination = Termination.install(() -> {
+                // A shutdown hook closes the log, perhaps before this one: hence standard error.
                 System.err.println("nereid: draining (not ready; serving for "
                         + ending.grace().toSeconds() + " s, then up to "
                         + ending.limit().toSeconds() + " s in all for requests in progress)");
@@ -91,10 +89,9 @@ final class GatewayProcess {
                 System.err.println(
                         drained ? "nereid: stopped" : "nereid: stopped; some requests were aborted at the time limit");
                 System.err.flush();
-                stopped.countDown();
-            }));
-            stopped.await();
+                return drained;
+            });
+            return termination.await();
         }
-        return 0;
     }
 }

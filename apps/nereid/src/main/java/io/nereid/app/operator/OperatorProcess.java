@@ -4,7 +4,7 @@ package io.nereid.app.operator;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.app.process.ProgramVersion;
-import io.nereid.base.Threads;
+import io.nereid.app.process.Termination;
 import io.nereid.control.graph.GjsonPath;
 import io.nereid.control.operator.Operator;
 import io.nereid.control.operator.OperatorOptions;
@@ -41,14 +41,15 @@ final class OperatorProcess {
         CountDownLatch closed = new CountDownLatch(1);
         AtomicBoolean lost = new AtomicBoolean();
         // The process ends when the lease is released, so that another replica can act at once.
-        Runtime.getRuntime().addShutdownHook(Threads.named("shutdown").newThread(() -> {
+        Termination unused = Termination.install(() -> {
             end.countDown();
             try {
                 closed.await();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }
-        }));
+            return !lost.get();
+        });
         try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS);
                 KubernetesClient leases = KubernetesClients.create(cluster.kubeconfig, LEASE_TIMEOUT_MILLIS);
                 Operator operator = new Operator(

@@ -26,6 +26,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
@@ -40,12 +41,14 @@ final class AdminCodec implements ProtocolCodec {
     private final ModelListReloader lists;
     private final Supplier<TransportStats> transport;
     private final ByteBudget budget;
+    private final boolean metrics;
     private final Consumer<MetricsWriter> more;
     private final PageRenderer<MetricsFormat> pages;
 
     /**
      * Creates the endpoints.
      *
+     * @param metrics whether there is a page of metrics
      * @param codecPool renders the metrics
      * @param more adds further metrics to a page
      */
@@ -54,12 +57,14 @@ final class AdminCodec implements ProtocolCodec {
             ModelListReloader lists,
             Supplier<TransportStats> transport,
             ByteBudget budget,
+            boolean metrics,
             Executor codecPool,
             Consumer<MetricsWriter> more) {
         this.engine = engine;
         this.lists = lists;
         this.transport = transport;
         this.budget = budget;
+        this.metrics = metrics;
         this.more = more;
         this.pages = new PageRenderer<>(codecPool, this::page);
     }
@@ -71,13 +76,16 @@ final class AdminCodec implements ProtocolCodec {
 
     @Override
     public List<HttpRoute> httpRoutes() {
-        return List.of(
+        List<HttpRoute> routes = new ArrayList<>(List.of(
                 HttpRoute.get("/", Operation.HEALTH, x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
-                HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, Operation.MODEL_CONTROL, this::configure),
-                HttpRoute.get("/metrics", Operation.METRICS, x -> {
-                    MetricsFormat format = MetricsFormat.accepted(x.header("accept"));
-                    pages.reply(x, format, text -> HttpReply.text(200, format.contentType(), text));
-                }));
+                HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, Operation.MODEL_CONTROL, this::configure)));
+        if (metrics) {
+            routes.add(HttpRoute.get("/metrics", Operation.METRICS, x -> {
+                MetricsFormat format = MetricsFormat.accepted(x.header("accept"));
+                pages.reply(x, format, text -> HttpReply.text(200, format.contentType(), text));
+            }));
+        }
+        return routes;
     }
 
     /** Replaces the model list; the body has the format of a {@code --model_config_file}. */

@@ -11,9 +11,12 @@ import io.nereid.spi.management.ModelControl;
 import io.nereid.spi.management.ModelListChange;
 import io.nereid.spi.management.ModelListEntry;
 import io.nereid.spi.management.ModelStatus;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
  * The model control API as clients may use it: tritonserver's rule for its model control modes, and no files outside of
@@ -23,16 +26,20 @@ final class ClientModelControl implements ModelControl {
     private final ModelControl control;
     private final RequestLogger recorder;
     private final boolean explicitLoads;
+    /** Repositories that did not exist at the start and have not been seen since. */
+    private final List<Path> missing;
 
     /**
      * Creates the API.
      *
      * @param explicitLoads whether clients may load and unload models
+     * @param missing repositories without which the server is not ready
      */
-    ClientModelControl(ModelControl control, RequestLogger recorder, boolean explicitLoads) {
+    ClientModelControl(ModelControl control, RequestLogger recorder, boolean explicitLoads, List<Path> missing) {
         this.control = control;
         this.recorder = recorder;
         this.explicitLoads = explicitLoads;
+        this.missing = new CopyOnWriteArrayList<>(missing);
     }
 
     @Override
@@ -42,7 +49,10 @@ final class ClientModelControl implements ModelControl {
 
     @Override
     public boolean ready() {
-        return control.ready();
+        if (!missing.isEmpty()) {
+            missing.removeIf(Files::exists);
+        }
+        return missing.isEmpty() && control.ready();
     }
 
     @Override

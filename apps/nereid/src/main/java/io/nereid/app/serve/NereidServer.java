@@ -74,13 +74,20 @@ public final class NereidServer {
     private final List<ProtocolCodec> codecs;
 
     /**
-     * What clients that may manage models may do. Immutable.
+     * What clients may do. Immutable.
      *
      * @param explicitLoads whether they may load and unload models
      * @param requestLogRoot the directory below which their lists may write request logs; null for none
+     * @param metrics whether they may read metrics
+     * @param missing repositories without which the server is not ready
      */
     public record ClientRules(
-            boolean explicitLoads, @Nullable Path requestLogRoot) {}
+            boolean explicitLoads, @Nullable Path requestLogRoot, boolean metrics, List<Path> missing) {
+        /** Rules of a server with metrics, all of whose repositories exist. */
+        public ClientRules(boolean explicitLoads, @Nullable Path requestLogRoot) {
+            this(explicitLoads, requestLogRoot, true, List.of());
+        }
+    }
 
     public NereidServer(
             EngineOptions engineOptions,
@@ -128,7 +135,7 @@ public final class NereidServer {
         engine.onConfigured(recorder::configure);
         recorder.allowClientLogs(rules.requestLogRoot());
         this.access = access;
-        ModelControl clients = new ClientModelControl(engine, recorder, rules.explicitLoads());
+        ModelControl clients = new ClientModelControl(engine, recorder, rules.explicitLoads(), rules.missing());
         InferenceEngine guarded = access.guard(recorder);
         this.lists = new ModelListReloader(engine);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
@@ -145,7 +152,13 @@ public final class NereidServer {
                 new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
                 new MlflowCodec(guarded, clients, codecPool, ProgramVersion.number()),
                 new AdminCodec(
-                        engine, new ModelListReloader(clients), this::stats, budget, codecPool, this::moreMetrics));
+                        engine,
+                        new ModelListReloader(clients),
+                        this::stats,
+                        budget,
+                        rules.metrics(),
+                        codecPool,
+                        this::moreMetrics));
         if (controlled != null) {
             this.loops = new EventLoops(listen.build().eventLoops(), true);
             this.control = new ControlPlane(

@@ -13,6 +13,7 @@ import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
+import io.nereid.app.process.Termination;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -28,8 +29,8 @@ import io.nereid.transport.RequestMemoryLimit;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.tls.TlsOptions;
 import java.io.PrintWriter;
+import java.lang.reflect.Field;
 import java.net.InetSocketAddress;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -40,7 +41,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
@@ -86,7 +86,7 @@ public final class ServeCommand implements Callable<Integer> {
     private static final Duration LEAST_OVERLOAD_TARGET = Duration.ofMillis(10);
 
     @Parameters(arity = "0..*", paramLabel = "MODELS", description = "Model repositories.")
-    private List<Path> repositories = new ArrayList<>();
+    private List<Path> models = new ArrayList<>();
 
     @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
     private List<Path> moreRepositories = new ArrayList<>();
@@ -263,38 +263,44 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        List<Path> roots = new ArrayList<>(repositories);
+        List<Path> roots = new ArrayList<>(models);
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
-        boolean further = control.control || tfs.lists() || roots.size() > repositories.size();
+        boolean further = control.control || tfs.lists() || roots.size() > models.size();
         ServedModel served = modelServer.served(spec, tfs.modelName, others, further);
         if (served != null) {
             roots.clear(); // values of other servers' options
         }
+        List<String> warnings = TritonIgnoredFlags.warnings(spec);
         control.check();
         control.overloadTarget = overloadTarget();
         control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
-        checkRoots(roots, tfs.lists() || control.control || served != null);
+        RepositoryRoots repositories = RepositoryRoots.of(
+                roots, tfs.lists() || control.control || served != null, triton.keepsServing());
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
         unused.warnings(spec).forEach(LOG::warn);
+        warnings.forEach(LOG::warn);
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(requestMemory == null ? RequestMemoryLimit.ofProcess() : requestMemory());
         AccessControl access = new AccessControl(accessOptions());
         NereidServer server = new NereidServer(
-                engineOptions(roots),
+                engineOptions(repositories.roots()),
                 listen(maxBody, logging, access),
                 budget,
-                v2(maxBody),
+                v2(maxBody, served != null),
                 this::v1,
                 triton.trace(),
                 logging,
                 access,
                 new NereidServer.ClientRules(
-                        modelControlMode == null || modelControlMode == Mode.explicit, clientFlags.requestLogRoot),
+                        modelControlMode == null || modelControlMode == Mode.explicit,
+                        clientFlags.requestLogRoot,
+                        triton.allowMetrics,
+                        repositories.missing()),
                 control.control ? control : null,
                 served,
                 modelServer.payloadLog());
@@ -307,23 +313,39 @@ public final class ServeCommand implements Callable<Integer> {
             access.reload();
         });
         PrintWriter out = spec.commandLine().getOut();
+        List<InetSocketAddress> opened = tfs.portsAfterModels() ? List.of() : server.listen();
+        Termination termination = Termination.install(() -> {
+            // A shutdown hook closes the log, perhaps before this one: hence standard error.
+            modelServer.grace();
+            System.err.println(
+                    "nereid: draining (readiness is false; up to " + drainTimeout + " for requests in progress)");
+            boolean drained = server.stop(drain);
+            System.err.println(
+                    drained ? "nereid: stopped" : "nereid: stopped; some requests were aborted at the time limit");
+            System.err.flush();
+            return drained;
+        });
+        try {
+            start(server, opened, served, access, out);
+        } catch (Exception e) {
+            if (!termination.begun()) {
+                throw e;
+            }
+            // The server is being stopped while its models load; the exception is a consequence.
+        }
+        return termination.await();
+    }
+
+    /** Loads the models and reports the addresses. */
+    private void start(
+            NereidServer server,
+            List<InetSocketAddress> opened,
+            @Nullable ServedModel served,
+            AccessControl access,
+            PrintWriter out)
+            throws Exception {
         boolean portsLast = tfs.portsAfterModels();
-        List<InetSocketAddress> addresses = portsLast ? List.of() : server.listen();
-        CountDownLatch stopped = new CountDownLatch(1);
-        Runtime.getRuntime()
-                .addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
-                    // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
-                    modelServer.grace();
-                    System.err.println("nereid: draining (readiness is false; up to " + drainTimeout
-                            + " for requests in" + " progress)");
-                    boolean drained = server.stop(drain);
-                    System.err.println(
-                            drained
-                                    ? "nereid: stopped"
-                                    : "nereid: stopped; some requests were aborted at the time" + " limit");
-                    System.err.flush();
-                    stopped.countDown();
-                }));
+        List<InetSocketAddress> addresses = opened;
         StartupReport report = new StartupReport(server.engine(), out, served != null);
         CompletableFuture<Void> loaded = server.load().toCompletableFuture();
         if (portsLast) {
@@ -350,14 +372,12 @@ public final class ServeCommand implements Callable<Integer> {
                             : "nereid kubeconfig -o FILE and kubectl --kubeconfig FILE apply -f FILE"));
             out.flush();
         }
-        if (triton.exitOnError && report.failures() > 0) {
+        if (Boolean.TRUE.equals(triton.exitOnError) && report.failures() > 0) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "failed to load all models",
                     "see the table above; --exit-on-error=false serves the other models");
         }
-        stopped.await();
-        return 0;
     }
 
     /**
@@ -372,7 +392,7 @@ public final class ServeCommand implements Callable<Integer> {
         } catch (ExecutionException e) {
             throw own ? modelServer.failed(e) : e;
         }
-        if (tfs.portsAfterModels() && tfs.lists() && !triton.keepsServing(spec)) {
+        if (tfs.portsAfterModels() && tfs.lists() && !triton.keepsServing()) {
             report.awaitAll(tfs.fileSystemPollWaitSeconds > 0);
         }
     }
@@ -402,22 +422,6 @@ public final class ServeCommand implements Callable<Integer> {
         drainTimeout = triton.exitTimeoutSecs == null ? drainTimeout : triton.exitTimeoutSecs + "s";
         pollInterval = triton.repositoryPollSecs == null ? pollInterval : triton.repositoryPollSecs + "s";
         maxRequestBytes = triton.httpMaxInputSize == null ? maxRequestBytes : triton.httpMaxInputSize + "B";
-    }
-
-    private static void checkRoots(List<Path> roots, boolean listed) {
-        if (roots.isEmpty() && !listed) {
-            throw ServingException.invalidArgument(
-                    "no models given (expected a directory of models, --model_config_file or --model_base_path)",
-                    "for example: nereid serve examples/models");
-        }
-        for (Path root : roots) {
-            if (!Files.exists(root)) {
-                throw ServingException.of(
-                        ErrorCode.NOT_FOUND,
-                        "there is no '" + root + "' (expected a model repository, a model's directory or a model file)",
-                        "check the path; it is relative to " + Path.of("").toAbsolutePath());
-            }
-        }
     }
 
     private EngineOptions engineOptions(List<Path> roots) {
@@ -496,12 +500,24 @@ public final class ServeCommand implements Callable<Integer> {
                 || compatPorts.contains(Compat.tfs);
     }
 
-    private V2Options v2(int maxBody) {
+    /** @param kserve whether the command line is one of KServe's servers */
+    private V2Options v2(int maxBody, boolean kserve) {
         V2Options.Builder v2 = V2Options.builder(ProgramVersion.number(), maxBody)
                 .floatStyle(jsonFloats)
                 .furtherServices(NereidServer.V1_SERVICES);
         triton.apply(v2);
+        v2.healthBodies(kserve || !isTritonCommand());
         return v2.modelUpload(clientFlags.modelUpload).build();
+    }
+
+    /** Whether the command line has an option that only {@code tritonserver} has, or its ports. */
+    private boolean isTritonCommand() {
+        return !moreRepositories.isEmpty()
+                || compatPorts.contains(Compat.triton)
+                || spec.commandLine().getParseResult().matchedOptions().stream()
+                        .anyMatch(option -> TritonIgnoredFlags.contains(option)
+                                || option.userObject() instanceof Field field
+                                        && field.getDeclaringClass() == TritonFlags.class);
     }
 
     private void v1(V1Options.Builder v1) {
@@ -529,6 +545,7 @@ public final class ServeCommand implements Callable<Integer> {
                 .corsOrigins(accessFlags.corsOrigins)
                 .maxConnections(maxConnections)
                 .maxBodyBytes(maxBody)
+                .compressMessages(triton.grpcCompression != TritonFlags.CompressionLevel.none)
                 .maxMessageBytes(maxBody);
         if (grpcPort != null) {
             listen.listen(host, port("--grpc-port", grpcPort), ServerOptions.Purpose.ALL, grpc == null ? main : grpc);
@@ -539,15 +556,17 @@ public final class ServeCommand implements Callable<Integer> {
         if (tfs.grpcSocketPath != null) {
             listen.listen("unix:" + tfs.grpcSocketPath.toAbsolutePath(), 0);
         }
-        if (metricsPort != null) {
+        if (metricsPort != null && triton.allowMetrics) {
             listen.listen(host, port("--metrics-port", metricsPort), ServerOptions.Purpose.METRICS, everywhere);
+        }
+        if (compatPorts.contains(Compat.triton) && triton.allowMetrics) {
+            listen.listen(host, 8002, ServerOptions.Purpose.METRICS, everywhere);
         }
         for (Compat compat : compatPorts) {
             switch (compat) {
                 case triton ->
                     listen.listen(host, 8000, ServerOptions.Purpose.ALL, everywhere)
-                            .listen(host, 8001, ServerOptions.Purpose.ALL, grpc == null ? everywhere : grpc)
-                            .listen(host, 8002, ServerOptions.Purpose.METRICS, everywhere);
+                            .listen(host, 8001, ServerOptions.Purpose.ALL, grpc == null ? everywhere : grpc);
                 case tfs ->
                     listen.listen(host, 8500, ServerOptions.Purpose.ALL, main)
                             .listen(host, 8501, ServerOptions.Purpose.ALL, everywhere);

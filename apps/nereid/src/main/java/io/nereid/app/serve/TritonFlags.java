@@ -20,18 +20,39 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import java.util.stream.Collectors;
-import picocli.CommandLine.Model.CommandSpec;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.TypeConversionException;
 
 /**
- * The options of {@code tritonserver} that this server supports, under the same names. The unsupported ones are in
- * {@link io.nereid.app.UnsupportedFlags}. Set by picocli, then only read.
+ * The options of {@code tritonserver} that this server supports, under the same names. The others are in
+ * {@link TritonIgnoredFlags}. Set by picocli, then only read.
  */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class TritonFlags {
     enum RateLimit {
         off,
         execution_count
+    }
+
+    enum CompressionLevel {
+        none,
+        low,
+        medium,
+        high
+    }
+
+    /** Reads {@code --log-verbose}, which may also be true or false. */
+    static final class VerbosityConverter implements ITypeConverter<Integer> {
+        @Override
+        public Integer convert(String text) {
+            try {
+                return Boolean.parseBoolean(text) ? 1 : text.equalsIgnoreCase("false") ? 0 : Integer.parseInt(text);
+            } catch (NumberFormatException e) {
+                throw new TypeConversionException("'" + text + "' is not a whole number, true or false");
+            }
+        }
     }
 
     @Option(names = "--id", paramLabel = "NAME", description = "The server's name in its metadata.")
@@ -44,14 +65,14 @@ final class TritonFlags {
             names = "--exit-on-error",
             arity = "0..1",
             fallbackValue = "true",
-            defaultValue = "false",
             paramLabel = "true|false",
-            description = "Exit with code 1 when a model cannot be loaded at startup (default: false).")
-    boolean exitOnError;
+            description = "Exit with code 1 when a model cannot be loaded at startup (default: false). When it is given"
+                    + " as false, the server also starts without a repository that does not exist, and is not ready.")
+    @Nullable Boolean exitOnError;
 
     /** Whether the command line asks to serve although a model cannot be loaded. */
-    boolean keepsServing(CommandSpec command) {
-        return command.commandLine().getParseResult().hasMatchedOption("--exit-on-error") && !exitOnError;
+    boolean keepsServing() {
+        return Boolean.FALSE.equals(exitOnError);
     }
 
     @Option(names = "--exit-timeout-secs", paramLabel = "N", description = "The same as --drain-timeout, in seconds.")
@@ -187,13 +208,33 @@ final class TritonFlags {
     List<String> grpcRestrictedProtocol = new ArrayList<>();
 
     @Option(
+            names = "--allow-metrics",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "true",
+            paramLabel = "true|false",
+            description = "Serve metrics on /metrics (default: true).")
+    boolean allowMetrics;
+
+    @Option(
+            names = "--grpc-infer-response-compression-level",
+            paramLabel = "none|low|medium|high",
+            defaultValue = "none",
+            description = "Compress gRPC responses for clients that accept gzip, unless none (default: none).")
+    CompressionLevel grpcCompression;
+
+    @Option(
             names = "--metrics-config",
             paramLabel = "[FAMILY,]KEY=VALUE",
             description = "counter_latencies, histogram_latencies, summary_latencies (true or false),"
                     + " summary_quantiles (0.5:0.05,0.9:0.01); may be repeated.")
     List<String> metricsConfig = new ArrayList<>();
 
-    @Option(names = "--log-verbose", paramLabel = "N", description = "Verbosity: 0, 1 or 2.")
+    @Option(
+            names = "--log-verbose",
+            paramLabel = "N",
+            converter = VerbosityConverter.class,
+            description = "Verbosity: 0, 1 or 2.")
     Integer logVerbose;
 
     @Option(names = "--log-info", arity = "0..1", fallbackValue = "true", paramLabel = "true|false", hidden = true)
@@ -227,7 +268,9 @@ final class TritonFlags {
     @Option(names = "--trace-count", hidden = true)
     String traceCount;
 
-    @Option(names = "--log-frequency", hidden = true)
+    @Option(
+            names = {"--trace-log-frequency", "--log-frequency"},
+            hidden = true)
     String traceLogFrequency;
 
     @Option(

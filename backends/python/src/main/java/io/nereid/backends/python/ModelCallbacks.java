@@ -71,7 +71,7 @@ final class ModelCallbacks {
     /** Converts a model's error {@code [code, message]}. */
     static ServingException failure(List<?> error) {
         int code = error.get(0) instanceof Long l && l >= 0 && l < CODES.size() ? l.intValue() : 1;
-        return ServingException.of(CODES.get(code), String.valueOf(error.get(1)));
+        return ServingException.ofModel(CODES.get(code), String.valueOf(error.get(1)));
     }
 
     /** The TritonError number of a code, or that of the most similar code. */
@@ -278,16 +278,14 @@ final class ModelCallbacks {
                     .name("z")
                     .value(last);
             try (response) {
-                if (!response.outputs().isEmpty() || !last) {
-                    json.name("o").beginArray();
-                    for (Tensor t : response.outputs()) {
-                        worker.writeTensor(json, t, chunks);
-                    }
-                    json.endArray();
-                    if (!response.parameters().isEmpty()) {
-                        json.name("p");
-                        FrameCodec.write(json, response.parameters());
-                    }
+                json.name("o").beginArray();
+                for (Tensor t : response.outputs()) {
+                    worker.writeTensor(json, t, chunks);
+                }
+                json.endArray();
+                if (!response.parameters().isEmpty()) {
+                    json.name("p");
+                    FrameCodec.write(json, response.parameters());
                 }
                 send(json, last);
             } catch (ServingException e) {

@@ -32,8 +32,8 @@ final class ModelConfigMapper {
         tree.put("platform", "");
         tree.put("backend", PythonBackend.NAME);
         tree.put("max_batch_size", Math.max(0, config.maxBatchSize()));
-        tree.put("input", specs(config.inputs(), true));
-        tree.put("output", specs(config.outputs(), false));
+        tree.put("input", specs(config, "input"));
+        tree.put("output", specs(config, "output"));
         tree.put("default_model_filename", PythonBackend.file(config));
         List<Object> groups = new ArrayList<>();
         for (InstanceGroup group : config.instanceGroups()) {
@@ -64,6 +64,61 @@ final class ModelConfigMapper {
             tree.put("model_transaction_policy", Map.of("decoupled", config.decoupled()));
         }
         return tree;
+    }
+
+    /**
+     * The tensors of the configuration, in its order; those that lack a type or dimensions, which the model may add, as
+     * they are written.
+     */
+    private static List<Object> specs(ModelConfig config, String side) {
+        Map<String, Object> complete = new LinkedHashMap<>();
+        boolean inputs = side.equals("input");
+        for (Object spec : specs(inputs ? config.inputs() : config.outputs(), inputs)) {
+            complete.put(FrameCodec.string(FrameCodec.map(spec), "name"), spec);
+        }
+        List<Object> list = new ArrayList<>();
+        for (Object written : FrameCodec.list(config.document(), side)) {
+            Object spec = complete.remove(FrameCodec.string(FrameCodec.map(written), "name"));
+            if (spec != null) {
+                list.add(spec);
+            } else if (!complete(written)) {
+                list.add(new LinkedHashMap<>(FrameCodec.map(written)));
+            }
+        }
+        list.addAll(complete.values());
+        return list;
+    }
+
+    private static boolean complete(Object spec) {
+        Map<String, Object> s = FrameCodec.map(spec);
+        String type = FrameCodec.string(s, "data_type");
+        return !type.isEmpty()
+                && !type.equals("TYPE_INVALID")
+                && !FrameCodec.list(s, "dims").isEmpty();
+    }
+
+    /**
+     * Checks that no tensor lacks a type or dimensions, which a model without {@code auto_complete_config} cannot add.
+     *
+     * @throws ServingException INVALID_ARGUMENT for one that does
+     */
+    static void checkComplete(ModelConfig config) {
+        checkComplete(config, config.document());
+    }
+
+    private static void checkComplete(ModelConfig config, Map<String, Object> tree) {
+        for (String side : List.of("input", "output")) {
+            for (Object spec : FrameCodec.list(tree, side)) {
+                if (!complete(spec)) {
+                    Map<String, Object> s = FrameCodec.map(spec);
+                    String lacking = FrameCodec.list(s, "dims").isEmpty() ? "dims" : "data_type";
+                    throw ServingException.invalidArgument(
+                            "model " + side + " '" + FrameCodec.string(s, "name") + "' must specify '" + lacking
+                                    + "' for " + config.name(),
+                            "write it into config.pbtxt, or add it in auto_complete_config");
+                }
+            }
+        }
     }
 
     private static List<Object> specs(List<TensorSpec> specs, boolean inputs) {
@@ -100,7 +155,13 @@ final class ModelConfigMapper {
      * @throws ServingException INVALID_ARGUMENT when it has an invalid data type or shape
      */
     static ModelConfig completed(ModelConfig config, Map<String, Object> tree) {
+        checkComplete(config, tree);
         ModelConfig.Builder builder = config.toBuilder();
+        if (tree.containsKey("model_transaction_policy")) {
+            Map<String, Object> document = new LinkedHashMap<>(config.document());
+            document.putIfAbsent("model_transaction_policy", Map.of());
+            builder.document(document);
+        }
         builder.maxBatchSize((int) FrameCodec.number(tree, "max_batch_size", Math.max(0, config.maxBatchSize())));
         builder.inputs(specs(config, tree, "input", config.inputs()));
         builder.outputs(specs(config, tree, "output", config.outputs()));

@@ -6,7 +6,6 @@ import io.nereid.backend.ModelRequest;
 import io.nereid.backends.python.SharedMemoryArena.Chunk;
 import io.nereid.base.ServingException;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -16,14 +15,23 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class PendingRequest {
     private final ModelRequest request;
     private final List<Chunk> inputs;
-    private final CountDownLatch ends;
     private final AtomicBoolean ended = new AtomicBoolean();
+    /** Whether the run of the request is over, so that nothing but an answer or the worker's end can end it. */
+    private volatile boolean later;
 
-    /** @param ends counted down at the end */
-    PendingRequest(ModelRequest request, List<Chunk> inputs, CountDownLatch ends) {
+    PendingRequest(ModelRequest request, List<Chunk> inputs) {
         this.request = request;
         this.inputs = inputs;
-        this.ends = ends;
+    }
+
+    /** The run is over and the model answers afterwards. */
+    void answerLater() {
+        later = true;
+        request.answerLater();
+    }
+
+    boolean later() {
+        return later;
     }
 
     ModelRequest request() {
@@ -41,7 +49,6 @@ final class PendingRequest {
                 how.run();
             } finally {
                 inputs.forEach(Chunk::release);
-                ends.countDown();
             }
         }
     }

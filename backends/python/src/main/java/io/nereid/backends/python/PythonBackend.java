@@ -122,7 +122,7 @@ public final class PythonBackend implements Backend {
     }
 
     private static ModelConfig grouped(ModelConfig config) {
-        ModelConfig.Builder builder = config.toBuilder().backend(NAME).platform(NAME);
+        ModelConfig.Builder builder = config.toBuilder().backend(NAME).platform("");
         if (config.maxBatchSize() < 0) {
             builder.maxBatchSize(0);
         }
@@ -134,8 +134,10 @@ public final class PythonBackend implements Backend {
                 PythonModel.loading(plan, worker, autoComplete ? ModelConfigMapper.of(config) : null),
                 plan.settings().loadTimeout(),
                 "load " + plan.file().getFileName());
-        return reply.containsKey("config")
-                ? ModelConfigMapper.completed(config, FrameCodec.map(reply.get("config")))
-                : config;
+        if (reply.containsKey("config")) {
+            return ModelConfigMapper.completed(config, FrameCodec.map(reply.get("config")));
+        }
+        ModelConfigMapper.checkComplete(config);
+        return config;
     }
 }

@@ -13,7 +13,6 @@ import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
-import io.nereid.spi.config.TensorSpec;
 import io.nereid.spi.management.ModelControl;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
@@ -37,8 +36,12 @@ import org.jspecify.annotations.Nullable;
  * instances for them. Thread-safe, by its lock.
  */
 final class PythonModel implements BackendModel {
-    private static final ModelTraits TRAITS =
-            ModelTraits.builder().takesRequests(true).blocking(true).build();
+    private static final ModelTraits TRAITS = ModelTraits.builder()
+            .takesRequests(true)
+            .blocking(true)
+            .cancellable(true)
+            .ownOutputs(true)
+            .build();
 
     /**
      * The parameters with which every worker of the model is started. Immutable.
@@ -256,12 +259,8 @@ final class PythonModel implements BackendModel {
         args.put("model_repository", plan.modelDirectory().toAbsolutePath().toString());
         args.put("model_version", String.valueOf(plan.id().version()));
         args.put("model_name", config.name());
-        Map<String, Object> types = new LinkedHashMap<>();
-        for (TensorSpec spec : config.modelOutputs()) {
-            types.put(spec.name(), spec.dataType().name());
-        }
         worker.initialised(worker.command(
-                Map.of("t", "init", "args", args, "decoupled", plan.decoupled(), "types", types),
+                Map.of("t", "init", "args", args, "decoupled", plan.decoupled()),
                 plan.settings().loadTimeout(),
                 "initialize " + plan.file().getFileName()));
     }

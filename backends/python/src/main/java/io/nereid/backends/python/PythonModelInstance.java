@@ -7,6 +7,7 @@ import io.nereid.backend.ModelRequest;
 import io.nereid.backends.python.WorkerPool.Lease;
 import io.nereid.tensor.Tensor;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One instance of a Python model: a slot of the {@link WorkerPool}, whose worker process is replaced when it dies.
@@ -20,6 +21,8 @@ final class PythonModelInstance implements ModelInstance {
     private final int index;
     private final WorkerPool.Slot slot;
     private final boolean pinned;
+    /** The worker of the run in progress. */
+    private volatile @Nullable Worker current;
 
     PythonModelInstance(PythonModel model, int index, Worker first) {
         this.model = model;
@@ -36,9 +39,11 @@ final class PythonModelInstance implements ModelInstance {
             Lease lease = model.workers().take(slot, pinned);
             boolean completed = false;
             try {
+                current = lease.worker();
                 left = lease.worker().execute(left);
                 completed = lease.worker().alive();
             } finally {
+                current = null;
                 model.workers().giveBack(lease, completed);
             }
         }
@@ -49,9 +54,17 @@ final class PythonModelInstance implements ModelInstance {
         throw new UnsupportedOperationException("Python models take requests");
     }
 
-    /** Does nothing: a Python model checks itself whether a request is cancelled ({@code request.is_cancelled()}). */
+    /**
+     * Stops a run that is a coroutine. Other models check themselves whether a request is cancelled
+     * ({@code request.is_cancelled()}).
+     */
     @Override
-    public void cancel() {}
+    public void cancel() {
+        Worker worker = current;
+        if (worker != null) {
+            worker.stop();
+        }
+    }
 
     @Override
     public void close() {

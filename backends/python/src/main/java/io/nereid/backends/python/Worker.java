@@ -27,7 +27,6 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -47,11 +46,13 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Frames to the worker, by {@code t}: {@code load}, {@code init}, {@code fin} (each gets one reply), {@code exec},
  * {@code seg} and {@code mapped} (shared-memory files), {@code free} (chunks that the worker may use again),
- * {@code answer} and {@code value} (replies to calls of the model), {@code ready}. Frames from it: {@code ok} or
+ * {@code answer} and {@code value} (replies to calls of the model), {@code ready}, {@code stop} (the clients of an exec
+ * have gone). Frames from it: {@code ok} or
  * {@code fail} (the replies), {@code done} (the end of an exec) and {@code late} (a failure after it), {@code resp} (a
  * response through a sender), {@code ask}, {@code drop}, {@code cancelled}, {@code control} and {@code metric} (calls
  * of the model), {@code seg}, {@code counted}, {@code ready}, {@code log}, {@code hello}. Any frame from it may also
- * carry {@code f} (chunks of the server that it has released), {@code x} (calls that it has abandoned) and {@code c}
+ * carry {@code f} (chunks of the server that it has released), {@code u} (requests that the model cannot answer any
+ * more), {@code x} (calls that it has abandoned) and {@code c}
  * (updates of custom metrics).
  *
  * <p>Threads: one thread reads the socket and must never block on writing to it, since the worker may be blocked
@@ -112,13 +113,13 @@ final class Worker {
     private volatile boolean ready = true;
     private final AtomicBoolean readinessPending = new AtomicBoolean();
 
-    /** The exec in progress: the worker's {@code done} frame, and the number of events that execute must wait for. */
+    /** The exec in progress, and the worker's {@code done} frame for it. */
     private static final class Run {
-        final CountDownLatch ends;
+        final int number;
         volatile @Nullable Map<String, Object> result;
 
-        Run(int ends) {
-            this.ends = new CountDownLatch(ends);
+        Run(int number) {
+            this.number = number;
         }
     }
 
@@ -263,11 +264,13 @@ final class Worker {
         callbacks.close();
         begunAtDeath =
                 begun.slice(0, Integer.BYTES).order(ByteOrder.nativeOrder()).getInt(0);
-        if (decoupled) {
-            open.values().forEach(o -> o.fail(failure));
-            open.clear();
-        }
-        // Otherwise the requests are those of the run in progress, whose execute ends them or returns them.
+        open.forEach((key, o) -> {
+            // The others are those of the run in progress, whose execute ends them or returns them.
+            if (decoupled || o.later()) {
+                open.remove(key);
+                o.fail(failure);
+            }
+        });
         CompletableFuture<Map<String, Object>> waiting = reply;
         if (waiting != null) {
             waiting.completeExceptionally(
@@ -287,9 +290,6 @@ final class Worker {
         if (run != null) {
             synchronized (run) {
                 run.notifyAll();
-            }
-            while (run.ends.getCount() > 0) {
-                run.ends.countDown();
             }
         }
     }
@@ -326,20 +326,19 @@ final class Worker {
     // ------------------------------------------------------------------ requests
 
     /**
-     * Runs the model on a batch. All requests have ended when this returns, except those of a decoupled model, which
-     * end later, when the model sends their final response; and except those that are returned.
+     * Runs the model on a batch. All requests have ended when this returns, except those that the model answers through
+     * a response sender afterwards, and except those that are returned.
      *
      * @return the requests that the worker had not begun when it died, none of a sequence; another worker can run them
      */
     List<ModelRequest> execute(List<ModelRequest> requests) {
-        Run run = new Run(1 + (decoupled ? 0 : requests.size()));
-        List<Long> mine = new ArrayList<>(requests.size());
         int number = execs + 1;
+        Run run = new Run(number);
+        List<Long> mine = new ArrayList<>(requests.size());
         JsonWriter json = new JsonWriter(512);
         json.beginObject().name("t").value("exec").name("n").value(number);
         writeFreed(json);
         json.name("r").beginArray();
-        CountDownLatch ends = decoupled ? new CountDownLatch(0) : run.ends;
         for (ModelRequest request : requests) {
             List<Chunk> chunks = new ArrayList<>();
             long key = keys.incrementAndGet();
@@ -353,7 +352,7 @@ final class Worker {
                 mine.forEach(k -> end(k, o -> o.fail(e)));
                 throw e;
             }
-            open.put(key, new PendingRequest(request, chunks, ends));
+            open.put(key, new PendingRequest(request, chunks));
             mine.add(key);
         }
         json.endArray().endObject();
@@ -364,6 +363,14 @@ final class Worker {
             await(run);
         }
         running = null;
+        if (!decoupled) {
+            for (Long key : mine) {
+                PendingRequest o = open.get(key);
+                if (o != null && !dead.get()) {
+                    o.answerLater();
+                }
+            }
+        }
         return dead.get() && !open.isEmpty() ? ended(requests, mine, number) : List.of();
     }
 
@@ -405,27 +412,35 @@ final class Worker {
      */
     private void await(Run run) {
         boolean interrupted = false;
-        while (true) {
-            try {
-                synchronized (run) {
-                    while (run.result == null && !dead.get()) {
-                        run.wait();
-                    }
+        Map<String, Object> result;
+        synchronized (run) {
+            while (run.result == null && !dead.get()) {
+                try {
+                    run.wait();
+                } catch (InterruptedException e) {
+                    interrupted = true;
                 }
-                Map<String, Object> result = run.result;
-                if (result != null) {
-                    run.result = null;
-                    done(result);
-                    run.ends.countDown();
-                }
-                run.ends.await();
-                break;
-            } catch (InterruptedException e) {
-                interrupted = true;
             }
+            result = run.result;
+        }
+        if (result != null) {
+            done(result);
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
+        }
+    }
+
+    /**
+     * Stops the run in progress, whose clients have all gone, if the model runs it as a coroutine. Any other execute
+     * runs to its end: only ending the process could stop it. Thread-safe.
+     */
+    void stop() {
+        Run run = running;
+        if (run != null && !dead.get()) {
+            JsonWriter json = new JsonWriter(32);
+            json.beginObject().name("t").value("stop").name("n").value(run.number);
+            send(FrameCodec.framed(json.endObject()), false);
         }
     }
 
@@ -486,7 +501,12 @@ final class Worker {
     private void done(Map<String, Object> frame) {
         String error = FrameCodec.string(frame, "e");
         for (Object key : FrameCodec.list(frame, "ks")) {
-            end((Long) key, o -> o.fail(ServingException.of(ErrorCode.INTERNAL, error)));
+            end(
+                    (Long) key,
+                    o -> o.fail(
+                            o.request().cancelled()
+                                    ? ServingException.of(ErrorCode.CANCELLED, "the client has cancelled the request")
+                                    : ServingException.of(ErrorCode.INTERNAL, error)));
         }
         for (Object key : FrameCodec.list(frame, "again")) {
             end((Long) key, o -> o.end(o.request()::reschedule));
@@ -542,11 +562,7 @@ final class Worker {
             peers.discard(FrameCodec.list(frame, "o"));
             return;
         }
-        if (decoupled && last && frame.containsKey("o")) {
-            // The engine wants the last response and the end of the request as two calls.
-            answer(o, frame, false);
-            end(key, r -> r.end(r.request()::finish));
-        } else if (decoupled) {
+        if (decoupled) {
             answer(o, frame, last);
         } else if (frame.containsKey("o") || frame.containsKey("e")) {
             end(key, r -> answer(r, frame, true));
@@ -687,6 +703,15 @@ final class Worker {
             if (chunk != null) {
                 chunk.release();
             }
+        }
+        for (Object key : FrameCodec.list(frame, "u")) {
+            end(
+                    (Long) key,
+                    o -> o.fail(ServingException.of(
+                            ErrorCode.INTERNAL,
+                            "model '" + model
+                                    + "' has not answered a request: nothing refers to its response sender any more",
+                            "send one response with TRITONSERVER_RESPONSE_COMPLETE_FINAL for each request")));
         }
         for (Object key : FrameCodec.list(frame, "x")) {
             callbacks.drop((Long) key);

@@ -18,6 +18,7 @@ import itertools
 import json
 import mmap
 import os
+import select
 import signal
 import socket
 import struct
@@ -117,46 +118,79 @@ class Arena:
 
 
 class Answers:
-    """An iterator over the responses of another model. It waits for a response when none has arrived."""
+    """An iterator over the responses of another model. It waits for a response when none has arrived.
+
+    The end of a decoupled model's responses is a response without tensors, unless its last response was marked as the
+    final one. Once all responses have arrived, they can be iterated again.
+    """
 
     def __init__(self, worker, key, model):
         self._worker = worker
         self._key = key
         self._model = model
         self.queue = collections.deque()
+        self._seen = []
+        self._at = 0
         self._ended = False
         self._finalizer = weakref.finalize(self, worker.abandoned.append, key)
         self._finalizer.atexit = False
 
     def __iter__(self):
+        if self._ended and self._at >= len(self._seen):
+            self._at = 0
         return self
 
     def __next__(self):
-        while not self._ended:
-            self._worker.wait(lambda: self.queue)
-            response, last = self.queue.popleft()
-            if last:
-                self._ended = True
-                self._finalizer.detach()
-                self._worker.calls.pop(self._key, None)
-            if response is not None:
-                return response
-        raise StopIteration
+        if self._at >= len(self._seen):
+            if self._ended:
+                raise StopIteration
+            self._seen.append(self._next())
+        self._at += 1
+        return self._seen[self._at - 1]
+
+    def _next(self):
+        self._worker.wait(lambda: self.queue)
+        response, self._ended = self.queue.popleft()
+        if self._ended:
+            self._finalizer.detach()
+            self._worker.calls.pop(self._key, None)
+        return response
 
     def cancel(self):
         if not self._ended:
             self._worker.transmit({"t": "drop", "k": self._key})
 
+    def begun(self):
+        """Waits for the first response, which remains to be read, and returns this iterator."""
+        self._worker.wait(lambda: self.queue)
+        return self
+
     def single(self):
-        first = next(self, None)
-        more = next(self, None)
-        if first is None or more is not None:
-            count = "none" if first is None else "several"
+        first = self._next()
+        if self._ended:
+            return first
+        second = self._next()
+        if self._ended and second.has_error():
+            return second
+        if not self._ended or second.output_tensors():
             self.cancel()
             return pb.InferenceResponse(error=pb.TritonError(
-                f"model '{self._model}' sent {count} responses instead of one: it is decoupled, call it with "
+                f"model '{self._model}' sent several responses instead of one: it is decoupled, call it with "
                 "exec(decoupled=True)", pb.TritonError.UNSUPPORTED))
         return first
+
+
+class Stopped(Exception):
+    """The clients of a run have gone, so its coroutine was cancelled."""
+
+    def __init__(self):
+        super().__init__("the clients have cancelled their requests")
+
+
+class Ownership:
+    """What a request and its response sender share: when it is gone, nothing can answer the request any more."""
+
+    __slots__ = ("__weakref__",)
 
 
 class Worker:
@@ -173,8 +207,6 @@ class Worker:
         self._arena = None
         self._model = None
         self._decoupled = False
-        self._types = {}
-        self._cast = set()
         self._instance = ""
         self._directory = ""
         self._open = {}
@@ -188,7 +220,10 @@ class Worker:
         self._lent = {}
         self._executor = None
         self._loop = None
-        self._shared_loop = None
+        # A pipe that ends the wait for a frame, for events of this process; None until there can be one.
+        self._waker = None
+        self._stopped = None
+        self._unanswered = collections.deque()
         self.abandoned = collections.deque()
         self.calls = {}
         self.pending = set()
@@ -201,6 +236,10 @@ class Worker:
             message["f"] = self._taken(self._released)
         if self._counted:
             message["c"] = self._taken(self._counted)
+        if self._unanswered:
+            message["u"] = self._taken(self._unanswered)
+            for key in message["u"]:
+                self._close(key)
         if self.abandoned:
             message["x"] = self._taken(self.abandoned)
             for key in message["x"]:
@@ -222,10 +261,12 @@ class Worker:
         return taken
 
     def _receive(self):
-        """Reads until at least one frame is complete."""
+        """Reads until at least one frame is complete, or until the pipe has been written to."""
         buffer = self._buffer
         frames = []
         while not frames:
+            if self._waker is not None and self._woken():
+                break
             try:
                 data = self._socket.recv(1 << 18)
             except OSError:
@@ -243,9 +284,40 @@ class Worker:
             del buffer[:at]
         return frames
 
+    def _woken(self):
+        """Waits for a frame or for the pipe; whether it was the pipe."""
+        reading, _, poll = self._waker
+        if reading not in [fd for fd, _ in poll.poll()]:
+            return False
+        try:
+            os.read(reading, 4096)
+        except BlockingIOError:
+            pass
+        return True
+
+    def _wake(self):
+        """Ends the wait of the thread that reads the socket. Callable from finalizers: takes no lock."""
+        try:
+            os.write(self._waker[1], b"w")
+        except BlockingIOError:
+            pass
+
+    def wakeable(self):
+        """Makes waits end for events of this process too, from the next one on."""
+        if self._waker is None:
+            reading, writing = os.pipe()
+            os.set_blocking(reading, False)
+            os.set_blocking(writing, False)
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN)
+            poll.register(reading, select.POLLIN)
+            self._waker = (reading, writing, poll)
+
     def wait(self, ready):
         """Waits until ready() is true. One of the waiting threads reads the socket for all of them."""
         while True:
+            if self._unanswered:
+                self.transmit({"t": "counted"})
             with self._changed:
                 while self._reading and not ready():
                     self._changed.wait()
@@ -282,6 +354,8 @@ class Worker:
                 call.queue.append((response, frame["z"]))
         elif kind == "value":
             self._answers[frame["n"]] = frame
+        elif kind == "stop":
+            self._stopped = frame["n"]
         elif kind != "free":
             self._work.append(frame)
 
@@ -328,8 +402,6 @@ class Worker:
         error = frame.get("e")
         if error is not None:
             return pb.InferenceResponse(error=pb.TritonError(error[1], error[0]))
-        if "o" not in frame:
-            return None
         return pb.InferenceResponse([self._tensor(t, True) for t in frame["o"]], parameters=frame.get("p"))
 
     def _encoded(self, tensor):
@@ -380,27 +452,6 @@ class Worker:
                         return number, at, from_ - at
         return None
 
-    def _fitted(self, tensor):
-        """Converts a tensor to the type in the configuration, if it is of the same kind and integers keep their values."""
-        wanted = self._types.get(tensor._name)
-        if wanted is None or wanted == tensor._type or tensor._array is None:
-            return tensor
-        name = pb._NUMPY_NAMES.get(wanted)
-        if name is None or tensor._type == "BYTES":
-            return tensor
-        np = pb._np()
-        array = tensor._array
-        if not np.can_cast(array.dtype, name, "same_kind"):
-            return tensor
-        cast = array.astype(name)
-        if array.dtype.kind != "f" and not (cast == array).all():
-            return tensor
-        if tensor._name not in self._cast:
-            self._cast.add(tensor._name)
-            self.log(2, f"output '{tensor._name}' is {tensor._type} and is converted to {wanted}, its type in the "
-                        "configuration")
-        return pb.Tensor(tensor._name, cast)
-
     def _answer(self, key, wanted, response):
         """Encodes a response: the requested outputs in the requested order."""
         if response is None:
@@ -409,8 +460,7 @@ class Worker:
             return {"k": key, "e": [response._error.code(), response._error.message()]}
         kept = [t for t in response._tensors if t._name in wanted]
         kept.sort(key=lambda t: wanted.index(t._name))
-        fitted = [self._fitted(t) for t in kept]
-        answer = {"k": key, "o": [self._encoded(t) for t in fitted]}
+        answer = {"k": key, "o": [self._encoded(t) for t in kept]}
         if response._parameters:
             answer["p"] = response._parameters
         return answer
@@ -425,7 +475,21 @@ class Worker:
         if final:
             self._close(key)
 
-    def ask(self, request, decoupled):
+    def ownership(self, key):
+        """What the sender of a request's response shares with the request; a decoupled model may answer at any time."""
+        if self._decoupled:
+            return None
+        self.wakeable()
+        ownership = Ownership()
+        weakref.finalize(ownership, self._lost, key).atexit = False
+        return ownership
+
+    def _lost(self, key):
+        if key in self._open:
+            self._unanswered.append(key)
+            self._wake()
+
+    def ask(self, request):
         if not request._model:
             raise pb.TritonModelException("a request to another model needs its model_name")
         key = next(self._keys)
@@ -545,7 +609,6 @@ class Worker:
 
     def _init(self, frame):
         self._decoupled = frame["decoupled"]
-        self._types = frame["types"]
         self._instance = frame["args"]["model_instance_name"]
         self._model = self._class()
         if hasattr(self._model, "initialize"):
@@ -559,7 +622,7 @@ class Worker:
         try:
             result = self._model.is_ready()
             if inspect.iscoroutine(result):
-                result = self._until_complete(result)
+                result = self._until_complete(result, None)
             if not isinstance(result, bool):
                 raise pb.TritonModelException(f"is_ready returned {type(result).__name__} (expected: bool)")
             return result
@@ -585,6 +648,7 @@ class Worker:
         request._key = r["k"]
         request._release = pb.TRITONSERVER_REQUEST_RELEASE_ALL
         request._sender = None
+        request._ownership = None
         self._open[r["k"]] = request._inputs
         return request
 
@@ -603,7 +667,7 @@ class Worker:
                     self._share(result, requests)
                     self.transmit({"t": "done"})
                     return
-                result = self._until_complete(result)
+                result = self._until_complete(result, frame["n"])
             message = self._results(requests, result)
         except BaseException as e:
             self._fail(requests, e)
@@ -647,6 +711,11 @@ class Worker:
         return message
 
     def _fail(self, requests, e, kind="done"):
+        if isinstance(e, Stopped):
+            self.transmit({"t": kind, "e": str(e), "ks": [r._key for r in requests]})
+            for request in requests:
+                self._close(request._key)
+            return
         traceback.print_exception(type(e), e, self._own(e.__traceback__))
         sys.stderr.flush()
         where = ""
@@ -658,20 +727,37 @@ class Worker:
         for request in requests:
             self._close(request._key)
 
-    def _until_complete(self, coroutine):
+    def _event_loop(self):
+        """The model's event loop. It runs in its own thread, so that tasks go on when execute has returned."""
         import asyncio
 
         if self._loop is None:
+            self.wakeable()
             self._loop = asyncio.new_event_loop()
-        return self._loop.run_until_complete(coroutine)
+            asyncio.set_event_loop(self._loop)
+            threading.Thread(target=self._loop.run_forever, name="event loop", daemon=True).start()
+        return self._loop
 
-    def _share(self, coroutine, requests):
-        """Runs a decoupled model's coroutine on a shared event loop, so that execute can take the next requests."""
+    def _until_complete(self, coroutine, run):
+        """Runs a coroutine on the event loop; waits for its end, or until the clients of the run have gone."""
         import asyncio
 
-        if self._shared_loop is None:
-            self._shared_loop = asyncio.new_event_loop()
-            threading.Thread(target=self._shared_loop.run_forever, name="event loop", daemon=True).start()
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._event_loop())
+        future.add_done_callback(self._completed)
+        self.wait(lambda: future.done() or (run is not None and self._stopped == run))
+        if not future.done():
+            future.cancel()
+            raise Stopped()
+        return future.result()
+
+    def _completed(self, _):
+        with self._changed:
+            self._changed.notify_all()
+        self._wake()
+
+    def _share(self, coroutine, requests):
+        """Runs a decoupled model's coroutine on the event loop, so that execute can take the next requests."""
+        import asyncio
 
         async def run():
             try:
@@ -681,7 +767,7 @@ class Worker:
             except BaseException as e:
                 self._fail(requests, e, "late")
 
-        asyncio.run_coroutine_threadsafe(run(), self._shared_loop)
+        asyncio.run_coroutine_threadsafe(run(), self._event_loop())
 
     @staticmethod
     def _own(trace):

@@ -58,6 +58,20 @@ class TritonModelException(Exception):
     """An error in a model."""
 
 
+def _text(value, what):
+    """A text that may be given as bytes, such as an element of a string tensor."""
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode("utf-8")
+    if not isinstance(value, str):
+        raise TritonModelException(f"{what} is a str or bytes, got {type(value).__name__}: {value!r}")
+    return value
+
+
+def _printed(value):
+    """Any value as text; bytes are decoded."""
+    return value.decode("utf-8", "replace") if isinstance(value, (bytes, bytearray)) else str(value)
+
+
 class TritonError:
     """The reason why a request failed: a message and one of the codes."""
 
@@ -73,7 +87,7 @@ class TritonError:
     def __init__(self, message, code=1):
         if not isinstance(code, int) or not 0 <= code <= 7:
             raise TritonModelException(f"unknown TritonError code: {code!r} (expected: one of its constants)")
-        self._message = str(message)
+        self._message = _printed(message)
         self._code = code
 
     def message(self):
@@ -147,8 +161,7 @@ class Tensor:
     __slots__ = ("_name", "_type", "_shape", "_view", "_array", "_chunk")
 
     def __init__(self, name, array):
-        if not isinstance(name, str):
-            raise TritonModelException(f"a tensor's name is a str, got {type(name).__name__}")
+        name = _text(name, "a tensor's name")
         np = _np()
         if not isinstance(array, np.ndarray):
             if not isinstance(array, np.generic):
@@ -182,7 +195,7 @@ class Tensor:
         if _SIZES[wire] > 0 and elements * _SIZES[wire] != len(view):
             raise TritonModelException(
                 f"tensor '{name}' of shape {list(shape)} takes {elements * _SIZES[wire]} bytes, got {len(view)}")
-        return cls._over(name, wire, tuple(shape), view, None)
+        return cls._over(_text(name, "a tensor's name"), wire, tuple(shape), view, None)
 
     @classmethod
     def _over(cls, name, wire, shape, view, chunk):
@@ -325,18 +338,22 @@ class InferenceRequest:
             raise TritonModelException(f"a correlation id is an int or a str, got {correlation_id!r}")
         if isinstance(correlation_id, int) and not 0 <= correlation_id < 1 << 64:
             raise TritonModelException(f"a correlation id is a str or an unsigned 64-bit int, got {correlation_id}")
-        self._id = request_id
+        if isinstance(requested_output_names, (str, bytes, bytearray)):
+            raise TritonModelException(
+                f"requested_output_names is a list of names, got {requested_output_names!r}")
+        self._id = _text(request_id, "a request id")
         self._correlation = correlation_id
         self._inputs = _tensors(inputs, "request")
-        self._outputs = list(requested_output_names)
-        self._model = model_name
+        self._outputs = [_text(name, "the name of a requested output") for name in requested_output_names]
+        self._model = _text(model_name, "a model's name")
         self._version = int(model_version)
-        self._flags = flags
-        self._timeout = timeout
+        self._flags = int(flags)
+        self._timeout = int(timeout)
         self._parameters = _parameters(parameters, "request")
         self._key = None
         self._release = TRITONSERVER_REQUEST_RELEASE_ALL
         self._sender = None
+        self._ownership = None
 
     def inputs(self):
         return self._inputs
@@ -378,6 +395,7 @@ class InferenceRequest:
         if self._key is None:
             raise TritonModelException("only requests to this model have a response sender")
         if self._sender is None:
+            self._ownership = _the_worker().ownership(self._key)
             self._sender = InferenceResponseSender(self)
         return self._sender
 
@@ -388,17 +406,21 @@ class InferenceRequest:
 
     def exec(self, decoupled=False):
         """Sends the request and waits for the response; if decoupled, returns an iterator of responses at once."""
-        answers = _the_worker().ask(self, decoupled)
+        answers = _the_worker().ask(self)
         return answers if decoupled else answers.single()
 
-    async def async_exec(self, decoupled=False):
-        """Like exec, without blocking the event loop."""
+    def async_exec(self, decoupled=False):
+        """Sends the request and returns a future of the response; if decoupled, of an iterator of responses."""
         import asyncio
 
-        answers = _the_worker().ask(self, decoupled)
-        if decoupled:
-            return answers
-        return await asyncio.get_running_loop().run_in_executor(_the_worker().executor(), answers.single)
+        loop = asyncio.get_running_loop()
+        try:
+            answers = _the_worker().ask(self)
+        except TritonModelException as e:
+            failed = loop.create_future()
+            failed.set_exception(e)
+            return failed
+        return loop.run_in_executor(_the_worker().executor(), answers.begun if decoupled else answers.single)
 
 
 class InferenceResponse:
@@ -431,6 +453,7 @@ class InferenceResponseSender:
 
     def __init__(self, request):
         self._request_key = request._key
+        self._ownership = request._ownership
         self._wanted = request._outputs
         self._closed = False
 
@@ -612,7 +635,7 @@ class Logger:
         if _worker is None:
             print(message, file=sys.stderr)
         else:
-            _worker.log(int(level), str(message))
+            _worker.log(int(level), _printed(message))
 
     @staticmethod
     def log_verbose(message):
@@ -638,7 +661,8 @@ class Metric:
         self._family = family
         self._kind = family._kind
         self._number = int(_the_worker().metric(
-            "metric", name=family._name, labels={str(k): str(v) for k, v in (labels or {}).items()},
+            "metric", name=family._name, labels={
+                _printed(k): _printed(v) for k, v in (labels or {}).items()},
             buckets=[float(b) for b in (buckets or ())]))
 
     def _count(self, what, value, kinds):
@@ -679,9 +703,10 @@ class MetricFamily:
     HISTOGRAM = 2
 
     def __init__(self, name, description, kind):
-        self._name = name
+        self._name = _text(name, "the name of a metric")
         self._kind = int(kind)
-        _the_worker().metric("family", name=str(name), help=str(description), kind=self._kind)
+        _the_worker().metric(
+            "family", name=self._name, help=_printed(description), kind=self._kind)
 
     def Metric(self, labels=None, buckets=None):
         return Metric(self, labels, buckets)
@@ -693,15 +718,17 @@ def load_model(model_name, config="", files=None):
     for key, content in (files or {}).items():
         import base64
 
-        encoded[key] = base64.b64encode(content).decode("ascii")
-    _the_worker().control("load", model_name, config=config, files=encoded)
+        encoded[_text(key, "the path of a model's file")] = base64.b64encode(content).decode("ascii")
+    _the_worker().control(
+        "load", _text(model_name, "a model's name"), config=_text(config, "a model's configuration"), files=encoded)
 
 
 def unload_model(model_name, unload_dependents=False):
     """Unloads a model from the server."""
-    _the_worker().control("unload", model_name, dependents=bool(unload_dependents))
+    _the_worker().control("unload", _text(model_name, "a model's name"), dependents=bool(unload_dependents))
 
 
 def is_model_ready(model_name, model_version=""):
     """Whether a model, or the given version of it, is ready."""
-    return bool(_the_worker().control("ready", model_name, version=str(model_version)))
+    version = str(model_version) if isinstance(model_version, int) else _text(model_version, "a model's version")
+    return bool(_the_worker().control("ready", _text(model_name, "a model's name"), version=version))

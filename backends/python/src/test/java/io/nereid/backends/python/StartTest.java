@@ -174,7 +174,7 @@ class StartTest {
                 + "class TritonPythonModel:\n" + EXECUTE;
         try (BackendModel model = load(
                 text, parameter("EXECUTION_ENV_PATH", "$$TRITON_MODEL_DIRECTORY/env"), Map.of("python", "/none"))) {
-            assertThat(model.config().platform()).isEqualTo("python");
+            assertThat(model.config().backend()).isEqualTo("python");
         }
     }
 

@@ -333,7 +333,15 @@ final class EnsembleGraph {
             for (Step step : steps) {
                 all.add(Objects.requireNonNull(step));
             }
+            int branch = 0;
             for (Port output : outputs) {
+                int scope = scopes[output.tensor()];
+                if (scope != 0 && branch != 0 && scope != branch) {
+                    // Responses of different branches have nothing in common, so that they cannot be joined to one.
+                    throw ServingException.invalidArgument("in ensemble " + config.name() + ", step of model '"
+                            + config.name() + "' receives inputs originated from different decoupled models");
+                }
+                branch = Math.max(branch, scope);
                 if (producers[output.tensor()] < 0) {
                     throw ServingException.invalidArgument(
                             "output '" + output.name() + "' for ensemble '" + config.name() + "' is not written");

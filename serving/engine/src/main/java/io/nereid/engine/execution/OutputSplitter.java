@@ -10,19 +10,31 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Splits the model's outputs into the responses of a batch: validates them against the configuration, reshapes them
- * for clients, and returns each request's rows as slices of the run's output. Thread-safe: stateless.
+ * for clients, and returns each request's rows as slices of the run's output. Thread-safe: the only state is which
+ * differences have been logged.
  */
 public final class OutputSplitter {
+    private static final Logger LOG = LoggerFactory.getLogger(OutputSplitter.class);
+
     private final String model;
     private final IoMapping plan;
+    private final boolean ownOutputs;
+    /** The outputs whose difference from the configuration has been logged. */
+    private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
-    public OutputSplitter(String model, IoMapping plan) {
+    /** @param ownOutputs see {@link io.nereid.backend.ModelTraits#ownOutputs} */
+    public OutputSplitter(String model, IoMapping plan, boolean ownOutputs) {
         this.model = model;
         this.plan = plan;
+        this.ownOutputs = ownOutputs;
     }
 
     /**
@@ -55,13 +67,22 @@ public final class OutputSplitter {
     List<Tensor> request(InferenceJob job, List<Tensor> outputs, List<String> wanted) {
         List<Tensor> answer = new ArrayList<>(wanted.size());
         try {
-            for (Tensor t : outputs) {
-                check(t, plan.output(t.name(), 0), -1);
+            boolean[] asMade = new boolean[outputs.size()];
+            for (int i = 0; i < asMade.length; i++) {
+                Tensor t = outputs.get(i);
+                IoMapping.Output spec = plan.output(t.name(), i);
+                if (ownOutputs && spec != null && plan.allOutputs().contains(t.name())) {
+                    asMade[i] = !fits(t, spec, job);
+                } else {
+                    // A state becomes an input, which must be as configured.
+                    check(t, spec, -1);
+                }
             }
             for (String name : wanted) {
-                for (int i = 0; i < outputs.size(); i++) {
-                    if (outputs.get(i).name().equals(name)) {
-                        answer.add(asClient(outputs.get(i), i, job));
+                for (int i = 0; i < asMade.length; i++) {
+                    Tensor t = outputs.get(i);
+                    if (t.name().equals(name)) {
+                        answer.add(asMade[i] ? t.retain() : asClient(t, i, job));
                     }
                 }
             }
@@ -267,6 +288,25 @@ public final class OutputSplitter {
         if (!spec.spec().unchecked() && !spec.accepted().accepts(t.shape())) {
             throw unlike(t, spec.accepted() + ", as configured");
         }
+    }
+
+    /** Whether the output's shape is as configured. Another shape or type is logged the first time. */
+    private boolean fits(Tensor t, IoMapping.Output spec, InferenceJob job) {
+        boolean fits = spec.source() == null
+                ? spec.spec().unchecked() || spec.accepted().accepts(t.shape())
+                : scattered(spec, spec.source(), job, job.batchSize()).elementCount()
+                        == t.shape().elementCount();
+        if ((!fits || t.dataType() != spec.dataType()) && reported.add(t.name())) {
+            LOG.warn(
+                    "model '{}' returns output '{}' as {} {} (configured: {} {}); clients get it as the model returns it",
+                    model,
+                    t.name(),
+                    t.dataType(),
+                    t.shape(),
+                    spec.dataType(),
+                    spec.accepted());
+        }
+        return fits;
     }
 
     private IoMapping.Output known(Tensor t, int guess) {

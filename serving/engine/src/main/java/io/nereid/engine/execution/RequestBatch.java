@@ -94,12 +94,16 @@ final class RequestBatch {
     }
 
     /**
-     * The run is over: fails the requests that have not ended, unless the model is decoupled and may answer later.
+     * The run is over: fails the requests that have not ended, unless the model is decoupled or answers them later. From
+     * here on a client that cancels ends a later answer itself, because no run could be cancelled for it.
      */
     void endUnanswered() {
         if (!decoupled) {
             for (Request request : requests) {
-                if (!request.ended.get()) {
+                if (request.later && !request.ended.get()) {
+                    request.job.onCancel(() -> request.fail(ServingException.of(
+                            ErrorCode.CANCELLED, "the client has cancelled the request before the model answered it")));
+                } else if (!request.ended.get()) {
                     request.fail(notOneResponse("0"));
                 }
             }
@@ -140,6 +144,8 @@ final class RequestBatch {
         private final List<Tensor> inputs;
         private final List<String> outputs;
         private final AtomicBoolean ended = new AtomicBoolean();
+        /** Used by the thread that runs the batch alone. */
+        private boolean later;
 
         private Request(InferenceJob job, List<Tensor> inputs, List<String> outputs) {
             this.job = job;
@@ -219,6 +225,11 @@ final class RequestBatch {
                 job.ran(from, answered(), rows);
                 job.complete(List.of(), merge(Map.of()));
             }
+        }
+
+        @Override
+        public void answerLater() {
+            later = true;
         }
 
         @Override

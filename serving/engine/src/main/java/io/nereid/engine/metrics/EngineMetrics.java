@@ -104,7 +104,7 @@ public final class EngineMetrics {
         for (Labelled servable : servables) {
             for (ModelStatistics.Failure reason : ModelStatistics.Failure.values()) {
                 page.sample(
-                        servable.labels().with("reason", reason.toString()),
+                        labels(servable.servable(), reason.toString()),
                         servable.statistics().failures[reason.ordinal()].sum());
             }
         }
@@ -382,8 +382,14 @@ public final class EngineMetrics {
     }
 
     private static LabelSet labels(EngineServable servable) {
+        return labels(servable, null);
+    }
+
+    /** @param reason the label of that name, which is between the others, as with Triton; null for none */
+    private static LabelSet labels(EngineServable servable, @Nullable String reason) {
         ServableId id = servable.metadata().id();
-        LabelSet labels = LabelSet.of("model", id.model()).with("version", id.version());
+        LabelSet labels = LabelSet.of("model", id.model());
+        labels = (reason == null ? labels : labels.with("reason", reason)).with("version", id.version());
         Set<String> names = new HashSet<>();
         for (Map.Entry<String, String> tag : servable.config().metricTags().entrySet()) {
             String name = "_" + tag.getKey().replaceAll("[^a-zA-Z0-9_]", "_");

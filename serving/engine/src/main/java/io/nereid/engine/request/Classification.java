@@ -32,7 +32,8 @@ public final class Classification {
             throw ServingException.invalidArgument("classification output tensor too large: output '" + scores.name()
                     + "' has " + total + " elements (expected at most " + MAX_ELEMENTS + ")");
         }
-        int rows = batched ? (int) scores.shape().dim(0) : 1;
+        boolean hasRows = batched && scores.shape().rank() > 0;
+        int rows = hasRows ? (int) scores.shape().dim(0) : 1;
         int n = rows == 0 ? 0 : (int) (total / rows);
         int top = Math.min(k, n);
         ByteBuffer in = scores.buffer();
@@ -61,7 +62,7 @@ public final class Classification {
             }
         }
         byte[] bytes = out.toByteArray();
-        Shape shape = batched ? Shape.of(rows, top) : Shape.of(top);
+        Shape shape = hasRows ? Shape.of(rows, top) : Shape.of(top);
         return Tensor.over(
                 scores.name(), DataType.BYTES, shape, MemoryRegion.copyOf(bytes, 0, bytes.length), 0, bytes.length);
     }

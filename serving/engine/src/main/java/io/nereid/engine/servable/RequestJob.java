@@ -354,7 +354,9 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     static ServingException withId(ServingException e, String id) {
         return id.isEmpty() || e.code() == ErrorCode.INTERNAL || e.getMessage().contains("[request id: ")
                 ? e
-                : ServingException.of(e.code(), "[request id: " + id + "] " + e.getMessage(), e.remedy());
+                : e.isModelError()
+                        ? e
+                        : ServingException.of(e.code(), "[request id: " + id + "] " + e.getMessage(), e.remedy());
     }
 
     private void closeHandle() {

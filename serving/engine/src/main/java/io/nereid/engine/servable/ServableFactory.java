@@ -111,7 +111,22 @@ public final class ServableFactory {
 
     /** Returns a complete configuration, including its document. */
     public ModelConfig completed(ModelConfig config) {
-        return config.toBuilder().document(ModelConfigDocument.of(config)).build();
+        ModelConfig named = config.modelFile().isEmpty()
+                ? config.toBuilder().modelFile(defaultFile(config)).build()
+                : config;
+        return config.toBuilder().document(ModelConfigDocument.of(named)).build();
+    }
+
+    /** The file name that Triton adds to the configuration of a model without one. */
+    private static String defaultFile(ModelConfig config) {
+        return switch (config.backend()) {
+            case "onnxruntime" -> "model.onnx";
+            case "python" -> "model.py";
+            case "pytorch" -> "model.pt";
+            case "tensorflow" ->
+                config.platform().equals("tensorflow_graphdef") ? "model.graphdef" : "model.savedmodel";
+            default -> "";
+        };
     }
 
     /** The batching of models whose configuration does not define it. */

@@ -96,7 +96,7 @@ class EngineMetricsTest {
         for (String reason : List.of("REJECTED", "CANCELED", "BACKEND", "OTHER")) {
             assertThat(samples)
                     .containsEntry(
-                            "nv_inference_request_failure{model=\"m\",version=\"1\",reason=\"" + reason + "\"}", 0.0);
+                            "nv_inference_request_failure{model=\"m\",reason=\"" + reason + "\",version=\"1\"}", 0.0);
         }
         double cuts = 0;
         for (BatchCloseReason cut : BatchCloseReason.values()) {

@@ -249,7 +249,7 @@ class ModelServableTest {
                 .contains("nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
                 .contains("nv_inference_count{model=\"m\",version=\"1\"} 3\n")
                 .contains("nv_inference_exec_count{model=\"m\",version=\"1\"} 1\n")
-                .contains("nv_inference_request_failure{model=\"m\",version=\"1\",reason=\"OTHER\"} 1\n")
+                .contains("nv_inference_request_failure{model=\"m\",reason=\"OTHER\",version=\"1\"} 1\n")
                 .contains("nereid_batch_size_bucket{model=\"m\",version=\"1\",le=\"4\"} 1\n")
                 .contains("nereid_inference_in_flight{model=\"m\",version=\"1\"} 0\n");
         servable.unload();

@@ -84,11 +84,15 @@ final class MiscConfigReader {
                         control.place("metric_identifier"),
                         "metric identifier must specify non-empty 'family'",
                         "name the metric");
-            } else if (!family.isEmpty() && !family.equals(FIRST_RESPONSE)) {
-                scope.error(
+            }
+            boolean known = family.equals(FIRST_RESPONSE);
+            if (!known && !family.isEmpty()) {
+                // Triton logs it too, and loads the model.
+                scope.warning(
                         identifier.place("family"),
                         "metric family " + ProblemCollector.quote(family)
-                                + " has no buckets of a model's own (expected: " + FIRST_RESPONSE + ")",
+                                + " has no buckets of a model's own, so they have no effect (expected: "
+                                + FIRST_RESPONSE + ")",
                         "remove it");
             }
             if (control.lacks("histogram_options")) {
@@ -97,7 +101,10 @@ final class MiscConfigReader {
                 scope.error(
                         control.place("histogram_options"), "histogram options must specify non-empty 'buckets'", null);
             }
-            buckets.put(family, ascending(histogram.all("buckets")));
+            List<Double> bounds = ascending(histogram.all("buckets"));
+            if (known) {
+                buckets.put(family, bounds);
+            }
         }
         return Collections.unmodifiableMap(buckets);
     }

@@ -15,6 +15,9 @@ import io.nereid.repository.textformat.TextFormatNode;
 import io.nereid.repository.textformat.TextFormatParser;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.VersionPolicy;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -23,12 +26,15 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Reads a model's configuration, as text or as JSON, and validates its syntax, schema, Triton's rules and the files it
  * refers to. Reports all problems together. Other readers of this package read parts of it. Confined to one thread.
  */
 public final class ModelConfigReader {
+    private static final String PYTHON_FILE = "model.py";
+
     private final ConfigReadContext scope;
 
     /**
@@ -175,13 +181,14 @@ public final class ModelConfigReader {
         String platform = c.text("platform");
         platform(c, ensemble);
         exclusions(c);
+        boolean partial = isPython(c);
         return ModelConfig.builder(scope.model())
                 .platform(ensemble && platform.isEmpty() && c.text("backend").isEmpty() ? "ensemble" : platform)
                 .backend(c.text("backend"))
                 .modelFile(modelFile(c))
                 .maxBatchSize(maxBatchSize)
-                .inputs(io.tensors(c.all("input"), "model input ", maxBatchSize, labels))
-                .outputs(io.tensors(c.all("output"), "model output ", maxBatchSize, labels))
+                .inputs(io.tensors(c.all("input"), "model input ", maxBatchSize, labels, partial))
+                .outputs(io.tensors(c.all("output"), "model output ", maxBatchSize, labels, partial))
                 .batchInputs(io.batchInputs(c.all("batch_input"), names(c.all("input"))))
                 .batchOutputs(io.batchOutputs(c.all("batch_output"), names(c.all("input")), names(c.all("output"))))
                 .versionPolicy(versionPolicy(c))
@@ -208,6 +215,23 @@ public final class ModelConfigReader {
                         extras.histogramBuckets(c.message("model_metrics").all("metric_control")))
                 .document(ModelConfigDocument.given(c))
                 .build();
+    }
+
+    /** Whether the model is a Python model, which may complete its inputs and outputs when it is loaded. */
+    private boolean isPython(TypedMessage c) {
+        if (!c.text("backend").isEmpty() || !c.text("platform").isEmpty()) {
+            return c.text("backend").equals("python");
+        }
+        String file = c.text("default_model_filename");
+        if (!file.isEmpty()) {
+            return file.equals(PYTHON_FILE);
+        }
+        try (Stream<Path> versions = Files.list(scope.directory())) {
+            return versions.anyMatch(version -> Files.isRegularFile(version.resolve(PYTHON_FILE)));
+        } catch (IOException | UncheckedIOException e) {
+            // A directory that cannot be read is reported where its versions are looked for.
+            return false;
+        }
     }
 
     private int maxBatchSize(TypedMessage c) {

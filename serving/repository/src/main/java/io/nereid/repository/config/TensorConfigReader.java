@@ -42,7 +42,13 @@ final class TensorConfigReader {
         return configName.startsWith("TYPE_") ? DataType.ofWireName(configName.substring(5)) : null;
     }
 
-    List<TensorSpec> tensors(List<Value> given, String prefix, int maxBatchSize, Map<String, List<String>> labels) {
+    /**
+     * Reads the inputs or outputs.
+     *
+     * @param partial whether a type or dimensions may be missing, which the model then adds; such a tensor is left out
+     */
+    List<TensorSpec> tensors(
+            List<Value> given, String prefix, int maxBatchSize, Map<String, List<String>> labels, boolean partial) {
         List<TensorSpec> specs = new ArrayList<>();
         Set<String> names = new HashSet<>();
         for (Value v : given) {
@@ -59,6 +65,9 @@ final class TensorConfigReader {
                             who + "is given twice (expected: names differ)",
                             "rename or remove one of them");
                 }
+            }
+            if (partial && lacking(io)) {
+                continue;
             }
             DataType type = dataType(io, v.at(), who);
             Shape shape = dims(io, v.at(), who);
@@ -98,6 +107,10 @@ final class TensorConfigReader {
                     "Non-linear IO format is only supported for the TensorRT platform",
                     "remove is_non_linear_format_io");
         }
+    }
+
+    private static boolean lacking(TypedMessage io) {
+        return io.lacks("data_type") || io.text("data_type").equals("TYPE_INVALID") || io.lacks("dims");
     }
 
     private @Nullable DataType dataType(TypedMessage io, SourcePosition at, String who) {

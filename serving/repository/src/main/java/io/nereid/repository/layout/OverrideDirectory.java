@@ -12,6 +12,7 @@ import io.nereid.spi.Loader;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -29,6 +30,8 @@ import org.slf4j.LoggerFactory;
 public final class OverrideDirectory {
     private static final Logger LOG = LoggerFactory.getLogger(OverrideDirectory.class);
     private static final String PREFIX = "file:";
+    /** The longest name of a file, in bytes, on the file systems of Linux. */
+    private static final int LONGEST_NAME = 255;
 
     private final Path root;
     private final ModelEntry entry;
@@ -81,7 +84,8 @@ public final class OverrideDirectory {
     }
 
     private static void write(Path directory, String key, byte[] content) throws IOException {
-        String name = key.startsWith(PREFIX) ? key.substring(PREFIX.length()) : key;
+        // As in Triton, a leading slash is the model's directory.
+        String name = (key.startsWith(PREFIX) ? key.substring(PREFIX.length()) : key).replaceFirst("^/+", "");
         Path file;
         try {
             file = directory.resolve(name).normalize();
@@ -94,6 +98,15 @@ public final class OverrideDirectory {
                     "Invalid file parameter " + ProblemCollector.quote(PREFIX + name) + " with normalized path '"
                             + directory.relativize(file) + "' must stay within model directory.",
                     "give a path like 'file:1/model.onnx'");
+        }
+        for (Path element : directory.relativize(file)) {
+            int length = element.toString().getBytes(StandardCharsets.UTF_8).length;
+            if (length > LONGEST_NAME) {
+                throw ServingException.invalidArgument(
+                        "Invalid file parameter " + ProblemCollector.quote(PREFIX + name) + ", a name in it has "
+                                + length + " bytes (expected: at most " + LONGEST_NAME + ")",
+                        "give it a shorter name");
+            }
         }
         if (Files.isDirectory(file)) {
             throw ServingException.invalidArgument("Invalid file parameter " + ProblemCollector.quote(PREFIX + name)

@@ -5,6 +5,7 @@ package io.nereid.protocols.v2.grpc;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Operation;
 import io.nereid.base.access.Permission;
@@ -43,6 +44,7 @@ import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusReques
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryUnregisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
 import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
@@ -95,7 +97,7 @@ public final class GrpcManagement {
         methods.add(now("ModelReady", ModelReadyRequest.parser(), (call, request) -> {
             call.require(Permission.HEALTH, request.getName());
             return ModelReadyResponse.newBuilder()
-                    .setReady(context.control.ready(ModelReferences.reference(request.getName(), request.getVersion())))
+                    .setReady(modelReady(ModelReferences.reference(request.getName(), request.getVersion())))
                     .build();
         }));
         methods.add(now(
@@ -135,6 +137,18 @@ public final class GrpcManagement {
                 CudaSharedMemoryUnregisterRequest.parser(),
                 request -> CudaSharedMemoryUnregisterResponse.getDefaultInstance()));
         return List.copyOf(methods);
+    }
+
+    /** Whether a model is ready; false for an unknown one too, since clients wait by asking until it is true. */
+    private boolean modelReady(ModelRef model) {
+        try {
+            return context.control.ready(model);
+        } catch (ServingException e) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
+                throw e;
+            }
+            return false;
+        }
     }
 
     private static String path(String method) {

@@ -20,6 +20,7 @@ public final class V2Options {
     private final @Nullable Pattern grpcHeaders;
     private final Set<String> furtherServices;
     private final boolean modelUpload;
+    private final boolean healthBodies;
 
     private V2Options(Builder b) {
         serverName = b.serverName;
@@ -32,6 +33,7 @@ public final class V2Options {
         grpcHeaders = b.grpcHeaders;
         furtherServices = b.furtherServices;
         modelUpload = b.modelUpload;
+        healthBodies = b.healthBodies;
     }
 
     /** The default options of a server that accepts bodies of up to {@code maxBodyBytes}. */
@@ -97,6 +99,14 @@ public final class V2Options {
         return modelUpload;
     }
 
+    /**
+     * Whether the answers of {@code /v2/health} and of a model's {@code ready} have a JSON body, as KServe's servers have
+     * it; Triton's are empty, and scripts that wait for it compare the whole output of a command with {@code 200}.
+     */
+    public boolean healthBodies() {
+        return healthBodies;
+    }
+
     /** A builder of options. Every method returns this builder. Confined to one thread. */
     public static final class Builder {
         private final String serverVersion;
@@ -109,6 +119,7 @@ public final class V2Options {
         private @Nullable Pattern grpcHeaders;
         private Set<String> furtherServices = Set.of();
         private boolean modelUpload;
+        private boolean healthBodies = true;
 
         private Builder(String serverVersion, long maxBodyBytes) {
             this.serverVersion = serverVersion;
@@ -169,6 +180,12 @@ public final class V2Options {
         /** See {@link V2Options#modelUpload()}. */
         public Builder modelUpload(boolean allowed) {
             modelUpload = allowed;
+            return this;
+        }
+
+        /** See {@link V2Options#healthBodies()}. */
+        public Builder healthBodies(boolean value) {
+            healthBodies = value;
             return this;
         }
 

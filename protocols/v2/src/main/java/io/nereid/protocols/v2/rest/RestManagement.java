@@ -56,9 +56,17 @@ final class RestManagement {
     }
 
     private void flag(HttpExchange exchange, String name, boolean value) {
+        if (!context.options.healthBodies()) {
+            exchange.reply(empty(value ? 200 : 503));
+            return;
+        }
         JsonWriter json = context.buffers().writer();
         json.beginObject().name(name).value(value).endObject();
         reply(exchange, value ? 200 : 503, json);
+    }
+
+    private static HttpReply empty(int status) {
+        return HttpReply.text(status, "", new byte[0]);
     }
 
     void models(HttpExchange exchange) {
@@ -76,6 +84,10 @@ final class RestManagement {
 
     void modelReady(HttpExchange exchange, ModelRef model) {
         boolean ready = context.control.ready(model);
+        if (ready && !context.options.healthBodies()) {
+            exchange.reply(empty(200));
+            return;
+        }
         JsonWriter json = context.buffers().writer();
         json.beginObject().name("name").value(model.model()).name("ready").value(ready);
         if (!ready) {

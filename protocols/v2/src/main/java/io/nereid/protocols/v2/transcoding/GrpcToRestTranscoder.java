@@ -35,6 +35,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
@@ -123,11 +124,16 @@ public final class GrpcToRestTranscoder {
 
     /** A readiness check: 200 means true, 400 and 503 mean false, as servers report that they are not ready. */
     private static RestRequest yes(String target, Function<Boolean, MessageLite> message) {
+        return yes(target, message, Set.of(400, 503));
+    }
+
+    /** @param no the statuses that mean no */
+    private static RestRequest yes(String target, Function<Boolean, MessageLite> message, Set<Integer> no) {
         return new RestRequest(
                 target,
                 null,
                 body -> message.apply(true).toByteArray(),
-                status -> status == 400 || status == 503 ? message.apply(false).toByteArray() : null);
+                status -> no.contains(status) ? message.apply(false).toByteArray() : null);
     }
 
     private static RestRequest infer(ModelInferRequest request) {
@@ -149,7 +155,8 @@ public final class GrpcToRestTranscoder {
     private static RestRequest ready(ModelReadyRequest request) {
         return yes(
                 model(request.getName(), request.getVersion()) + "/ready",
-                is -> ModelReadyResponse.newBuilder().setReady(is).build());
+                is -> ModelReadyResponse.newBuilder().setReady(is).build(),
+                Set.of(400, 404, 503));
     }
 
     private static RestRequest health(HealthCheckRequest request) {
