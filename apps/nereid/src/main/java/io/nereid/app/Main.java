@@ -104,8 +104,7 @@ public final class Main {
             command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
             String given = unmatched.getUnmatched().get(0);
             int equals = given.indexOf('=');
-            String hint =
-                    NameSuggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
+            String hint = NameSuggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
             if (!hint.isEmpty()) {
                 err.println("  " + hint);
             }

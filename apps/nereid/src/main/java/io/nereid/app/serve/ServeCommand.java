@@ -276,8 +276,8 @@ public final class ServeCommand implements Callable<Integer> {
         control.overloadTarget = overloadTarget();
         control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
-        RepositoryRoots repositories = RepositoryRoots.of(
-                roots, tfs.lists() || control.control || served != null, triton.keepsServing());
+        RepositoryRoots repositories =
+                RepositoryRoots.of(roots, tfs.lists() || control.control || served != null, triton.keepsServing());
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
