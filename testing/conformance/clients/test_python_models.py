@@ -471,3 +471,78 @@ def test_many_answers_later_from_many_clients(server):
     for t in threads:
         t.join()
     assert problems == []
+
+
+# ---- configurations and errors
+
+COMPLETING = """
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(c):
+        c.add_input({"name": "IN", "data_type": "TYPE_FP32", "dims": [4]})
+        c.add_output({"name": "OUT", "data_type": "TYPE_FP32", "dims": [4]})
+        c.add_output({"name": "MORE", "data_type": "TYPE_INT8", "dims": [1]})
+        c.set_model_transaction_policy({"decoupled": False})
+        c.set_max_batch_size(0)
+        return c
+
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse(error=pb_utils.TritonError("its own words")) for _ in requests]
+"""
+
+PARTIAL = """
+input { name: "IN" dims: [ 4 ] }
+output [ { name: "OUT" data_type: TYPE_FP32 }, { name: "MORE" dims: [ 1 ] } ]
+model_metrics { metric_control { metric_identifier { family: "nv_unknown" } histogram_options { buckets: [ 1, 2 ] } } }
+"""
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory):
+    repository = tmp_path_factory.mktemp("configured") / "models"
+    for name, text in (("partial", PARTIAL), ("named", 'backend: "python"' + PARTIAL)):
+        (repository / name / "1").mkdir(parents=True)
+        (repository / name / "1" / "model.py").write_text(COMPLETING)
+        (repository / name / "config.pbtxt").write_text(text)
+    server = Server(repository, "--model-control-mode=explicit", "--load-model=*", "--allow-model-upload",
+                    "--backend-config", f"python,python={sys.executable}")
+    yield server
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("name", ["partial", "named"])
+def test_a_model_completes_its_configuration(configured, name):
+    config = json.loads(configured.ask("GET", f"/v2/models/{name}/config")[2])
+    assert [(t["name"], t["data_type"], t["dims"]) for t in config["input"] + config["output"]] == [
+        ("IN", "TYPE_FP32", [4]), ("OUT", "TYPE_FP32", [4]), ("MORE", "TYPE_INT8", [1])]
+    assert (config["platform"], config["backend"], config["default_model_filename"]) == ("", "python", "model.py")
+    assert config["model_transaction_policy"] == {"decoupled": False}
+    assert json.loads(configured.ask("GET", f"/v2/models/{name}")[2])["platform"] == "python"
+    assert any("nv_unknown" in line and "WARN" in line for line in configured.lines)
+
+
+def test_the_text_of_a_triton_error_is_its_own(configured):
+    body = json.dumps({"inputs": [{"name": "IN", "datatype": "FP32", "shape": [4], "data": [1, 2, 3, 4]}]})
+    status, _, answer = configured.ask("POST", "/v2/models/partial/infer", body)
+    assert (status, json.loads(answer)) == (500, {"error": "its own words"})
+    page = configured.ask("GET", "/metrics")[2].decode()
+    assert 'nv_inference_request_failure{model="partial",reason="BACKEND",version="1"} 1' in page
+
+
+def load(server, files):
+    import base64
+
+    parameters = {"config": json.dumps({"backend": "python"})}
+    parameters.update({name: base64.b64encode(COMPLETING.encode()).decode() for name in files})
+    return server.ask("POST", "/v2/repository/models/sent/load", json.dumps({"parameters": parameters}), timeout=60)
+
+
+def test_files_of_a_load_request(configured):
+    status, _, answer = load(configured, ["file:/1/model.py"])
+    assert status == 200, answer
+    assert configured.ask("GET", "/v2/models/sent/ready")[0] == 200
+    status, _, answer = load(configured, ["file:1/" + "n" * 256])
+    assert status == 400 and "256 bytes (expected: at most 255)" in json.loads(answer)["error"], answer

@@ -128,10 +128,9 @@ public final class TritonIgnoredFlags {
         List<String> warnings = new ArrayList<>();
         for (OptionSpec option : serve.commandLine().getParseResult().matchedOptions()) {
             String name = option.longestName();
-            String text = option.getValue();
             Switch known = SWITCHES.get(name);
             if (known != null) {
-                boolean value = parse(serve, name, text);
+                boolean value = parse(serve, name, option.getValue());
                 if (value != known.value()) {
                     if (known.refused()) {
                         throw new ParameterException(
