@@ -68,4 +68,14 @@ class PickleConverterTest {
         assertThat(python).contains("FILE = \"it's \\\"mine\\\".pkl\"").contains("joblib.load(path)");
         assertThat(String.join("\n", conversion.next())).contains("only if you trust the file");
     }
+
+    @Test
+    void compiledLossFunctionsMayLackTheirPackage() throws Exception {
+        for (String name : new String[] {"CyHalfBinomialLoss", "__pyx_unpickle_CyHalfBinomialLoss", "system"}) {
+            Path file = directory.resolve("model.pkl");
+            Files.writeString(file, "c_loss\n" + name + "\n.");
+            String said = converter.convert(file).description();
+            assertThat(said.contains("nothing of it was run")).isEqualTo(name.equals("system"));
+        }
+    }
 }

@@ -61,7 +61,9 @@ final class PickleTypes {
         PyGlobal global = new PyGlobal(module, name);
         boolean known = module.equals("builtins") || module.equals("__builtin__")
                 ? BUILTINS.contains(name)
-                : OTHERS.contains(global.path()) || FOREIGN.stream().anyMatch(global::isOf);
+                : OTHERS.contains(global.path())
+                        || FOREIGN.stream().anyMatch(global::isOf)
+                        || isCompiledLoss(global);
         if (!known) {
             String path = global.path();
             throw ServingException.invalidArgument(
@@ -72,6 +74,15 @@ final class PickleTypes {
                             + " with skl2onnx; if you do not know it, do not trust the file");
         }
         return global;
+    }
+
+    /**
+     * Whether it is a compiled loss function of scikit-learn, or the function that restores it, which pickles of some
+     * versions, such as 1.5, name without their package: {@code _loss.CyHalfBinomialLoss}.
+     */
+    private static boolean isCompiledLoss(PyGlobal global) {
+        return global.module().equals("_loss")
+                && (global.name().startsWith("Cy") || global.name().startsWith("__pyx_unpickle_Cy"));
     }
 
     /** The value that stands for a call (opcode REDUCE, NEWOBJ, INST or OBJ) of a listed type or function. */
