@@ -209,7 +209,6 @@ public abstract class BackendContract {
     public void aLoadedModelHasACompleteConfiguration() {
         try (BackendModel model = load()) {
             assertThat(model.config().backend()).isEqualTo(backend().name());
-            assertThat(model.config().platform()).isNotEmpty();
             assertThat(model.config().maxBatchSize()).isNotNegative();
             assertThat(model.config().instances()).isPositive();
             assertThat(model.config().outputs()).isNotEmpty();
