@@ -3,6 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.app.access.KeysCommand;
+import io.nereid.app.cds.CdsCommand;
 import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
 import io.nereid.app.component.ExplainerCommand;
@@ -25,7 +26,6 @@ import io.nereid.app.operator.OperatorCommand;
 import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.replay.ReplayCommand;
-import io.nereid.app.serve.CdsTrainingCommand;
 import io.nereid.app.serve.ServeCommand;
 import io.nereid.app.serve.TritonIgnoredFlags;
 import io.nereid.app.serve.ValidateCommand;
@@ -74,7 +74,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             GatewayCommand.class,
             DoctorCommand.class,
             VersionCommand.class,
-            CdsTrainingCommand.class,
+            CdsCommand.class,
             CommandLine.HelpCommand.class
         },
         footer = {

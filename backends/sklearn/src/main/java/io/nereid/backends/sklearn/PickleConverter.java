@@ -11,6 +11,7 @@ import io.nereid.backends.sklearn.pickle.MemoryLimit;
 import io.nereid.backends.sklearn.pickle.ModelFile;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.pickle.PythonValues;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -20,6 +21,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * Converts pickle, joblib and skops files: the native model is taken out of a pickled booster; of what this server does
@@ -28,11 +30,6 @@ import java.util.Map;
 public final class PickleConverter implements ModelConverter {
     private static final List<String> ENDINGS = List.of(".pkl", ".pickle", ".joblib", ".skops");
     private static final String TEMPLATE = "pickled_model.py";
-
-    /** The model has parts of other libraries, which their backends compute. */
-    private static final class NativePart extends RuntimeException {
-        private static final long serialVersionUID = 1;
-    }
 
     /** For {@link java.util.ServiceLoader}. */
     public PickleConverter() {}
@@ -61,15 +58,18 @@ public final class PickleConverter implements ModelConverter {
                     Map.of(booster.fileName(), booster.content()),
                     List.of("nereid serve " + file, "nereid serve " + target));
         }
+        // Parts of other libraries are left to their backends: everything before the first of them is supported.
+        AtomicBoolean others = new AtomicBoolean();
         try {
             new EstimatorFactory(booster -> {
-                        throw new NativePart();
+                        others.set(true);
+                        throw ServingException.of(ErrorCode.UNIMPLEMENTED, "a part of another library");
                     })
                     .build(value);
-        } catch (NativePart e) {
-            // Everything before it is supported; the backends of the libraries decide about the rest.
         } catch (ServingException e) {
-            return python(file, String.valueOf(e.getMessage()));
+            if (!others.get()) {
+                return python(file, String.valueOf(e.getMessage()));
+            }
         }
         return new Conversion(
                 "a scikit-learn model, " + PythonValues.kind(value) + ", which is served as it is",

@@ -55,10 +55,6 @@ public abstract class EngineServable implements Servable {
         this(id, config, statistics, Map.of());
     }
 
-    /**
-     * A version whose model describes its signatures in more detail. Shapes exclude the batch dimension where the
-     * model is batched.
-     */
     /** The backends of the models that KServe's Python servers serve. */
     private static final Set<String> KSERVE_BACKENDS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle");
 
@@ -66,6 +62,10 @@ public abstract class EngineServable implements Servable {
     private static final Set<String> TABLE_BACKENDS =
             Set.of("sklearn", "xgboost", "lightgbm", "catboost", "pmml", "mlflow");
 
+    /**
+     * A version whose model describes its signatures in more detail. Shapes exclude the batch dimension where the
+     * model is batched.
+     */
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);

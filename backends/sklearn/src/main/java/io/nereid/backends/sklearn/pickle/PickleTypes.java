@@ -61,9 +61,7 @@ final class PickleTypes {
         PyGlobal global = new PyGlobal(module, name);
         boolean known = module.equals("builtins") || module.equals("__builtin__")
                 ? BUILTINS.contains(name)
-                : OTHERS.contains(global.path())
-                        || FOREIGN.stream().anyMatch(global::isOf)
-                        || isCompiledLoss(global);
+                : OTHERS.contains(global.path()) || FOREIGN.stream().anyMatch(global::isOf) || isCompiledLoss(global);
         if (!known) {
             String path = global.path();
             throw ServingException.invalidArgument(

@@ -4,13 +4,10 @@ package io.nereid.app.serve;
 
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
-import io.nereid.app.operator.OperatorTraining;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Clock;
-import io.nereid.base.ErrorCode;
-import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
@@ -30,37 +27,16 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.Callable;
 import java.util.logging.Level;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Parameters;
 
 /**
- * A training run for class-data sharing (CDS). The launcher runs it once and archives the classes that it loads, for faster
- * starts. For {@code serve} it starts the server, serves one request and stops; for {@code operator} it starts an operator,
- * which carries out one service. Hidden, because only the launcher uses it. Confined to one thread.
+ * Starts a server that serves one request, so that an archive of its classes can be made. Confined to one thread.
  */
-@Command(
-        name = "cds",
-        hidden = true,
-        description = "Start, serve one request or carry out one service, and stop (CDS training run).")
-public final class CdsTrainingCommand implements Callable<Integer> {
-    @Parameters(arity = "0..1", paramLabel = "PROGRAM", defaultValue = "serve", description = "serve or operator")
-    String program = "serve";
+public final class ServeTraining {
+    private ServeTraining() {}
 
-    @Override
-    public Integer call() throws Exception {
-        return switch (program) {
-            case "serve" -> serve();
-            case "operator" -> OperatorTraining.run();
-            default ->
-                throw ServingException.of(
-                        ErrorCode.INVALID_ARGUMENT,
-                        "there is no training run of '" + program + "'; use serve or operator");
-        };
-    }
-
-    private static int serve() throws Exception {
+    /** Returns the exit status. */
+    public static int run() throws Exception {
         Logging logging = Logging.configure(Logging.Format.TEXT, Level.OFF);
         Path home = Path.of(System.getProperty("nereid.home", "."));
         Path models = home.resolve("examples/models");

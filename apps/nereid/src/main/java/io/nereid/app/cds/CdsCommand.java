@@ -1,0 +1,37 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.cds;
+
+import io.nereid.app.operator.OperatorTraining;
+import io.nereid.app.serve.ServeTraining;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
+
+/**
+ * A training run for class-data sharing (CDS). The launcher runs it once and archives the classes that it loads, for faster
+ * starts. For {@code serve} it starts the server, serves one request and stops; for {@code operator} it starts an operator,
+ * which carries out one service. Hidden, because only the launcher uses it. Confined to one thread.
+ */
+@Command(
+        name = "cds",
+        hidden = true,
+        description = "Start, serve one request or carry out one service, and stop (CDS training run).")
+public final class CdsCommand implements Callable<Integer> {
+    @Parameters(arity = "0..1", paramLabel = "PROGRAM", defaultValue = "serve", description = "serve or operator")
+    String program = "serve";
+
+    @Override
+    public Integer call() throws Exception {
+        return switch (program) {
+            case "serve" -> ServeTraining.run();
+            case "operator" -> OperatorTraining.run();
+            default ->
+                throw ServingException.of(
+                        ErrorCode.INVALID_ARGUMENT,
+                        "there is no training run of '" + program + "'; use serve or operator");
+        };
+    }
+}
