@@ -35,6 +35,7 @@ import io.nereid.base.ServingException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
@@ -126,7 +127,8 @@ public final class Main {
 
     public static CommandLine commandLine() {
         CommandLine program = new CommandLine(new Main());
-        TritonIgnoredFlags.addTo(program.getSubcommands().get("serve").getCommandSpec());
+        TritonIgnoredFlags.addTo(
+                Objects.requireNonNull(program.getSubcommands().get("serve")).getCommandSpec());
         return program.registerConverter(Boolean.class, Main::truth)
                 .registerConverter(Boolean.TYPE, Main::truth)
                 // As with the servers whose options these are, the last one counts.
