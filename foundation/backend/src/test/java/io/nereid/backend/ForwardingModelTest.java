@@ -30,7 +30,8 @@ class ForwardingModelTest {
             expected.add(method.toGenericString());
             Object[] arguments = new Object[method.getParameterCount()];
             for (int i = 0; i < arguments.length; i++) {
-                arguments[i] = method.getParameterTypes()[i] == String.class ? "margin" : Map.of();
+                Class<?> type = method.getParameterTypes()[i];
+                arguments[i] = type == String.class ? "margin" : type == List.class ? List.of() : Map.of();
             }
             var unused = method.invoke(outside, arguments);
         }

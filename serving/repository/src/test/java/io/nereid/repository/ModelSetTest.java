@@ -369,7 +369,7 @@ class ModelSetTest {
                 "../x|Invalid file parameter 'file:../x' with normalized path '../x' must stay within model directory.",
                 "1/../../b/x|Invalid file parameter 'file:1/../../b/x' with normalized path '../b/x' must stay within"
                         + " model directory.",
-                "/etc/passwd|must stay within model directory.",
+                "/../etc/passwd|must stay within model directory.",
                 ".|must stay within model directory.",
                 "1|Invalid file parameter 'file:1/model.onnx', directory has been created as a file",
             })
