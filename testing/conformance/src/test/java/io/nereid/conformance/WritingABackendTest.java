@@ -53,7 +53,7 @@ class WritingABackendTest {
         document = Files.readString(root().resolve("docs/WRITING-A-BACKEND.md"));
         jar = new PluginJarBuilder()
                 .source("com.example.ScaleBackend", block(BACKEND, "java"))
-                .service(services(), block(BACKEND, "").strip())
+                .service(services(), block(BACKEND, "text").strip())
                 .apiVersion(first("<Nereid-Api-Version>(.*?)</Nereid-Api-Version>", block(BUILDING, "xml")))
                 .classPath(api())
                 .build(directory.resolve("scale-backend-1.0.jar"));
@@ -158,7 +158,7 @@ class WritingABackendTest {
 
     @Test
     void theServerLoadsItAsAPlugin() throws Exception {
-        String commands = block(INSTALLING, "");
+        String commands = block(INSTALLING, "console");
         Path plugin = Files.createDirectories(directory.resolve("plugins/scale"));
         Files.copy(jar, plugin.resolve("scale-backend-1.0.jar"));
         Path models = directory.resolve("models");
