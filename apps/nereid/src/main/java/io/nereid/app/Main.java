@@ -26,8 +26,8 @@ import io.nereid.app.operator.OperatorCommand;
 import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.replay.ReplayCommand;
+import io.nereid.app.serve.IgnoredFlags;
 import io.nereid.app.serve.ServeCommand;
-import io.nereid.app.serve.TritonIgnoredFlags;
 import io.nereid.app.serve.ValidateCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
@@ -118,7 +118,7 @@ public final class Main {
     }
 
     private static Boolean truth(String text) {
-        Boolean value = TritonIgnoredFlags.truth(text);
+        Boolean value = IgnoredFlags.truth(text);
         if (value == null) {
             throw new TypeConversionException("'" + text + "' is not true or false");
         }
@@ -127,7 +127,7 @@ public final class Main {
 
     public static CommandLine commandLine() {
         CommandLine program = new CommandLine(new Main());
-        TritonIgnoredFlags.addTo(
+        IgnoredFlags.addTo(
                 Objects.requireNonNull(program.getSubcommands().get("serve")).getCommandSpec());
         return program.registerConverter(Boolean.class, Main::truth)
                 .registerConverter(Boolean.TYPE, Main::truth)

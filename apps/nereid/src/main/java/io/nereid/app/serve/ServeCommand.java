@@ -234,9 +234,6 @@ public final class ServeCommand implements Callable<Integer> {
     private TfServingFlags tfs;
 
     @Mixin
-    private TfServingUnusedFlags unused;
-
-    @Mixin
     private TlsFlags tls;
 
     @Mixin
@@ -271,7 +268,7 @@ public final class ServeCommand implements Callable<Integer> {
         if (served != null) {
             roots.clear(); // values of other servers' options
         }
-        List<String> warnings = TritonIgnoredFlags.warnings(spec);
+        List<String> warnings = IgnoredFlags.warnings(spec);
         control.check();
         control.overloadTarget = overloadTarget();
         control.tls = tls.everywhere();
@@ -281,7 +278,6 @@ public final class ServeCommand implements Callable<Integer> {
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
-        unused.warnings(spec).forEach(LOG::warn);
         warnings.forEach(LOG::warn);
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
@@ -515,7 +511,7 @@ public final class ServeCommand implements Callable<Integer> {
         return !moreRepositories.isEmpty()
                 || compatPorts.contains(Compat.triton)
                 || spec.commandLine().getParseResult().matchedOptions().stream()
-                        .anyMatch(option -> TritonIgnoredFlags.contains(option)
+                        .anyMatch(option -> IgnoredFlags.isTriton(option)
                                 || option.userObject() instanceof Field field
                                         && field.getDeclaringClass() == TritonFlags.class);
     }

@@ -24,7 +24,7 @@ import picocli.CommandLine.Option;
 
 /**
  * The options of {@code tensorflow_model_server} that this server supports, under the same names. The unsupported ones
- * are in {@link TfServingUnusedFlags}. Set by picocli, then only read.
+ * are in {@link IgnoredFlags}. Set by picocli, then only read.
  */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class TfServingFlags {

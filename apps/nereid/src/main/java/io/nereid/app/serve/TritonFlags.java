@@ -27,7 +27,7 @@ import picocli.CommandLine.TypeConversionException;
 
 /**
  * The options of {@code tritonserver} that this server supports, under the same names. The others are in
- * {@link TritonIgnoredFlags}. Set by picocli, then only read.
+ * {@link IgnoredFlags}. Set by picocli, then only read.
  */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class TritonFlags {

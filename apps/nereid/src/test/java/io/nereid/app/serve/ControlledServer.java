@@ -49,7 +49,8 @@ final class ControlledServer implements AutoCloseable {
     private final NereidServer server;
     private final Path model;
 
-    ControlledServer(Path dir) throws IOException {
+    /** @param repositories what the server serves besides services */
+    ControlledServer(Path dir, Path... repositories) throws IOException {
         model = Files.createDirectories(dir.resolve("stump"));
         try (InputStream in = Objects.requireNonNull(getClass().getResourceAsStream("/io/nereid/app/stump.json"))) {
             Files.copy(in, model.resolve("model.json"));
@@ -62,7 +63,7 @@ final class ControlledServer implements AutoCloseable {
                         "--control-directory=" + dir.resolve("control"),
                         "--model-cache=" + dir.resolve("cache"));
         server = new NereidServer(
-                EngineOptions.builder(List.of())
+                EngineOptions.builder(List.of(repositories))
                         .deviceThreads(1)
                         .loadThreads(1)
                         .scratch(dir.resolve("scratch"))

@@ -7,16 +7,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.net.httpserver.HttpServer;
-import io.nereid.access.AccessControl;
-import io.nereid.access.AccessOptions;
-import io.nereid.app.controlplane.ControlFlags;
-import io.nereid.app.process.Logging;
-import io.nereid.base.Clock;
-import io.nereid.engine.options.EngineOptions;
-import io.nereid.protocols.v2.options.V2Options;
-import io.nereid.tensor.ByteBudget;
-import io.nereid.tracing.TraceOptions;
-import io.nereid.transport.ServerOptions;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
@@ -27,7 +17,6 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
@@ -35,13 +24,11 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.logging.Level;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
-import picocli.CommandLine;
 
 /** A complete server with the control plane: the in-process components of services. */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -57,7 +44,7 @@ class ControlledServerTest {
     private final HttpClient client = HttpClient.newHttpClient();
     private final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
     private final CountDownLatch never = new CountDownLatch(1);
-    private NereidServer server;
+    private ControlledServer server;
     private HttpServer receiver;
     private int port;
     private int controlPort;
@@ -85,37 +72,14 @@ class ControlledServerTest {
             x.close();
         });
         receiver.start();
-        ControlFlags flags = new ControlFlags();
-        new CommandLine(flags)
-                .parseArgs(
-                        "--control",
-                        "--control-port=0",
-                        "--control-directory=" + dir.resolve("control"),
-                        "--model-cache=" + dir.resolve("cache"));
-        server = new NereidServer(
-                EngineOptions.builder(List.of(dir.resolve("models")))
-                        .deviceThreads(1)
-                        .loadThreads(1)
-                        .scratch(dir.resolve("scratch"))
-                        .build(),
-                ServerOptions.builder().listen("127.0.0.1", 0),
-                new ByteBudget(1 << 24),
-                V2Options.defaults("test", 1 << 20),
-                v1 -> {},
-                TraceOptions.OFF,
-                Logging.configure(Logging.Format.TEXT, Level.OFF),
-                new AccessControl(AccessOptions.none(Clock.system())),
-                new NereidServer.ClientRules(true, null),
-                flags);
-        List<InetSocketAddress> addresses = server.listen();
-        port = addresses.get(0).getPort();
-        server.load().toCompletableFuture().join();
-        controlPort = server.control(addresses);
+        server = new ControlledServer(dir, dir.resolve("models"));
+        port = server.port;
+        controlPort = server.controlPort;
     }
 
     @AfterAll
     void stop() {
-        boolean unused = server.stop(Duration.ofSeconds(2));
+        server.close();
         receiver.stop(0);
     }
 

@@ -81,7 +81,7 @@ class GrpcManagementTest {
         assertThat(call(
                                 "ModelMetadata",
                                 ModelMetadataRequest.newBuilder()
-                                        .setName("nobody")
+                                        .setName("absent")
                                         .build())
                         .code)
                 .isEqualTo(ErrorCode.NOT_FOUND);
@@ -97,7 +97,7 @@ class GrpcManagementTest {
         assertThat(ModelReadyResponse.parseFrom(model.sent.get(0)).getReady()).isFalse();
         assertThat(model.code).isEqualTo(ErrorCode.OK);
         FakeCall unknown = call(
-                "ModelReady", ModelReadyRequest.newBuilder().setName("nobody").build());
+                "ModelReady", ModelReadyRequest.newBuilder().setName("absent").build());
         assertThat(ModelReadyResponse.parseFrom(unknown.sent.get(0)).getReady()).isFalse();
         assertThat(unknown.code).isEqualTo(ErrorCode.OK);
     }

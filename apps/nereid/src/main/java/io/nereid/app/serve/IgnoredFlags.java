@@ -7,17 +7,19 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
 
 /**
- * The options of {@code tritonserver} that have no counterpart: those that change no answer when they are left out
- * become one line of warning, so that start scripts work; a value that asks for what this server does not do is refused.
- * The options that have a counterpart are in {@link TritonFlags}. Stateless.
+ * The options of {@code tritonserver} and {@code tensorflow_model_server} that have no counterpart: those that change no
+ * answer when they are left out become one line of warning, so that start scripts work; a value that asks for what this
+ * server does not do is refused. The options that have a counterpart are in {@link TritonFlags} and {@link
+ * TfServingFlags}. Stateless.
  */
-public final class TritonIgnoredFlags {
+public final class IgnoredFlags {
     private static final String GPU = "models run on processors, and no GPU memory is used";
     private static final String GRPC_TUNING = "HTTP/2 keep-alive, connection ages and memory limits are built in";
     private static final String ONE_PORT = "REST and gRPC share a port and are always enabled; leave it out";
@@ -25,11 +27,50 @@ public final class TritonIgnoredFlags {
     private static final String SAGEMAKER = "SageMaker's endpoints are not supported; leave it out";
     private static final String VERTEX = "Vertex AI's endpoints are not supported; leave it out";
 
-    /** Options that take true or false, by the only value that is supported. */
+    private static final String BACKEND =
+            "the backend of a model is detected, or set by model_platform or config.pbtxt";
+    private static final String TENSORFLOW =
+            "it configures TensorFlow's runtime; --backend-config tensorflow,KEY=VALUE does that here";
+    private static final String CPU = "models run on CPUs";
+    private static final String INSTANCES = "instances of the configuration are run instead";
+    private static final String XLA = "graphs are run without compilation by XLA";
+    private static final String FILES = "the files of models are read once, and not kept in memory";
+
+    /** Options of {@code tritonserver} that take true or false, by the only value that is supported. */
     private static final Map<String, Switch> SWITCHES = new LinkedHashMap<>();
 
-    /** Options with any value, by the reason why they have no effect. */
-    private static final Map<String, String> IGNORED = new LinkedHashMap<>();
+    /** Options of {@code tritonserver} with any value, by the reason why they have no effect. */
+    private static final Map<String, String> TRITON = new LinkedHashMap<>();
+
+    /** Options of {@code tensorflow_model_server} with any value, likewise. */
+    private static final Map<String, String> TF_SERVING = Map.ofEntries(
+            Map.entry("--grpc_channel_arguments", "HTTP/2 keep-alive and memory limits are built in"),
+            Map.entry("--grpc_max_threads", "all connections share the threads of --io-threads"),
+            Map.entry("--platform_config_file", BACKEND),
+            Map.entry("--tensorflow_session_config_file", TENSORFLOW),
+            Map.entry("--thread_pool_factory_config_file", TENSORFLOW),
+            Map.entry("--per_process_gpu_memory_fraction", CPU),
+            Map.entry("--num_tflite_pools", INSTANCES),
+            Map.entry("--num_tflite_interpreters_per_pool", INSTANCES),
+            Map.entry("--mixed_precision", "models are run in the precision that they are saved in"),
+            Map.entry("--num_unload_threads", "two threads unload models"));
+
+    /** Options of {@code tensorflow_model_server} that may be given without a value. */
+    private static final Map<String, String> TF_SERVING_SWITCHES = Map.of(
+            "--prefer_tflite_model",
+            "a SavedModel is run by TensorFlow, and a .tflite file by TensorFlow Lite",
+            "--xla_cpu_compilation_enabled",
+            XLA,
+            "--xla_gpu_compilation_enabled",
+            XLA,
+            "--skip_initialize_tpu",
+            CPU,
+            "--enable_profiler",
+            "there is no profiler of TensorFlow; --trace-config traces requests",
+            "--flush_filesystem_caches",
+            FILES,
+            "--remove_unused_fields_from_bundle_metagraph",
+            FILES);
 
     /**
      * An option that takes true or false.
@@ -59,20 +100,20 @@ public final class TritonIgnoredFlags {
             "--min-supported-compute-capability",
             "--model-load-gpu-limit"
         }) {
-            IGNORED.put(name, GPU);
+            TRITON.put(name, GPU);
         }
-        IGNORED.put(
+        TRITON.put(
                 "--backend-directory",
                 "backends are built in or plugins (nereid plugins list); libtriton_*.so libraries are not loaded");
-        IGNORED.put(
+        TRITON.put(
                 "--repoagent-directory",
                 "the checksum agent is built in; libtritonrepoagent_*.so libraries are not loaded");
-        IGNORED.put(
+        TRITON.put(
                 "--cache-directory",
                 "caches are built in (see --cache-config); libtritoncache_*.so libraries are not loaded");
-        IGNORED.put("--buffer-manager-thread-count", "inputs are gathered by the thread that runs the model");
-        IGNORED.put("--metrics-interval-ms", "metrics are read when they are scraped");
-        IGNORED.put("--grpc-infer-thread-count", "all connections share the threads of --io-threads");
+        TRITON.put("--buffer-manager-thread-count", "inputs are gathered by the thread that runs the model");
+        TRITON.put("--metrics-interval-ms", "metrics are read when they are scraped");
+        TRITON.put("--grpc-infer-thread-count", "all connections share the threads of --io-threads");
         for (String name : new String[] {
             "--grpc-infer-allocation-pool-size",
             "--grpc-max-response-pool-size",
@@ -85,38 +126,38 @@ public final class TritonIgnoredFlags {
             "--grpc-max-connection-age",
             "--grpc-max-connection-age-grace"
         }) {
-            IGNORED.put(name, GRPC_TUNING);
+            TRITON.put(name, GRPC_TUNING);
         }
-        IGNORED.put("--sagemaker-port", SAGEMAKER);
-        IGNORED.put("--sagemaker-safe-port-range", SAGEMAKER);
-        IGNORED.put("--sagemaker-thread-count", SAGEMAKER);
-        IGNORED.put("--vertex-ai-port", VERTEX);
-        IGNORED.put("--vertex-ai-thread-count", VERTEX);
-        IGNORED.put("--vertex-ai-default-model", VERTEX);
+        TRITON.put("--sagemaker-port", SAGEMAKER);
+        TRITON.put("--sagemaker-safe-port-range", SAGEMAKER);
+        TRITON.put("--sagemaker-thread-count", SAGEMAKER);
+        TRITON.put("--vertex-ai-port", VERTEX);
+        TRITON.put("--vertex-ai-thread-count", VERTEX);
+        TRITON.put("--vertex-ai-default-model", VERTEX);
     }
 
-    private TritonIgnoredFlags() {}
+    private IgnoredFlags() {}
 
     /** Adds the options to the command. */
     public static void addTo(CommandSpec serve) {
-        SWITCHES.keySet()
-                .forEach(name -> serve.addOption(OptionSpec.builder(name)
-                        .type(String.class)
-                        .arity("0..1")
-                        .fallbackValue("true")
-                        .hidden(true)
-                        .build()));
-        IGNORED.keySet()
-                .forEach(name -> serve.addOption(OptionSpec.builder(name)
-                        .type(String.class)
-                        .arity("1")
-                        .hidden(true)
-                        .build()));
+        add(serve, SWITCHES.keySet(), "0..1");
+        add(serve, TRITON.keySet(), "1");
+        add(serve, TF_SERVING.keySet(), "1");
+        add(serve, TF_SERVING_SWITCHES.keySet(), "0..1");
     }
 
-    /** Whether the option is one of these. */
-    static boolean contains(OptionSpec option) {
-        return SWITCHES.containsKey(option.longestName()) || IGNORED.containsKey(option.longestName());
+    private static void add(CommandSpec serve, Set<String> names, String values) {
+        names.forEach(name -> serve.addOption(OptionSpec.builder(name)
+                .type(String.class)
+                .arity(values)
+                .fallbackValue("true")
+                .hidden(true)
+                .build()));
+    }
+
+    /** Whether the option is one of these, of {@code tritonserver}. */
+    static boolean isTriton(OptionSpec option) {
+        return SWITCHES.containsKey(option.longestName()) || TRITON.containsKey(option.longestName());
     }
 
     /**
@@ -138,8 +179,13 @@ public final class TritonIgnoredFlags {
                     }
                     warnings.add(name + "=" + value + " has no effect: " + known.reason());
                 }
-            } else if (IGNORED.containsKey(name)) {
-                warnings.add(name + " has no effect: " + IGNORED.get(name));
+                continue;
+            }
+            for (Map<String, String> ignored : List.of(TRITON, TF_SERVING, TF_SERVING_SWITCHES)) {
+                String reason = ignored.get(name);
+                if (reason != null) {
+                    warnings.add(name + " has no effect: " + reason);
+                }
             }
         }
         return warnings;
