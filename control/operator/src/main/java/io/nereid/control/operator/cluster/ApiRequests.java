@@ -99,16 +99,20 @@ final class ApiRequests {
         int limit = client.getConfiguration().getRequestTimeout();
         HttpResponse<byte[]> response = await(
                 http().sendAsync(builder.timeout(limit, TimeUnit.MILLISECONDS).build(), byte[].class));
-        if (!response.isSuccessful()) {
-            throw refused(what, response.code(), response.body());
-        }
-        byte[] body = response.body();
-        if ("gzip".equals(response.header("Content-Encoding"))) {
-            try (InputStream text = new GZIPInputStream(new ByteArrayInputStream(body), INFLATED)) {
-                return (ObjectNode) PackedObject.JSON.readTree(text);
+        // An error may be compressed as well. A list is read as it is inflated, so that its text is never whole in
+        // memory.
+        try (InputStream body = body(response)) {
+            if (!response.isSuccessful()) {
+                throw refused(what, response.code(), body.readAllBytes());
             }
+            return (ObjectNode) PackedObject.JSON.readTree(body);
         }
-        return (ObjectNode) PackedObject.JSON.readTree(body);
+    }
+
+    private static InputStream body(HttpResponse<byte[]> response) throws IOException {
+        byte[] bytes = response.body();
+        InputStream sent = bytes == null ? InputStream.nullInputStream() : new ByteArrayInputStream(bytes);
+        return "gzip".equals(response.header("Content-Encoding")) ? new GZIPInputStream(sent, INFLATED) : sent;
     }
 
     /**
