@@ -4,6 +4,7 @@ package io.nereid.app;
 
 import io.nereid.app.access.KeysCommand;
 import io.nereid.app.cds.CdsCommand;
+import io.nereid.app.client.HealthCommand;
 import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
 import io.nereid.app.component.ExplainerCommand;
@@ -54,6 +55,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             InferCommand.class,
             ReplayCommand.class,
             ModelsCommand.class,
+            HealthCommand.class,
             ValidateCommand.class,
             ConvertCommand.class,
             PluginsCommand.class,
@@ -75,6 +77,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             GatewayCommand.class,
             DoctorCommand.class,
             VersionCommand.class,
+            CompletionCommand.class,
+            ManPageCommand.class,
             CdsCommand.class,
             CommandLine.HelpCommand.class
         },

@@ -13,14 +13,15 @@ import picocli.CommandLine.Parameters;
 /**
  * A training run for class-data sharing (CDS). The launcher runs it once and archives the classes that it loads, for faster
  * starts. For {@code serve} it starts the server, serves one request and stops; for {@code operator} it starts an operator,
- * which carries out one service. Hidden, because only the launcher uses it. Confined to one thread.
+ * which carries out one service; for {@code all} it does both, for one archive. Hidden, because only the launcher and the
+ * release use it. Confined to one thread.
  */
 @Command(
         name = "cds",
         hidden = true,
         description = "Start, serve one request or carry out one service, and stop (CDS training run).")
 public final class CdsCommand implements Callable<Integer> {
-    @Parameters(arity = "0..1", paramLabel = "PROGRAM", defaultValue = "serve", description = "serve or operator")
+    @Parameters(arity = "0..1", paramLabel = "PROGRAM", defaultValue = "serve", description = "serve, operator or all")
     String program = "serve";
 
     @Override
@@ -28,10 +29,11 @@ public final class CdsCommand implements Callable<Integer> {
         return switch (program) {
             case "serve" -> ServeTraining.run();
             case "operator" -> OperatorTraining.run();
+            case "all" -> Math.max(ServeTraining.run(), OperatorTraining.run());
             default ->
                 throw ServingException.of(
                         ErrorCode.INVALID_ARGUMENT,
-                        "there is no training run of '" + program + "'; use serve or operator");
+                        "there is no training run of '" + program + "'; use serve, operator or all");
         };
     }
 }

@@ -16,7 +16,8 @@ public final class ClientOptions {
     @Option(
             names = "--url",
             paramLabel = "URL",
-            defaultValue = "http://127.0.0.1:8080",
+            // Where a server with the same environment listens, as in a container.
+            defaultValue = "http://127.0.0.1:${env:NEREID_PORT:-8080}",
             scope = ScopeType.INHERIT,
             description = "The server (default: ${DEFAULT-VALUE}).")
     private String url;

@@ -8,6 +8,7 @@ import io.fabric8.kubernetes.client.KubernetesClientBuilder;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.File;
+import java.net.URI;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +31,18 @@ final class KubernetesClients {
     static KubernetesClient create(@Nullable String kubeconfig, int timeoutMillis) {
         return new KubernetesClientBuilder()
                 .withConfig(config(kubeconfig, timeoutMillis))
+                .build();
+    }
+
+    /** Creates a client for an address and a token, as {@link #create} does for those of a pod. */
+    static KubernetesClient create(URI server, String token, String namespace, int timeoutMillis) {
+        VERSIONS.setLevel(Level.SEVERE);
+        Config config = Config.empty();
+        config.setMasterUrl(server.toString());
+        config.setOauthToken(token);
+        config.setNamespace(namespace);
+        return new KubernetesClientBuilder()
+                .withConfig(configured(config, timeoutMillis))
                 .build();
     }
 
@@ -58,6 +71,10 @@ final class KubernetesClients {
             // Certificates alone. The client would read the kubeconfig again before each request to look for a token.
             config.setOauthTokenProvider(() -> null);
         }
+        return configured(config, timeoutMillis);
+    }
+
+    private static Config configured(Config config, int timeoutMillis) {
         // The frames and streams of HTTP/2 cost both sides more than a few connections do.
         config.setHttp2Disable(true);
         config.setRequestTimeout(timeoutMillis);

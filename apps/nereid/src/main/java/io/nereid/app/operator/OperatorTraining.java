@@ -54,23 +54,18 @@ public final class OperatorTraining {
     public static int run() throws IOException, InterruptedException {
         Logging.configure(Logging.Format.TEXT, Level.OFF);
         Path builtIn = Files.createTempDirectory("nereid-training");
-        Path kubeconfig = builtIn.resolve("kubeconfig");
         try (TrainingApiServer server = new TrainingApiServer()) {
             for (ObjectNode runtime : KserveCatalog.manifests()) {
                 String name = runtime.path("metadata").path("name").asText() + ".yaml";
                 Files.writeString(builtIn.resolve(name), runtime.toString());
             }
             server.add(ManifestReader.parse(SERVICE, "training").get(0));
-            Files.writeString(kubeconfig, """
-                    {"apiVersion": "v1", "kind": "Config", "current-context": "a",
-                     "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:%d"}}],
-                     "users": [{"name": "a", "user": {"token": "none"}}],
-                     "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a", "namespace": "training"}}]}
-                    """.replace("%d", Integer.toString(server.port())));
+            // Not a kubeconfig, to read which the client loads a class for each kind of Kubernetes: a pod has none.
+            URI address = URI.create("http://127.0.0.1:" + server.port() + "/");
             OperatorOptions options = new OperatorOptions(
                     "training", Set.of(), "training", 0, builtIn, null, new UpgradeOptions("training", 1));
-            try (KubernetesClient client = KubernetesClients.create(kubeconfig.toString(), TIMEOUT_MILLIS);
-                    KubernetesClient leases = KubernetesClients.create(kubeconfig.toString(), TIMEOUT_MILLIS);
+            try (KubernetesClient client = KubernetesClients.create(address, "none", "training", TIMEOUT_MILLIS);
+                    KubernetesClient leases = KubernetesClients.create(address, "none", "training", TIMEOUT_MILLIS);
                     Operator operator = new Operator(options, client, leases, () -> {})) {
                 operator.start();
                 boolean done = server.awaitStatus();

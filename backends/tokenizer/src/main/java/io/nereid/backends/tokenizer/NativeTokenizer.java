@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * configured; closed by its owner after the last use.
  */
 final class NativeTokenizer implements AutoCloseable {
+    /** A folder with native libraries as files. */
+    static final String PATH_PROPERTY = "nereid.native.path";
+
     private static final Logger LOG = System.getLogger(NativeTokenizer.class.getName());
 
     private final TokenizersLibrary library = TokenizersLibrary.LIB;
@@ -33,7 +36,8 @@ final class NativeTokenizer implements AutoCloseable {
     record Tokens(long[] ids, long[] types, long[] mask) {}
 
     /**
-     * Loads the native library from its jar, through a temporary file.
+     * Loads the native library: the file in the folder that the system property {@code nereid.native.path} names, or the one in
+     * the jar, through a temporary file.
      *
      * @return the reason of a failure, or null
      */
@@ -43,8 +47,14 @@ final class NativeTokenizer implements AutoCloseable {
         String name = System.mapLibraryName("tokenizers");
         String entry = "/native/lib/" + (os.startsWith("mac") ? "osx" : os.startsWith("win") ? "win" : "linux") + "-"
                 + (arch.equals("amd64") ? "x86_64" : arch) + "/cpu/" + name;
+        String folder = System.getProperty(PATH_PROPERTY);
+        Path unpacked = folder == null ? null : Path.of(folder, name);
         Path directory = null;
         try (InputStream packed = TokenizersLibrary.class.getResourceAsStream(entry)) {
+            if (unpacked != null && Files.isRegularFile(unpacked)) {
+                System.load(unpacked.toAbsolutePath().toString());
+                return null;
+            }
             if (packed == null) {
                 return "the tokenizers library does not support this machine (" + os + " on " + arch + ")";
             }

@@ -1,0 +1,175 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution for one platform: its native libraries as files, a runtime inside, the class-data archive made."""
+
+import fnmatch
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import files
+import platforms
+
+# What the server, the operator and the plugins use, and what their libraries look for. jdk.crypto.ec is empty from Java 22 on.
+MODULES = [
+    "java.base",
+    "java.logging",
+    "java.management",
+    "java.naming",
+    "java.net.http",
+    "java.security.jgss",
+    "java.sql",
+    "java.xml",
+    "jdk.charsets",
+    "jdk.crypto.ec",
+    "jdk.httpserver",
+    "jdk.jcmd",
+    "jdk.jfr",
+    "jdk.management",
+    "jdk.management.agent",
+    "jdk.net",
+    "jdk.unsupported",
+    "jdk.zipfs",
+]
+
+# Example models that only the archive for all platforms has, so that the others stay small.
+LARGE_EXAMPLES = ["ocr_rec"]
+
+
+class Jdk:
+    def __init__(self, home):
+        self.home = home
+        with open(os.path.join(home, "release"), encoding="utf-8") as release:
+            values = dict(re.findall(r'^(\w+)="(.*)"$', release.read(), re.M))
+        self.version = values["JAVA_VERSION"]
+        self.major = int(self.version.split(".")[0])
+        self.vendor = values.get("IMPLEMENTOR", "unknown")
+
+    def run(self, tool, *arguments):
+        run([os.path.join(self.home, "bin", tool), *arguments])
+
+
+def run(command, **options):
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
+    if result.returncode != 0:
+        sys.exit(f"release: {' '.join(map(str, command))[:300]} ended with {result.returncode}:\n{result.stdout[-3000:]}")
+    return result.stdout
+
+
+def access(major):
+    """The launcher's options about native code, which archives of classes depend on."""
+    options = ["--enable-native-access=ALL-UNNAMED"] if major >= 22 else []
+    return options + (["--sun-misc-unsafe-memory-access=allow"] if major >= 23 else [])
+
+
+def runtime(jdk, target, time):
+    """Links a Java runtime for this machine with the modules of the distribution, and the archive of the JDK's own classes."""
+    compress = "zip-6" if jdk.major >= 21 else "2"
+    modules = MODULES if jdk.major < 22 else [m for m in MODULES if m != "jdk.crypto.ec"]
+    jdk.run(
+        "jlink", "--add-modules", ",".join(modules), "--strip-debug", "--no-header-files", "--no-man-pages",
+        # The tzdata and locales of English alone would lose formats of other languages: all are kept.
+        f"--compress={compress}", "--output", target,
+    )  # fmt: skip
+    # Times of the modules are part of the key of the archives made below.
+    files.normalize(target, time)
+    run([os.path.join(target, "bin", "java"), *access(jdk.major), "-Xshare:dump"])
+    files.normalize(target, time)
+
+
+def strip(path, platform):
+    """Takes symbols of the debugger out of a native library. Says so when the tool for the platform is absent."""
+    here = os.uname().machine == platform.machine
+    tool = "strip" if here else f"{platform.machine}-linux-gnu-strip"
+    if shutil.which(tool) is None:
+        print(f"release: {tool} is not on the PATH; {os.path.basename(path)} keeps its symbols", file=sys.stderr)
+        return
+    run([tool, "--strip-unneeded", path])
+
+
+def libraries(stage, platform):
+    """Moves the native libraries of the platform out of the jars of lib into lib/native; those of other platforms go away."""
+    target = os.path.join(stage, "lib", "native")
+    os.makedirs(target)
+    for jar in sorted(glob.glob(os.path.join(stage, "lib", "*.jar"))):
+        wanted = platform.natives(jar)
+        if wanted is None:
+            continue
+        thinner = jar + ".new"
+        removed = files.jar_without(jar, thinner, platforms.native)
+        for name, contents in removed.items():
+            if fnmatch.fnmatchcase(name, wanted):
+                path = os.path.join(target, os.path.basename(name))
+                with open(path, "wb") as file:
+                    file.write(contents)
+                os.chmod(path, 0o755)
+                strip(path, platform)
+        if os.path.basename(jar).startswith("netty-transport-native-epoll-"):
+            # Nothing but the library is in it.
+            os.remove(thinner)
+            os.remove(jar)
+        else:
+            os.replace(thinner, jar)
+    missing = [name for name in platforms.LIBRARIES if not _has(target, name)]
+    if missing:
+        sys.exit(f"release: no native library for {platform.name} of {', '.join(missing)}")
+
+
+def _has(folder, library):
+    word = library.split("-")[0].replace("netty", "epoll").replace("jna", "jnidispatch")
+    return any(word in name for name in os.listdir(folder))
+
+
+def archive(stage, jdk, time):
+    """Makes the archive of the classes of the server and the operator, with the runtime inside."""
+    files.normalize(stage, time)
+    # In the order of the launcher's class path.
+    jars = [os.path.join(stage, "lib", name) for name in sorted(os.listdir(os.path.join(stage, "lib"))) if name.endswith(".jar")]
+    kubernetes = os.path.join(stage, "lib", "kubernetes")
+    jars += [os.path.join(kubernetes, name) for name in sorted(os.listdir(kubernetes)) if name.endswith(".jar")]
+    made = os.path.join(stage, "lib", "classes.jsa")
+    run(
+        [
+            os.path.join(stage, "runtime", "bin", "java"), *access(jdk.major), "-XX:+UseSerialGC", f"-XX:ArchiveClassesAtExit={made}.new",
+            "-Dnereid.home=" + stage, "-cp", ":".join(jars), "io.nereid.app.Main", "cds", "all",
+        ],
+        env={"HOME": os.path.dirname(stage), "LC_ALL": "C.UTF-8"},
+    )  # fmt: skip
+    os.replace(made + ".new", made)
+    files.normalize(stage, time)
+
+
+def share(stage):
+    """Writes the completion scripts and the manual page, which the program makes of its own options."""
+    for command, name in (
+        (["completion", "bash"], "bash-completion/completions/nereid"),
+        (["completion", "zsh"], "zsh/site-functions/nereid.zsh"),
+        (["man-page"], "man/man1/nereid.1"),
+    ):
+        path = os.path.join(stage, "share", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        text = run(
+            [os.path.join(stage, "bin", "nereid"), *command],
+            env={"PATH": os.environ["PATH"], "HOME": os.path.dirname(stage), "NEREID_CDS": "off", "COLUMNS": "80"},
+        )
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def build(dist, stage, platform, jdk, time):
+    """Makes the distribution of a platform in the folder stage, with a runtime when jdk is one for it."""
+    shutil.rmtree(stage, ignore_errors=True)
+    shutil.copytree(dist, stage, symlinks=True)
+    for name in LARGE_EXAMPLES:
+        shutil.rmtree(os.path.join(stage, "examples", "models", name))
+        os.remove(os.path.join(stage, "examples", "requests", name + ".json"))
+    libraries(stage, platform)
+    files.normalize(stage, time)
+    if jdk is not None:
+        runtime(jdk, os.path.join(stage, "runtime"), time)
+        share(stage)
+        archive(stage, jdk, time)
+    return stage
