@@ -15,7 +15,8 @@ import io.nereid.spi.config.ModelConfig;
 /**
  * The backend {@code identity}, as Triton's: returns {@code INPUT<i>} as {@code OUTPUT<i>}, with zeros for an absent
  * optional input, and four fixed parameters in every response. Configuration parameters: {@code creation_delay_sec},
- * {@code execute_delay_ms}, {@code instance_wise_delay_multiplier} and {@code response_parameters}; with {@code false}
+ * {@code execute_delay_ms}, {@code instance_wise_delay_multiplier}, {@code absent_outputs} ({@code zeros}, or
+ * {@code omitted}: a response has no output whose input is absent) and {@code response_parameters}; with {@code false}
  * for the last, responses have no parameters and the model runs on batches of tensors, as most models do. Thread-safe.
  */
 public final class IdentityBackend extends SampleBackend {
@@ -31,7 +32,10 @@ public final class IdentityBackend extends SampleBackend {
         IdentityModel model = new IdentityModel(IdentityModel.complete(config));
         String text = config.parameters().getOrDefault(RESPONSE_PARAMETERS, "true");
         return switch (text) {
-            case "true" -> new TritonIdentityModel(model);
+            case "true" ->
+                new TritonIdentityModel(
+                        model,
+                        config.parameters().getOrDefault("absent_outputs", "").equals("omitted"));
             case "false" -> model;
             default ->
                 throw ServingException.invalidArgument(

@@ -92,7 +92,9 @@ final class ConfigCompletion {
         }
         for (TensorSpec spec : config.outputs()) {
             TensorBinding port = TensorBinding.named(outputs, spec.name());
-            full |= port != null && port.shape().rank() == spec.modelShape().rank();
+            full |= port != null
+                    && !scattered(spec.name())
+                    && port.shape().rank() == spec.modelShape().rank();
         }
         return !full && notBatchable() == null && sameRows() && !inputs.isEmpty() ? defaultMaxBatchSize : 0;
     }
@@ -163,12 +165,21 @@ final class ConfigCompletion {
     private @Nullable TensorBinding notBatchable() {
         for (List<TensorBinding> ports : List.of(inputs, outputs)) {
             for (TensorBinding port : ports) {
-                if (port.shape().rank() == 0 || port.shape().dim(0) != -1) {
+                if ((port.shape().rank() == 0 || port.shape().dim(0) != -1)
+                        && (ports == inputs || !scattered(port.name()))) {
                     return port;
                 }
             }
         }
         return null;
+    }
+
+    /**
+     * Whether a batch output has this name. The graph's output is split by the shapes of an input, so that its own
+     * shape need not be that of the configuration, nor begin with the batch dimension.
+     */
+    private boolean scattered(String output) {
+        return config.batchOutputs().stream().anyMatch(b -> b.targets().contains(output));
     }
 
     /**
@@ -276,6 +287,9 @@ final class ConfigCompletion {
                             + typeName(spec.dataType()) + " for " + side + " '" + spec.name()
                             + "', model provides " + typeName(port.dataType()),
                     "set its type to " + typeName(port.dataType()));
+        }
+        if (ports == outputs && scattered(spec.name())) {
+            return;
         }
         Shape own = spec.modelShape();
         if (!batched && port.shape().rank() == 0 && own.equals(Shape.of(1))) {

@@ -223,7 +223,7 @@ final class ConfigCompletion {
                     "set its type to " + typeName(port.dataType()));
         }
         Shape shape = port.shape();
-        if (shape == null || !port.binding() || spec.unchecked()) {
+        if (shape == null || !port.binding() || spec.unchecked() || (side.equals("output") && scattered(spec.name()))) {
             return;
         }
         Shape own = spec.modelShape();
@@ -247,6 +247,11 @@ final class ConfigCompletion {
                     "set dims to " + (batched && shape.rank() > 0 ? shape.withoutFirst() : shape)
                             + ", or leave them out");
         }
+    }
+
+    /** Whether a batch output has this name: what is split by an input's shapes need not have the signature's. */
+    private boolean scattered(String output) {
+        return config.batchOutputs().stream().anyMatch(b -> b.targets().contains(output));
     }
 
     private static String typeName(DataType type) {

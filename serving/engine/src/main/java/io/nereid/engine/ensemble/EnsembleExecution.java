@@ -23,7 +23,6 @@ import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -71,8 +70,6 @@ final class EnsembleExecution {
 
     @GuardedBy("this") private int waitingCalls;
 
-    @GuardedBy("this") private @Nullable SequenceFlags sequence;
-
     @GuardedBy("this") private boolean delivering;
 
     @GuardedBy("this") private long inputNanos;
@@ -90,8 +87,8 @@ final class EnsembleExecution {
         this.job = job;
         this.executions = executions;
         this.clock = clock;
-        this.sequence = job.request().options().sequence();
-        this.tensors = new EnsembleState(graph, plan, job.request().id(), this::enqueue);
+        this.tensors = new EnsembleState(
+                graph, plan, job.request().id(), job.request().options().sequence(), this::enqueue);
         if (graph.maxInflight > 0) {
             inflight = new int[graph.steps.size()];
             List<ArrayDeque<StepCall>> queues = new ArrayList<>();
@@ -161,8 +158,8 @@ final class EnsembleExecution {
         return now;
     }
 
-    @GuardedBy("this") private void enqueue(EnsembleScope frame, Step step, List<Tensor> inputs) {
-        StepCall call = new StepCall(frame, step, inputs);
+    @GuardedBy("this") private void enqueue(EnsembleScope frame, Step step, List<Tensor> inputs, @Nullable SequenceFlags sequence) {
+        StepCall call = new StepCall(frame, step, inputs, sequence);
         int s = step.index();
         if (inflight == null || waiting == null) {
             ready.add(call);
@@ -200,24 +197,16 @@ final class EnsembleExecution {
         inputNanos += call.inputNanos;
         inferNanos += call.inferNanos;
         outputNanos += call.outputNanos;
-        updateSequence(response.parameters());
-        tensors.completed(call.frame, call.step, response);
+        tensors.completed(call.frame, call.step, response, sequence(response, call));
     }
 
-    /** A response of a step may set the sequence parameters for the steps that follow it. */
-    @GuardedBy("this") private void updateSequence(Map<String, Object> parameters) {
-        if (parameters.isEmpty()) {
-            return;
-        }
-        Object id = parameters.get("sequence_id");
-        Object start = parameters.get("sequence_start");
-        Object end = parameters.get("sequence_end");
-        if (id != null || start != null || end != null) {
-            SequenceFlags before = sequence;
-            sequence = new SequenceFlags(
-                    id != null ? id : before == null ? 0L : before.id(),
-                    start != null ? Boolean.TRUE.equals(start) : before != null && before.start(),
-                    end != null ? Boolean.TRUE.equals(end) : before != null && before.end());
+    /** The sequence of a response's tensors; closes the response if its parameters are wrong. */
+    private static @Nullable SequenceFlags sequence(InferenceResponse response, StepCall call) {
+        try {
+            return StepSequence.after(response.parameters(), call.sequence);
+        } catch (ServingException e) {
+            response.close();
+            throw e;
         }
     }
 
@@ -322,6 +311,7 @@ final class EnsembleExecution {
         final EnsembleScope frame;
         final Step step;
         final List<Tensor> inputs;
+        final @Nullable SequenceFlags sequence;
 
         @Nullable RequestTrace trace;
 
@@ -340,10 +330,11 @@ final class EnsembleExecution {
         private @Nullable InferenceResponse response;
         private @Nullable ServingException failure;
 
-        StepCall(EnsembleScope frame, Step step, List<Tensor> inputs) {
+        StepCall(EnsembleScope frame, Step step, List<Tensor> inputs, @Nullable SequenceFlags sequence) {
             this.frame = frame;
             this.step = step;
             this.inputs = inputs;
+            this.sequence = sequence;
         }
 
         void drop() {
@@ -351,20 +342,18 @@ final class EnsembleExecution {
         }
 
         void start() {
-            SequenceFlags place;
             synchronized (EnsembleExecution.this) {
                 if (tensors.ended()) {
                     drop();
                     return;
                 }
                 link(this);
-                place = sequence;
             }
             RequestTrace parent = job.request().options().trace();
             if (parent != null) {
                 trace = parent.child(step.model().model());
             }
-            call = members.infer(request(place), this);
+            call = members.infer(request(), this);
             if (!STATE.compareAndSet(this, STARTING, RUNNING)) {
                 // the step ended before infer returned: handle its end here, in the loop of proceed()
                 ended();
@@ -374,11 +363,11 @@ final class EnsembleExecution {
             }
         }
 
-        private InferenceRequest request(@Nullable SequenceFlags place) {
+        private InferenceRequest request() {
             InferenceRequest whole = job.request();
             Options options = whole.options();
-            if (trace != null || place != options.sequence()) {
-                options = new Options(options.priority(), options.timeoutNanos(), place, trace);
+            if (trace != null || sequence != options.sequence()) {
+                options = new Options(options.priority(), options.timeoutNanos(), sequence, trace);
             }
             return new InferenceRequest(
                     step.model(),
@@ -419,8 +408,7 @@ final class EnsembleExecution {
                     if (tensors.ended()) {
                         answer.close();
                     } else {
-                        updateSequence(answer.parameters());
-                        tensors.emitted(step, answer);
+                        tensors.emitted(step, answer, sequence(answer, this));
                     }
                 }
             } catch (RuntimeException e) {

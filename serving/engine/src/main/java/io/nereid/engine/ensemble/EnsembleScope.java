@@ -3,8 +3,12 @@
 package io.nereid.engine.ensemble;
 
 import io.nereid.engine.ensemble.EnsembleGraph.Plan;
+import io.nereid.engine.ensemble.EnsembleGraph.Port;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.tensor.Tensor;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +25,9 @@ final class EnsembleScope {
     int unsettled;
     boolean done;
     Map<String, Object> parameters = Map.of();
+
+    /** By tensor: its sequence, where that is not the request's. Null while there is none. */
+    @Nullable SequenceFlags @Nullable [] sequences;
 
     @Nullable EnsembleResponse answer;
 
@@ -42,6 +49,28 @@ final class EnsembleScope {
                 value.close();
             }
         }
+    }
+
+    /** Records the sequence of a step's outputs. */
+    void sequence(List<Port> outputs, @Nullable SequenceFlags sequence, @Nullable SequenceFlags whole) {
+        if (sequence == whole) {
+            return;
+        }
+        @Nullable SequenceFlags[] all = sequences;
+        if (all == null) {
+            all = new SequenceFlags[tensors.length];
+            Arrays.fill(all, whole);
+            sequences = all;
+        }
+        for (Port output : outputs) {
+            all[output.tensor()] = sequence;
+        }
+    }
+
+    /** The sequence of a tensor. */
+    @Nullable SequenceFlags sequence(int tensor, @Nullable SequenceFlags whole) {
+        @Nullable SequenceFlags[] all = sequences;
+        return all == null ? whole : all[tensor];
     }
 
     void take(Map<String, Object> more) {

@@ -6,6 +6,7 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.ensemble.EnsembleGraph.Plan;
 import io.nereid.engine.ensemble.EnsembleGraph.Port;
 import io.nereid.engine.ensemble.EnsembleGraph.Step;
+import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -28,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  * element (a tensor without elements has none), or because an input that the step requires was left out.
  * </ul>
  * <p>A step that requires an absent tensor can never run, nor can the steps that depend on it; the request fails when
- * an output of the ensemble is missing for that reason. An output that was left out is omitted from the response. In
- * this way an ensemble selects between branches: each branch begins with a {@code when}, and the step that joins the
+ * an output of the ensemble is missing for that reason. An output that is absent itself, or was left out, is omitted
+ * from the response. In this way an ensemble selects between branches: each branch begins with a {@code when}, and the step that joins the
  * branches has optional inputs.
  *
  * <p>Each response of a decoupled step creates an {@link EnsembleScope}: the dependent steps run once more, with the
@@ -49,6 +50,7 @@ final class EnsembleState {
     private final EnsembleGraph graph;
     private final Plan plan;
     private final String requestId;
+    private final @Nullable SequenceFlags sequence;
     private final Starter starter;
     private final EnsembleScope root;
     private final List<EnsembleScope> frames = new ArrayList<>(0);
@@ -58,14 +60,19 @@ final class EnsembleState {
 
     /** Starts steps. */
     interface Starter {
-        /** Starts a step whose inputs are complete. Owns the inputs from here on, also when it throws. */
-        void start(EnsembleScope frame, Step step, List<Tensor> inputs);
+        /**
+         * Starts a step whose inputs are complete. Owns the inputs from here on, also when it throws.
+         *
+         * @param sequence the sequence of the step's request; null for none
+         */
+        void start(EnsembleScope frame, Step step, List<Tensor> inputs, @Nullable SequenceFlags sequence);
     }
 
-    EnsembleState(EnsembleGraph graph, Plan plan, String requestId, Starter starter) {
+    EnsembleState(EnsembleGraph graph, Plan plan, String requestId, @Nullable SequenceFlags sequence, Starter starter) {
         this.graph = graph;
         this.plan = plan;
         this.requestId = requestId;
+        this.sequence = sequence;
         this.starter = starter;
         this.root = new EnsembleScope(plan, 0);
     }
@@ -101,21 +108,27 @@ final class EnsembleState {
         settled(root);
     }
 
-    /** Takes over the last response of a step. */
-    void completed(EnsembleScope frame, Step step, InferenceResponse response) {
+    /**
+     * Takes over the last response of a step.
+     *
+     * @param made the sequence of its outputs
+     */
+    void completed(EnsembleScope frame, Step step, InferenceResponse response, @Nullable SequenceFlags made) {
         if (!step.decoupled()) {
             frame.take(response.parameters());
+            frame.sequence(step.outputs(), made, sequence);
             give(frame, step, outputs(step, response));
         } else if (!response.outputs().isEmpty()) {
-            emitted(step, response);
+            emitted(step, response, made);
         }
         frame.unsettled--;
         settled(frame);
     }
 
     /** Takes over a response of a decoupled step, which more may follow. */
-    void emitted(Step step, InferenceResponse response) {
+    void emitted(Step step, InferenceResponse response, @Nullable SequenceFlags made) {
         EnsembleScope frame = new EnsembleScope(plan, step.outputScope());
+        frame.sequence(step.outputs(), made, sequence);
         frames.add(frame);
         if (plan.answers[frame.scope]) {
             order.add(frame);
@@ -239,7 +252,7 @@ final class EnsembleState {
     private void decide(EnsembleScope frame, Step step) {
         byte outcome = outcome(frame, step);
         if (outcome == PRESENT) {
-            starter.start(frame, step, inputs(frame, step));
+            starter.start(frame, step, inputs(frame, step), sequence(frame, step));
         }
         for (int t : step.reads()) {
             if (graph.scope(t) == frame.scope) {
@@ -316,6 +329,17 @@ final class EnsembleState {
         return inputs;
     }
 
+    /** The sequence of a step's request: that of the first input whose sequence a step has changed. */
+    private @Nullable SequenceFlags sequence(EnsembleScope frame, Step step) {
+        for (Port port : step.inputs()) {
+            SequenceFlags made = owner(frame, port.tensor()).sequence(port.tensor(), sequence);
+            if (made != sequence) {
+                return made;
+            }
+        }
+        return sequence;
+    }
+
     /** The tensor's shape for a reader: adds or removes the batch dimension where only one side has it. */
     private Shape adapted(Tensor tensor, Port taker, String model) {
         Shape shape = tensor.shape();
@@ -375,6 +399,7 @@ final class EnsembleState {
     /** The outputs of a scope whose steps have ended. */
     private EnsembleResponse answer(EnsembleScope frame) {
         List<Tensor> outputs = new ArrayList<>(plan.outputs.size());
+        SequenceFlags made = sequence;
         try {
             for (Port output : plan.outputs) {
                 int t = output.tensor();
@@ -385,11 +410,16 @@ final class EnsembleState {
                 Tensor tensor = owner.tensors[t];
                 if (tensor != null) {
                     outputs.add(tensor.retainAs(output.name(), adapted(tensor, output, graph.name)));
-                } else if (owner.states[t] != LEFT_OUT) {
+                    SequenceFlags own = owner.sequence(t, sequence);
+                    made = own == sequence ? made : own;
+                } else if (owner.states[t] != LEFT_OUT && owner.states[t] != ABSENT) {
                     throw deadlock();
                 }
             }
-            return new EnsembleResponse(outputs, frame.parameters, null);
+            return new EnsembleResponse(
+                    outputs,
+                    outputs.isEmpty() ? frame.parameters : StepSequence.parameters(frame.parameters, made),
+                    null);
         } catch (RuntimeException e) {
             Tensor.closeAll(outputs);
             throw e;
@@ -397,7 +427,11 @@ final class EnsembleState {
     }
 
     private ServingException deadlock() {
-        return ServingException.invalidArgument("[request id: " + (requestId.isEmpty() ? "<id_unknown>" : requestId)
-                + "] unexpected deadlock, at least one output is not set while no more ensemble steps can be made");
+        return ServingException.invalidArgument(
+                "[request id: " + (requestId.isEmpty() ? "<id_unknown>" : requestId)
+                        + "] unexpected deadlock, at least one output is not set while no more ensemble steps can be"
+                        + " made",
+                "a step needs a tensor that the request or an earlier step left out: make that input optional in the"
+                        + " step's model, or request only outputs that do not depend on it");
     }
 }

@@ -37,6 +37,9 @@ class EnsembleExecutionTest {
     private final Ledger ledger = new Ledger();
     private final StubComposingModels members = new StubComposingModels();
     private final List<EnsembleStep> steps = new ArrayList<>();
+    private static final Map<String, Object> NO_SEQUENCE =
+            Map.of("sequence_id", 0L, "sequence_start", false, "sequence_end", false);
+
     private List<TensorSpec> inputs = List.of(int32("X"));
     private List<TensorSpec> outputs = List.of(int32("Y"));
     private int maxBatch;
@@ -58,7 +61,7 @@ class EnsembleExecutionTest {
         Started b = only("b");
         assertThat(b.input("in").buffer().getInt()).isEqualTo(2);
         b.complete(out(3));
-        assertThat(job.answers).containsExactly(new Got(Map.of("Y", 3), Map.of("Y", "[1]"), Map.of(), true));
+        assertThat(job.answers).containsExactly(new Got(Map.of("Y", 3), Map.of("Y", "[1]"), NO_SEQUENCE, true));
         assertThat(job.took).containsExactly(2, 20, 200);
     }
 
@@ -196,6 +199,53 @@ class EnsembleExecutionTest {
     }
 
     @Test
+    void anOutputThatAMemberLeavesOutIsLeftOutOfTheAnswerAndOfOptionalInputs() {
+        outputs = List.of(int32("Y"), int32("Z"));
+        member("a", false, List.of(int32("in")), List.of(int32("out"), int32("more")));
+        member("b", false, List.of(optional("l"), int32("r")), List.of(int32("out")));
+        step("a", Map.of("in", "X"), Map.of("out", "mid", "more", "Z"));
+        step("b", Map.of("l", "Z", "r", "mid"), Map.of("out", "Y"));
+        RecordingJob job = start(x(1));
+        only("a").complete(out(2));
+        Started b = only("b");
+        assertThat(b.request.inputs()).extracting(Tensor::name).containsExactly("r");
+        b.complete(out(7));
+        assertThat(job.answers).containsExactly(new Got(Map.of("Y", 7), Map.of("Y", "[1]"), NO_SEQUENCE, true));
+
+        RecordingJob none = start(request("", List.of(new RequestedOutput("Z", 0)), Options.NONE, x(1)));
+        only("a").complete();
+        assertThat(none.answers).containsExactly(new Got(Map.of(), Map.of(), Map.of(), true));
+    }
+
+    @Test
+    void theSequenceOfAStepIsThatOfTheTensorsThatItReads() {
+        outputs = List.of(int32("Y"), int32("Z"));
+        step("a", Map.of("in", "X"), Map.of("out", "p"));
+        step("b", Map.of("in", "X"), Map.of("out", "q"));
+        step("c", Map.of("in", "p"), Map.of("out", "Y"));
+        step("d", Map.of("in", "q"), Map.of("out", "Z"));
+        SequenceFlags own = new SequenceFlags("s", true, false);
+        RecordingJob job = start(request("", List.of(), new Options(0, 0, own, null), x(1)));
+        members.take("b").complete(Map.of("sequence_id", "t"), out(1));
+        members.take("a").complete(out(2));
+        Started c = members.take("c");
+        Started d = members.take("d");
+        assertThat(c.request.options().sequence()).isEqualTo(own);
+        assertThat(d.request.options().sequence()).isEqualTo(new SequenceFlags("t", false, false));
+        d.complete(out(3));
+        c.complete(Map.of("other", 5L), out(4));
+        assertThat(job.answers.get(0).parameters())
+                .isEqualTo(Map.of("other", 5L, "sequence_id", "t", "sequence_start", false, "sequence_end", false));
+
+        RecordingJob wrong = start(x(1));
+        members.take("a").complete(Map.of("sequence_start", 1L), out(1));
+        assertThat(failure(wrong))
+                .isEqualTo(
+                        "in ensemble 'e', expect parameter 'sequence_start' to be TRITONSERVER_PARAMETER_BOOL, got 1");
+        members.take("b").complete(out(1));
+    }
+
+    @Test
     void theFirstErrorWinsNamesTheEnsembleAndStopsTheOtherSteps() {
         step("a", Map.of("in", "X"), Map.of("out", "p"));
         step("b", Map.of("in", "X"), Map.of("out", "q"));
@@ -260,9 +310,11 @@ class EnsembleExecutionTest {
         assertThat(a.request.deadlineNanos()).isEqualTo(99);
         a.complete(Map.of("sequence_id", 8L, "sequence_end", true), out(2));
         Started b = only("b");
-        assertThat(b.request.options()).isEqualTo(new Options(3, 5_000, new SequenceFlags(8L, true, true), null));
+        assertThat(b.request.options()).isEqualTo(new Options(3, 5_000, new SequenceFlags(8L, false, true), null));
         b.complete(out(1));
         assertThat(value(job)).isEqualTo(1);
+        assertThat(job.answers.get(0).parameters())
+                .isEqualTo(Map.of("sequence_id", 8L, "sequence_start", false, "sequence_end", true));
     }
 
     @Test
@@ -300,7 +352,7 @@ class EnsembleExecutionTest {
         when("b", Map.of("in", "X"), Map.of("out", "Z"), "C");
         RecordingJob job = start(x(1));
         only("a").complete(out(2));
-        assertThat(job.answers).containsExactly(new Got(Map.of("Y", 2), Map.of("Y", "[1]"), Map.of(), true));
+        assertThat(job.answers).containsExactly(new Got(Map.of("Y", 2), Map.of("Y", "[1]"), NO_SEQUENCE, true));
     }
 
     @Test
@@ -333,7 +385,8 @@ class EnsembleExecutionTest {
         assertThat(job.answers).extracting(g -> g.values().get("Y")).containsExactly(11, 21, 31);
         assertThat(job.answers).extracting(g -> g.values().get("S")).containsOnly(100);
         assertThat(job.answers).extracting(Got::last).containsExactly(false, false, true);
-        assertThat(job.answers.get(0).parameters()).isEqualTo(Map.of("n", 1L));
+        assertThat(job.answers.get(0).parameters())
+                .isEqualTo(Map.of("n", 1L, "sequence_id", 0L, "sequence_start", false, "sequence_end", false));
     }
 
     @Test

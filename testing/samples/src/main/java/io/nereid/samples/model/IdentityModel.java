@@ -119,12 +119,23 @@ public final class IdentityModel extends BuiltInModel {
         }
     }
 
-    private Tensor one(String output, List<Tensor> inputs) {
+    /** The outputs of these whose inputs are present. */
+    List<String> present(List<Tensor> inputs, List<String> outputs) {
+        return outputs.stream()
+                .filter(name -> Tensor.find(inputs, source(name).name()) != null)
+                .toList();
+    }
+
+    private TensorSpec source(String output) {
         int position = 0;
         while (!outputs().get(position).name().equals(output)) {
             position++;
         }
-        TensorSpec spec = inputs().get(pairs[position]);
+        return inputs().get(pairs[position]);
+    }
+
+    private Tensor one(String output, List<Tensor> inputs) {
+        TensorSpec spec = source(output);
         Tensor input = Tensor.find(inputs, spec.name());
         return input == null ? zeros(output, spec, inputs) : input.retainAs(output, input.shape());
     }

@@ -17,10 +17,13 @@ public final class TritonIdentityModel extends BuiltInModel implements JavaReque
     private static final Map<String, Object> PARAMETERS = parameters();
 
     private final IdentityModel identity;
+    private final boolean omits;
 
-    public TritonIdentityModel(IdentityModel identity) {
+    /** @param omits whether a response has no output whose input is absent; otherwise it is zeros */
+    public TritonIdentityModel(IdentityModel identity, boolean omits) {
         super(identity.config());
         this.identity = identity;
+        this.omits = omits;
     }
 
     /** Creates the parameters in Triton's order. */
@@ -43,7 +46,9 @@ public final class TritonIdentityModel extends BuiltInModel implements JavaReque
         for (ModelRequest request : requests) {
             List<Tensor> outputs;
             try {
-                outputs = identity.run(request.request().inputs(), request.outputs());
+                List<Tensor> inputs = request.request().inputs();
+                List<String> wanted = request.outputs();
+                outputs = identity.run(inputs, omits ? identity.present(inputs, wanted) : wanted);
             } catch (ServingException e) {
                 request.fail(e);
                 continue;
