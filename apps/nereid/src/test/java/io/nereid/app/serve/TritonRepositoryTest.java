@@ -80,7 +80,8 @@ class TritonRepositoryTest {
         for (String size : List.of("max_batch_size: 4\n", "")) {
             add(
                     size.isEmpty() ? "ragged_default" : "ragged_io",
-                    "backend: \"onnxruntime\"\n" + size + """
+                    "backend: \"onnxruntime\"\n" + size + (size.isEmpty() ? "" : "model_transaction_policy { }\n")
+                            + """
                             input { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true }
                             output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] }
                             batch_output {
@@ -95,7 +96,11 @@ class TritonRepositoryTest {
             Files.write(dir.resolve("models/" + name + "/1/model.onnx"), identity());
         }
         server = new ServeProcess(
-                        dir.resolve("cache"), "--model-repository=" + dir.resolve("models"), "--exit-on-error=false")
+                        dir.resolve("cache"),
+                        "--model-repository=" + dir.resolve("models"),
+                        "--exit-on-error=false",
+                        "--model-control-mode=explicit",
+                        "--load-model=*")
                 .listening();
     }
 
@@ -218,6 +223,34 @@ class TritonRepositoryTest {
     }
 
     @Test
+    void aLoadTakesTheJsonThatProtobufsParserTakes() throws Exception {
+        add("loaded", "backend: \"onnxruntime\"\n");
+        Files.write(dir.resolve("models/loaded/1/model.onnx"), identity());
+        String config = """
+                {backend: 'onnxruntime', max_batch_size: '0', response_cache: {enable: 'no',},
+                 'input': [{name: "INPUT0", data_type: "type_fp32", dims: [[-1],],},],
+                 output: [{name: 'OUTPUT0', dataType: 'TYPE_FP32', dims: [-1]},],
+                 parameters: {note: {string_value: 'it\\'s \\"new\\"'}},
+                }""";
+        HttpResponse<String> answer = server.post(
+                "/v2/repository/models/loaded/load",
+                "{\"parameters\":{\"config\":\""
+                        + config.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n") + "\"}}");
+        assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+        assertThat(server.get("/v2/models/loaded/config").body())
+                .contains("\"max_batch_size\":0", "\"dims\":[-1]", "it's \\\"new\\\"");
+
+        HttpResponse<String> wrong = server.post(
+                "/v2/repository/models/loaded/load", "{\"parameters\":{\"config\":\"{max_batch_size: 1,,}\"}}");
+        assertThat(wrong.statusCode()).isEqualTo(400);
+        HttpResponse<String> code = server.post(
+                "/v2/repository/models/loaded/load", "{\"parameters\":{\"config\":\"{backend: 'python',}\"}}");
+        assertThat(code.statusCode())
+                .as("a backend that runs code: " + code.body())
+                .isEqualTo(403);
+    }
+
+    @Test
     void raggedRequestsShareARunWhoseOutputIsSplitByTheirShapes() throws Exception {
         List<CompletableFuture<HttpResponse<String>>> answers = new ArrayList<>();
         for (int n = 1; n <= 3; n++) {
@@ -232,6 +265,22 @@ class TritonRepositoryTest {
         }
         String statistics = server.get("/v2/models/ragged_io/stats").body();
         assertThat(statistics).contains("\"inference_count\":3,\"execution_count\":1,");
+    }
+
+    @Test
+    void aConfigurationShowsWhatTritonFillsIn() throws Exception {
+        assertThat(server.get("/v2/models/ragged_default/config").body())
+                .contains(
+                        "\"platform\":\"onnxruntime_onnx\"",
+                        "\"backend\":\"onnxruntime\"",
+                        "\"default_model_filename\":\"model.onnx\"")
+                .doesNotContain("model_transaction_policy");
+        assertThat(server.get("/v2/models/ragged_io/config").body())
+                .contains(
+                        "\"default_model_filename\":\"model.onnx\"",
+                        "\"model_transaction_policy\":{\"decoupled\":false}");
+        assertThat(server.get("/v2/models/fed/config").body())
+                .contains("\"platform\":\"ensemble\"", "\"backend\":\"\"", "\"default_model_filename\":\"\"");
     }
 
     @Test

@@ -4,6 +4,7 @@ package io.nereid.repository.schema;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
 import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.schema.ConfigSchema.Cardinality;
 import io.nereid.repository.schema.ConfigSchema.Field;
@@ -131,10 +132,7 @@ public final class JsonConfigParser {
                 }
             }
             case ARRAY -> {
-                reader.beginArray();
-                while (reader.hasNext()) {
-                    values.add(value(field.type()));
-                }
+                elements(field.type(), values);
             }
             default -> {
                 list = false;
@@ -142,6 +140,18 @@ public final class JsonConfigParser {
             }
         }
         return new TextFormatNode.Field(field.name(), true, list, values, at);
+    }
+
+    /** The elements of a list; those of lists in it become its own, as protobuf's parser reads them. */
+    private void elements(String type, List<TextFormatNode> into) {
+        reader.beginArray();
+        while (reader.hasNext()) {
+            if (reader.peek() == JsonToken.ARRAY) {
+                elements(type, into);
+            } else {
+                into.add(value(type));
+            }
+        }
     }
 
     private void entries(Field field, List<TextFormatNode> into) {
@@ -201,8 +211,8 @@ public final class JsonConfigParser {
     }
 
     /**
-     * A JSON string: also an enumeration's name, a 64-bit number, or NaN and Infinity, which are not strings in text
-     * format.
+     * A JSON string: also an enumeration's name, a boolean in the spellings of protobuf's parser, a 64-bit number, or
+     * NaN and Infinity, which are not strings in text format.
      */
     private TextFormatNode string(String text, String type, SourcePosition at) {
         List<String> names = schema.enumeration(type);
@@ -212,6 +222,13 @@ public final class JsonConfigParser {
         }
         if (isInteger(type) || type.equals("float") || type.equals("double")) {
             return number(text, isInteger(type), at);
+        }
+        if (type.equals("bool")) {
+            return switch (text.toLowerCase(Locale.ROOT)) {
+                case "true", "t", "yes", "y", "1" -> new Scalar(Kind.WORD, "true", false, at);
+                case "false", "f", "no", "n", "0" -> new Scalar(Kind.WORD, "false", false, at);
+                default -> new Scalar(Kind.STRING, text, false, at);
+            };
         }
         return new Scalar(Kind.STRING, text, false, at);
     }

@@ -6,6 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
+import io.nereid.json.LenientJson;
 import io.nereid.spi.management.LoadOptions;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -61,13 +62,16 @@ public final class LoadParameters {
         return name.startsWith(FILE);
     }
 
-    /** Adds a parameter; the value is a String, Long, Double, Boolean or byte[]. */
+    /**
+     * Adds a parameter; the value is a String, Long, Double, Boolean or byte[]. The configuration may have what
+     * {@link LenientJson} takes.
+     */
     public void put(String name, Object value) {
         if (name.equals("config")) {
             if (!(value instanceof String text)) {
                 throw ServingException.invalidArgument("Config parameter 'config' must have string type for its value");
             }
-            config = text;
+            config = LenientJson.standard(text);
         } else if (isFile(name)) {
             if (!(value instanceof byte[] content)) {
                 throw wrongFile(name);
