@@ -20,7 +20,7 @@ public final class LenientJson {
     private @Nullable StringBuilder out;
 
     private int at;
-    /** The last character outside of strings that is no white space; {@code "} for a string, 0 for none. */
+    /** The last character outside of strings, white space apart; {@code "} for a string, 0 for none. */
     private char last;
 
     private LenientJson(String text) {
@@ -135,7 +135,7 @@ public final class LenientJson {
         return c == '}' || c == ']';
     }
 
-    /** The first character from a position on that is no white space; 0 for none. */
+    /** The first character from a position on, white space apart; 0 for none. */
     private char next(int from) {
         for (int i = from; i < text.length(); i++) {
             if (!isSpace(text.charAt(i))) {

@@ -18,6 +18,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -99,12 +100,19 @@ final class ServeProcess implements AutoCloseable {
     }
 
     HttpResponse<String> post(String path, String body) throws IOException, InterruptedException {
-        return HTTP.send(
-                request(path)
-                        .header("content-type", "application/json")
-                        .POST(HttpRequest.BodyPublishers.ofString(body))
-                        .build(),
-                HttpResponse.BodyHandlers.ofString());
+        return HTTP.send(json(path, body), HttpResponse.BodyHandlers.ofString());
+    }
+
+    /** Sends a request without waiting for its answer. */
+    CompletableFuture<HttpResponse<String>> postAsync(String path, String body) {
+        return HTTP.sendAsync(json(path, body), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private HttpRequest json(String path, String body) {
+        return request(path)
+                .header("content-type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString(body))
+                .build();
     }
 
     private HttpRequest.Builder request(String path) {

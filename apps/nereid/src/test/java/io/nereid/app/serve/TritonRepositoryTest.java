@@ -254,8 +254,7 @@ class TritonRepositoryTest {
     void raggedRequestsShareARunWhoseOutputIsSplitByTheirShapes() throws Exception {
         List<CompletableFuture<HttpResponse<String>>> answers = new ArrayList<>();
         for (int n = 1; n <= 3; n++) {
-            int length = n + 1;
-            answers.add(CompletableFuture.supplyAsync(() -> ragged("ragged_io", length)));
+            answers.add(ragged("ragged_io", n + 1));
         }
         for (int n = 1; n <= 3; n++) {
             HttpResponse<String> answer = answers.get(n - 1).join();
@@ -285,20 +284,16 @@ class TritonRepositoryTest {
 
     @Test
     void aRaggedModelWithoutABatchSizeIsServed() {
-        HttpResponse<String> answer = ragged("ragged_default", 3);
+        HttpResponse<String> answer = ragged("ragged_default", 3).join();
         assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
         assertThat(answer.body()).contains("\"shape\":[1,3],\"datatype\":\"FP32\",\"data\":" + numbers(3));
     }
 
-    private static HttpResponse<String> ragged(String model, int length) {
-        try {
-            return server.post(
-                    "/v2/models/" + model + "/infer",
-                    "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1," + length + "],\"data\":"
-                            + numbers(length) + "}]}");
-        } catch (IOException | InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
+    private static CompletableFuture<HttpResponse<String>> ragged(String model, int length) {
+        return server.postAsync(
+                "/v2/models/" + model + "/infer",
+                "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1," + length + "],\"data\":"
+                        + numbers(length) + "}]}");
     }
 
     private static String numbers(int length) {
