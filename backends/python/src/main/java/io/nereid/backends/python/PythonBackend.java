@@ -14,6 +14,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -83,7 +84,7 @@ public final class PythonBackend implements Backend {
         Plan plan = new Plan(
                 source.id(),
                 file.endsWith(MLFLOW_FILE) ? script.resolveSibling(WorkerScript.MLFLOW_MODEL) : file,
-                file.toAbsolutePath().getParent(),
+                Objects.requireNonNullElse(file.toAbsolutePath().getParent(), source.versionDirectory()),
                 source.modelDirectory(),
                 settings.interpreter(source, config),
                 script,
