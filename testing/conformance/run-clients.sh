@@ -167,6 +167,7 @@ suite "scikit-learn, XGBoost, LightGBM and CatBoost as they are now" base numpy 
 suite "models of plugins" triton tritonclient.grpc test_plugins.py
 suite "MediaPipe's face detectors" triton tritonclient.grpc test_mediapipe.py
 suite "MLflow and PMML" triton tritonclient.grpc test_mlflow.py
+suite "MLflow's Python functions" mlflow "mlflow.pyfunc, pandas" test_mlflow_functions.py
 suite "ONNX of skl2onnx and onnxruntime-extensions" onnx onnxruntime_extensions test_onnx_packages.py
 
 # TensorFlow brings its own protobuf, which conflicts with the other clients: it gets a separate environment.

@@ -36,8 +36,8 @@ def blocks():
             lines.append(line)
 
 
-def steps(lines):
-    """Splits a shell block into (command, expected lines or None)."""
+def steps(lines, commands=COMMANDS):
+    """Splits a shell block into (command, expected lines or None); empty for one that begins with no command."""
     if any(line.startswith("$ ") for line in lines):
         found = []
         for line in lines:
@@ -46,17 +46,17 @@ def steps(lines):
             else:
                 found[-1][1].append(line)
         return found
-    if lines[0].startswith(COMMANDS):
+    if lines[0].startswith(commands):
         # line by line, except for lines inside quotes
-        commands, pending = [], ""
+        found, pending = [], ""
         for line in lines:
             pending = f"{pending}\n{line}" if pending else line
             if pending.count('"') % 2 == 0 and pending.count("'") % 2 == 0:
                 # some lines have a comment after the command
-                commands.append((re.split(r" {6,}", pending)[0], None))
+                found.append((re.split(r" {6,}", pending)[0], None))
                 pending = ""
         assert not pending, lines
-        return commands
+        return found
     return []
 
 

@@ -15,7 +15,7 @@ pytest.importorskip("yaml")
 pytest.importorskip("tritonclient.grpc")
 
 from server import FIXTURES, ROOT, program
-from test_control_page import prints, steps
+from test_control_page import COMMANDS, prints, steps
 from test_readme import PATIENCE, Reader, free_port, taken
 
 OWN_TESTS = {
@@ -110,7 +110,7 @@ def formats(reader, number, lines):
         folder = reader.models / "iris/1"
         folder.mkdir(parents=True)
         xgboost.train({"objective": "binary:logistic"}, xgboost.DMatrix(rows, label=rows[:, 0] > 0.5), 3).save_model(folder / "model.json")
-        reader.serve("nereid serve models --port=8000")
+        reader.serve("nereid serve models --port=8080")
     else:
         if not shutil.which("javac"):
             return "there is not a javac: the JDK is a runtime alone"
@@ -197,7 +197,9 @@ def test_commands_of(name, tmp_path):
             if why:
                 left.append(f"{name}:{number}: {why}")
                 continue
-            for command, expected in steps(lines):
+            parts = steps(lines, (*COMMANDS, "nereid", "tensorflow_model_server"))
+            assert parts, f"{name}:{number}: no command of {lines}"
+            for command, expected in parts:
                 if runs_elsewhere(command):
                     left.append(f"{name}:{number}: {command}: {runs_elsewhere(command)}")
                     continue

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -36,6 +37,9 @@ def plugins(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, plugins):
     repository = tmp_path_factory.mktemp("mlflow")
+    # An interpreter without packages: what needs Python is refused, and the other models are served.
+    bare = tmp_path_factory.mktemp("bare")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     for name in [*SERVED, *REFUSED]:
         # Every other model without a version directory.
         place = repository / name if len(name) % 2 else repository / name / "1"
@@ -48,7 +52,7 @@ def server(tmp_path_factory, plugins):
         shutil.copy(PMML / "iris-logistic.pmml", repository / "alone.pmml")
     try:
         # Rejected models must not keep the others from being served.
-        server = Server(repository, "--exit-on-error=false")
+        server = Server(repository, "--exit-on-error=false", "--backend-config", f"python,python={bare}/bin/python")
     finally:
         os.environ.pop("NEREID_PLUGIN_DIR", None)
     yield server
@@ -181,10 +185,11 @@ def test_a_missing_column_is_named(server):
     assert post(server, "/models/xgboost-booster/invocations", "x", "application/vnd.apache.parquet")[0] == 415
 
 
-def test_what_only_python_can_run_is_refused_with_advice(server):
+def test_what_only_python_can_run_says_what_it_needs(server):
     index = {m["name"]: m for m in json.loads(server.ask("POST", "/v2/repository/index")[2])}
-    assert "as a Python function only" in index["pyfunc"]["reason"]
-    assert "booster_" in index["lightgbm-truth"]["reason"]
+    assert "No module named 'mlflow'" in index["pyfunc"]["reason"]
+    assert "-m pip install mlflow" in index["pyfunc"]["reason"]
+    assert index["lightgbm-truth"]["state"] == "READY"
 
 
 def test_the_only_model_needs_no_name(tmp_path):

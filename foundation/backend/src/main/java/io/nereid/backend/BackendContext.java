@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param engine the server's inference API, for models that call other models; null outside a server
  * @param control the server's model control API, for models that load others; null outside a server
  * @param backends all backends, for a backend that delegates models to another one
+ * @param settingsByBackend the server-wide settings of every backend by its name, likewise
  */
 public record BackendContext(
         int cores,
@@ -28,7 +29,20 @@ public record BackendContext(
         boolean autoComplete,
         @Nullable InferenceEngine engine,
         @Nullable ModelControl control,
-        List<Backend> backends) {
+        List<Backend> backends,
+        Map<String, Map<String, String>> settingsByBackend) {
+    /** A context without the settings of other backends. */
+    public BackendContext(
+            int cores,
+            Path scratch,
+            Map<String, String> settings,
+            boolean autoComplete,
+            @Nullable InferenceEngine engine,
+            @Nullable ModelControl control,
+            List<Backend> backends) {
+        this(cores, scratch, settings, autoComplete, engine, control, backends, Map.of());
+    }
+
     /** A context without other backends. */
     public BackendContext(
             int cores,

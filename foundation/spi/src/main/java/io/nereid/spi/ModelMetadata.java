@@ -42,6 +42,13 @@ public record ModelMetadata(
      */
     public static final String MISSING_VALUES = "nereid.missing_values";
 
+    /**
+     * The parameter of a configuration, and the property, with the value {@code true}, of a model that MLflow saved as a
+     * Python function. Its requests over MLflow's protocol may have {@code params}; the names of a data frame's columns
+     * reach a model with one matrix, and those of its result reach the client.
+     */
+    public static final String PYTHON_FUNCTION = "nereid.python_function";
+
     /** The name of the output in KServe's Python servers. */
     public static final String KSERVE_OUTPUT = "output-0";
 

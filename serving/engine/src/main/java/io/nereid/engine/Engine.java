@@ -55,6 +55,7 @@ import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -152,6 +153,9 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** Creates the loaders of stored versions. */
     private final class Loaders implements LoaderFactory {
+        private final Map<String, Map<String, String>> settingsByBackend = backends.stream()
+                .collect(Collectors.toUnmodifiableMap(Backend::name, b -> settings(b.name()), (a, b) -> a));
+
         @Override
         public Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint) {
             return new ModelLoader(
@@ -166,7 +170,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                             options.autoComplete(),
                             Engine.this,
                             Engine.this,
-                            backends),
+                            backends,
+                            settingsByBackend),
                     servables);
         }
 

@@ -21,6 +21,12 @@ import org.jspecify.annotations.Nullable;
  * @param labels whether the model predicts the most probable class, which the backend returns as {@code label}
  */
 record Flavor(String name, String backend, String modelFile, Map<String, String> parameters, boolean labels) {
+    /** The flavor of a model that only Python can run; its code runs. */
+    static final String FUNCTION = "python_function";
+
+    /** The parameter that selects a flavor. */
+    static final String PARAMETER = "flavor";
+
     /** The supported flavors in order of preference, with their backends. */
     static final Map<String, String> BACKENDS = backends();
 
@@ -33,18 +39,25 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
         backends.put("sklearn", "sklearn");
         backends.put("tensorflow", "tensorflow");
         backends.put("pytorch", "pytorch");
+        backends.put(FUNCTION, "python");
         return java.util.Collections.unmodifiableMap(backends);
+    }
+
+    /** Whether Python runs the model, with {@code mlflow.pyfunc}. */
+    boolean function() {
+        return name.equals(FUNCTION);
     }
 
     /**
      * Selects the flavor of a model that is served.
      *
+     * @param wanted the flavor that the configuration names; empty for the first supported one
      * @throws ServingException INVALID_ARGUMENT when no flavor is supported, with a remedy
      */
-    static Flavor of(MlModel model, Path directory, String modelName) {
+    static Flavor of(MlModel model, Path directory, String modelName, String wanted) {
         for (Map.Entry<String, String> known : BACKENDS.entrySet()) {
             Map<String, Object> settings = model.flavors().get(known.getKey());
-            if (settings != null) {
+            if (settings != null && (wanted.isEmpty() || wanted.equals(known.getKey()))) {
                 Flavor flavor = of(known.getKey(), known.getValue(), settings, model, modelName);
                 Path file = directory.resolve(flavor.modelFile).normalize();
                 if (!file.startsWith(directory.normalize()) || !Files.exists(file)) {
@@ -57,16 +70,20 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
             }
         }
         List<String> found = model.flavors().keySet().stream().sorted().toList();
-        boolean function = found.equals(List.of("python_function"));
+        if (!wanted.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "model '" + modelName + "' has the parameter '" + PARAMETER + "' '" + wanted
+                            + "' (expected: one of "
+                            + String.join(", ", found) + ", in which MLflow saved it, of those that are supported: "
+                            + String.join(", ", BACKENDS.keySet()) + ")",
+                    "correct the parameter, or leave it out");
+        }
         throw ServingException.of(
                 ErrorCode.INVALID_ARGUMENT,
-                "model '" + modelName + "' was saved by MLflow "
-                        + (function
-                                ? "as a Python function only"
-                                : "in the flavors " + String.join(", ", found) + ", none of which is supported")
-                        + " (expected: one of " + String.join(", ", BACKENDS.keySet()) + ")",
-                "serve its code with the backend 'python': 'nereid convert " + directory
-                        + "' writes the model.py that does; or log it in a native flavour, such as with"
+                "model '" + modelName + "' was saved by MLflow in the flavors " + String.join(", ", found)
+                        + ", none of which is supported (expected: one of " + String.join(", ", BACKENDS.keySet())
+                        + ")",
+                "log it as a Python function or in a native flavour, such as with mlflow.pyfunc.log_model,"
                         + " mlflow.onnx.log_model or mlflow.sklearn.log_model");
     }
 
@@ -96,6 +113,8 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
                         or(MlModel.text(settings.get("pickled_model")), "model.pkl"),
                         method.isEmpty() || method.equals("predict") ? Map.of() : Map.of("predict_fn", method),
                         false);
+            case FUNCTION:
+                return new Flavor(name, backend, MlModel.FILE, Map.of(), false);
             case "tensorflow":
                 return new Flavor(name, backend, savedModel(settings, data, modelName), Map.of(), false);
             default:
@@ -119,7 +138,8 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
                     "model '" + modelName + "' is a Keras model in the format '" + (format.isEmpty() ? "keras" : format)
                             + "' (expected: a SavedModel)",
                     "write it with model.export(DIRECTORY), and log that:"
-                            + " mlflow.tensorflow.log_model(tf.saved_model.load(…))");
+                            + " mlflow.tensorflow.log_model(tf.saved_model.load(…)); or let Python run it, with the parameter '"
+                            + PARAMETER + "' '" + FUNCTION + "' in config.pbtxt");
         }
         return or(data, "data") + "/model";
     }

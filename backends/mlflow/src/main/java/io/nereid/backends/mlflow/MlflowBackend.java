@@ -26,7 +26,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>{@code inputs}: {@code matrix} to expose the inputs of the model inside although the signature has columns
+ *   <li>{@code flavor}: the flavor to serve, of those in the file, instead of the first supported one
  * </ul>
+ *
+ * <p>A model that is a Python function only is run by the backend {@code python} with {@code mlflow.pyfunc}: its code
+ * runs, as that of a {@code model.py} does.
  *
  * Further parameters are passed to the other backend. For example, in {@code config.pbtxt}:
  *
@@ -81,8 +85,12 @@ public final class MlflowBackend implements Backend {
     public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path directory = source.versionDirectory();
         MlModel model = MlModel.read(directory);
-        Flavor flavor = Flavor.of(model, directory, config.name());
+        Flavor flavor =
+                Flavor.of(model, directory, config.name(), config.parameters().getOrDefault(Flavor.PARAMETER, ""));
         Backend backend = backend(flavor, config, context);
+        if (flavor.function()) {
+            return FunctionModel.load(source, config, context, model, backend, backends(context));
+        }
         Loading loading = new Loading(source, config, context, backends(context), model, flavor, backend);
         if (!config.inputs().isEmpty()) {
             BackendModel adapted = loading.adapted();

@@ -5,8 +5,6 @@ package io.nereid.backends.mlflow;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.Conversion;
-import java.nio.charset.StandardCharsets;
-import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 /** What is said of MLflow's directories, and what is made of them. */
@@ -20,9 +18,10 @@ class MlflowConverterTest {
                 .isTrue();
         assertThat(converter.recognises(Models.ROOT)).isFalse();
         Conversion conversion = converter.convert(Models.ROOT.resolve("pyfunc"));
-        String python = new String(Objects.requireNonNull(conversion.files().get("model.py")), StandardCharsets.UTF_8);
-        assertThat(python).contains("mlflow.pyfunc.load_model").doesNotContain("@INPUTS@", "@COLUMNS@");
-        assertThat(String.join("\n", conversion.next())).contains("only if you trust it");
+        assertThat(conversion.files()).isEmpty();
+        assertThat(conversion.description()).contains("flavor python_function").contains("backend python");
+        assertThat(String.join("\n", conversion.next()))
+                .contains("only if you trust it", "python3 -m pip install mlflow", "nereid serve ");
     }
 
     @Test

@@ -173,11 +173,22 @@ class SignatureTest {
     }
 
     @Test
-    void aPythonFunctionIsRefusedWithAdvice() {
+    void aPythonFunctionNeedsTheBackendPython() {
         ServingException e = refusal(Models.ROOT.resolve("pyfunc"), OPEN);
-        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(e.getMessage()).contains("as a Python function only", "onnx");
-        assertThat(e.remedy()).contains("python");
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+        assertThat(e.getMessage()).contains("needs the backend 'python'");
+    }
+
+    @Test
+    void theFlavorMayBeSelected() {
+        ModelConfig function =
+                OPEN.toBuilder().parameters(Map.of("flavor", "python_function")).build();
+        assertThat(refusal(Models.ROOT.resolve("sklearn-pickle"), function).getMessage())
+                .contains("has the flavor 'python_function', which needs the backend 'python'");
+        ModelConfig other =
+                OPEN.toBuilder().parameters(Map.of("flavor", "prophet")).build();
+        assertThat(refusal(Models.ROOT.resolve("sklearn-pickle"), other).getMessage())
+                .contains("'flavor' 'prophet' (expected: one of python_function, sklearn");
     }
 
     @Test

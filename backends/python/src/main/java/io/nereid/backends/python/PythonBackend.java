@@ -14,12 +14,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Runs models that are written in Python: a file {@code model.py} with a class {@code TritonPythonModel}, as in
  * Triton's Python backend. Every model instance is a process of its own, so instances do not share an interpreter lock,
- * and a crash ends one instance only. Stateless, therefore thread-safe.
+ * and a crash ends one instance only. A directory that MLflow saved as a Python function, whose file {@code MLmodel} is
+ * the model's file, is run with {@code mlflow.pyfunc}. Stateless, therefore thread-safe.
  *
  * <pre>{@code
  * # models/add_one/1/model.py
@@ -36,6 +38,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PythonBackend implements Backend {
     static final String NAME = "python";
+    /** The file of a model directory of MLflow, which is run with {@code mlflow.pyfunc}. */
+    static final String MLFLOW_FILE = "MLmodel";
+
     private static final String FILE = "model.py";
 
     /** For {@link java.util.ServiceLoader}. */
@@ -75,12 +80,14 @@ public final class PythonBackend implements Backend {
                     "put its Python file there, or name it with default_model_filename");
         }
         PythonSettings settings = PythonSettings.read(context);
+        Path script = WorkerScript.extracted(context.scratch());
         Plan plan = new Plan(
                 source.id(),
-                file,
+                file.endsWith(MLFLOW_FILE) ? script.resolveSibling(WorkerScript.MLFLOW_MODEL) : file,
+                Objects.requireNonNullElse(file.toAbsolutePath().getParent(), source.versionDirectory()),
                 source.modelDirectory(),
                 settings.interpreter(source, config),
-                WorkerScript.extracted(context.scratch()),
+                script,
                 settings,
                 config.decoupled(),
                 new CustomMetrics(),
@@ -104,7 +111,7 @@ public final class PythonBackend implements Backend {
                 plan = plan.decoupled(complete.decoupled());
                 first = PythonModel.connected(plan, label);
                 first.command(
-                        PythonModel.loading(plan, first, null), settings.loadTimeout(), "load " + file.getFileName());
+                        PythonModel.loading(plan, first, null), settings.loadTimeout(), "load " + plan.shownFile());
             }
             PythonModel.initialise(plan, first, complete, ModelConfigMapper.of(complete), group, label, 0);
             model = new PythonModel(plan, complete, first);
@@ -133,7 +140,7 @@ public final class PythonBackend implements Backend {
         Map<String, Object> reply = worker.command(
                 PythonModel.loading(plan, worker, autoComplete ? ModelConfigMapper.of(config) : null),
                 plan.settings().loadTimeout(),
-                "load " + plan.file().getFileName());
+                "load " + plan.shownFile());
         if (reply.containsKey("config")) {
             return ModelConfigMapper.completed(config, FrameCodec.map(reply.get("config")));
         }

@@ -14,6 +14,7 @@ import io.nereid.spi.ServableId;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.management.ModelControl;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -29,6 +30,8 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,12 +50,14 @@ final class PythonModel implements BackendModel {
      * The parameters with which every worker of the model is started. Immutable.
      *
      * @param file the model's file
+     * @param home the directory of the model's version; the file is in it, or is one of this backend's own
      * @param modelDirectory the directory that models receive as {@code model_repository}
      * @param metrics the custom metrics that all its instances share
      */
     record Plan(
             ServableId id,
             Path file,
+            Path home,
             Path modelDirectory,
             String interpreter,
             Path script,
@@ -61,8 +66,50 @@ final class PythonModel implements BackendModel {
             CustomMetrics metrics,
             @Nullable InferenceEngine engine,
             @Nullable ModelControl control) {
+        private static final Pattern MODULE = Pattern.compile("No module named '([A-Za-z0-9_]{1,60})");
+
         Plan decoupled(boolean value) {
-            return new Plan(id, file, modelDirectory, interpreter, script, settings, value, metrics, engine, control);
+            return new Plan(
+                    id, file, home, modelDirectory, interpreter, script, settings, value, metrics, engine, control);
+        }
+
+        /** Whether the model is a directory of MLflow, which a file of this backend runs. */
+        boolean mlflow() {
+            return file.endsWith(WorkerScript.MLFLOW_MODEL);
+        }
+
+        /**
+         * The failure of a model to load or to initialise.
+         *
+         * @param message the error and the end of its trace; the first line is the error
+         */
+        ServingException failure(String what, String message) {
+            String failed = "model '" + id.model() + "' failed to " + what + ": ";
+            if (!message.contains("ModuleNotFoundError")) {
+                return ServingException.invalidArgument(
+                        failed + message, "correct the model's file; the server's log has the whole trace");
+            }
+            if (mlflow()) {
+                Path requirements = home.resolve("requirements.txt");
+                // Without the trace, which is of MLflow: what shows one line shows the command, too.
+                return ServingException.invalidArgument(
+                        failed + message.lines().findFirst().orElse(""),
+                        "run '" + interpreter + " -m pip install "
+                                + (Files.isRegularFile(requirements) ? "-r " + requirements : "mlflow")
+                                + "', or name an interpreter that has these packages with --backend-config"
+                                + " python,python=PATH or the parameter EXECUTION_ENV_PATH");
+            }
+            Matcher module = MODULE.matcher(message);
+            return ServingException.invalidArgument(
+                    failed + message,
+                    "install " + (module.find() ? "'" + module.group(1) + "'" : "the module")
+                            + " for the interpreter with its 'python3 -m pip install', or name another environment with"
+                            + " EXECUTION_ENV_PATH");
+        }
+
+        /** The file that a message names: the one of the model's version. */
+        String shownFile() {
+            return mlflow() ? PythonBackend.MLFLOW_FILE : String.valueOf(file.getFileName());
         }
     }
 
@@ -192,10 +239,7 @@ final class PythonModel implements BackendModel {
     Worker start(int index) {
         Worker worker = connected(plan, label(index));
         try {
-            worker.command(
-                    loading(plan, worker, null),
-                    plan.settings().loadTimeout(),
-                    "load " + plan.file().getFileName());
+            worker.command(loading(plan, worker, null), plan.settings().loadTimeout(), "load " + plan.shownFile());
             initialise(plan, worker, config, tree, groupOf(index), label(index), index);
             runs(worker);
             return worker;
@@ -226,6 +270,7 @@ final class PythonModel implements BackendModel {
         Map<String, Object> order = new LinkedHashMap<>();
         order.put("t", "load");
         order.put("file", plan.file().toAbsolutePath().toString());
+        order.put("home", plan.home().toAbsolutePath().toString());
         order.put("dirs", settings.directories().stream().map(Path::toString).toList());
         order.put("prefix", settings.prefix());
         order.put("initial", settings.initialBytes());
@@ -262,7 +307,7 @@ final class PythonModel implements BackendModel {
         worker.initialised(worker.command(
                 Map.of("t", "init", "args", args, "decoupled", plan.decoupled()),
                 plan.settings().loadTimeout(),
-                "initialize " + plan.file().getFileName()));
+                "initialize " + plan.shownFile()));
     }
 
     @Override

@@ -35,8 +35,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,8 +59,6 @@ import org.jspecify.annotations.Nullable;
  * except {@link #execute}, which is called by one thread at a time.
  */
 final class Worker {
-    private static final Pattern MODULE = Pattern.compile("No module named '([A-Za-z0-9_]{1,60})");
-
     private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
     private static final int MAX_FRAME = 256 << 20;
     private static final Map<Integer, System.Logger.Level> LEVELS = Map.of(
@@ -71,6 +67,7 @@ final class Worker {
             2, System.Logger.Level.WARNING,
             3, System.Logger.Level.ERROR);
 
+    private final PythonModel.Plan plan;
     private final String model;
     private final String label;
     private final boolean decoupled;
@@ -129,6 +126,7 @@ final class Worker {
      * @param label the instance's name, for the log
      */
     Worker(PythonModel.Plan plan, String label, WorkerProcess process) {
+        this.plan = plan;
         this.model = plan.id().model();
         this.label = label;
         this.decoupled = plan.decoupled();
@@ -174,8 +172,7 @@ final class Worker {
             if (FrameCodec.string(got, "t").equals("ok")) {
                 return got;
             }
-            throw ServingException.invalidArgument(
-                    "model '" + model + "' failed to " + what + ": " + FrameCodec.string(got, "m"), remedy(got));
+            throw plan.failure(what, FrameCodec.string(got, "m"));
         } catch (TimeoutException e) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
@@ -189,17 +186,6 @@ final class Worker {
         } finally {
             reply = null;
         }
-    }
-
-    private static String remedy(Map<String, Object> reply) {
-        String message = FrameCodec.string(reply, "m");
-        if (!message.contains("ModuleNotFoundError")) {
-            return "correct the model's file; the server's log has the whole trace";
-        }
-        Matcher module = MODULE.matcher(message);
-        return "install " + (module.find() ? "'" + module.group(1) + "'" : "the module")
-                + " for the interpreter with its 'python3 -m pip install', or name another environment with"
-                + " EXECUTION_ENV_PATH";
     }
 
     /** Unloads the model: lets it run {@code finalize} within its time limit, then ends the process. */

@@ -16,7 +16,10 @@ import java.util.zip.CRC32;
 /** The worker's Python files, extracted from the jar so that an interpreter can run them. Stateless. */
 final class WorkerScript {
     static final String MAIN = "nereid_worker.py";
-    private static final List<String> FILES = List.of(MAIN, "triton_python_backend_utils.py");
+    /** The model that runs a directory of MLflow with {@code mlflow.pyfunc}. */
+    static final String MLFLOW_MODEL = "nereid_mlflow_model.py";
+
+    private static final List<String> FILES = List.of(MAIN, "triton_python_backend_utils.py", MLFLOW_MODEL);
 
     private WorkerScript() {}
 

@@ -576,7 +576,7 @@ class Worker:
         number, at = frame["begun"]
         self._begun = self._segments[number].view[at : at + 4].cast("i")
         path = frame["file"]
-        directory = os.path.dirname(path)
+        directory = frame["home"]
         self._directory = directory
         # At the end of the path, so that a file of the model cannot hide a module of the standard library.
         sys.path += [directory, os.path.dirname(directory)]
@@ -591,6 +591,9 @@ class Worker:
         loader = importlib.machinery.SourceFileLoader(name, path)
         spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         module = importlib.util.module_from_spec(spec)
+        if os.path.dirname(path) != directory:
+            # A file of this server that runs a model of another form.
+            module.DIRECTORY = directory
         sys.modules[name] = module
         spec.loader.exec_module(module)
         self._class = getattr(module, "TritonPythonModel", None)

@@ -5,6 +5,7 @@ package io.nereid.protocols.mlflow;
 import io.nereid.base.ServingException;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
 import io.nereid.json.TensorReader;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.TensorSpec;
@@ -154,18 +155,27 @@ final class DataFrame {
         return rows;
     }
 
+    /** The names of the columns of the only input, a matrix; empty when each column is an input. */
+    List<String> matrixColumns() {
+        return matrix == null ? List.of() : taken.stream().map(c -> c.name).toList();
+    }
+
     /** Sets the number of rows, when values were added by column. */
     void rows(int count) {
         rows = count;
     }
 
-    /** Reads the value of a column in the current row; the reader is before it. */
-    void value(int column, JsonReader reader, TensorReader tensors) {
+    /**
+     * Reads the value of a column in the current row; the reader is before it.
+     *
+     * @param json the document, where objects and lists in columns of text are passed on as JSON; else null
+     */
+    void value(int column, JsonReader reader, TensorReader tensors, byte @Nullable [] json) {
         Column c = given.get(column);
         if (c == null) {
             reader.skipValue();
         } else {
-            c.read(reader, tensors);
+            c.read(reader, tensors, json);
         }
     }
 
@@ -242,10 +252,21 @@ final class DataFrame {
             this.spec = spec;
         }
 
-        void read(JsonReader reader, TensorReader tensors) {
+        void read(JsonReader reader, TensorReader tensors, byte @Nullable [] json) {
             if (reader.tryNull()) {
                 none();
                 return;
+            }
+            if (json != null
+                    && spec.dataType() == DataType.BYTES
+                    && spec.shape().rank() == 1) {
+                JsonToken token = reader.peek();
+                if (token == JsonToken.ARRAY || (token == JsonToken.OBJECT && !reader.firstKeyIs("b64"))) {
+                    int from = reader.position();
+                    reader.skipValue();
+                    text(new String(json, from, reader.position() - from, StandardCharsets.UTF_8));
+                    return;
+                }
             }
             try {
                 tensors.readNested(spec.dataType(), sink);

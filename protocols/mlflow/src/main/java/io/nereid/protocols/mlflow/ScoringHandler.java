@@ -16,7 +16,6 @@ import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpStatusCodes;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -87,7 +86,7 @@ final class ScoringHandler {
         ScoringRequest scored = csv ? ScoringRequest.csv(x.body(), metadata) : ScoringRequest.json(x.body(), metadata);
         Answer answer = new Answer(x, scored.frame());
         InferenceRequest request = new InferenceRequest(
-                        model, "", scored.inputs(), List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos())
+                        model, "", scored.inputs(), List.of(), scored.parameters(), Long.MAX_VALUE, x.arrivedNanos())
                 .from(x.caller());
         InferenceCall call = engine.infer(request, answer);
         if (!answer.ended) {
@@ -150,7 +149,8 @@ final class ScoringHandler {
         private void encode(InferenceResponse response) {
             HttpReply encoded;
             try (response) {
-                encoded = PredictionsWriter.encode(response.outputs(), frame);
+                encoded = PredictionsWriter.encode(
+                        response.outputs(), frame, response.parameters().get(ScoringRequest.FEATURE_NAMES));
             } catch (RuntimeException | OutOfMemoryError e) {
                 encoded = error(ServingException.from(e));
             }

@@ -7,6 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
+import io.nereid.json.JsonWriter;
 import io.nereid.json.TensorReader;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.TensorSpec;
@@ -17,9 +18,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.commons.csv.CSVFormat;
 import org.apache.commons.csv.CSVParser;
@@ -30,8 +33,15 @@ import org.apache.commons.csv.CSVRecord;
  *
  * @param inputs the model's inputs, which the holder of this record owns
  * @param frame whether the request was a data frame
+ * @param parameters the parameters of the request
  */
-record ScoringRequest(List<Tensor> inputs, boolean frame) {
+record ScoringRequest(List<Tensor> inputs, boolean frame, Map<String, Object> parameters) {
+    /** The parameter with the names of columns, a list in JSON: of a request's matrix, or of a Python function's result. */
+    static final String FEATURE_NAMES = "feature_names";
+
+    /** The parameter by which a Python function knows a request of this protocol. */
+    private static final String SCORING = "mlflow_scoring";
+
     private static final String EXPECTED = "The input must be a JSON dictionary with exactly one of the input fields"
             + " {'dataframe_split', 'dataframe_records', 'instances', 'inputs'}";
     private static final int NONE = -1;
@@ -64,11 +74,36 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
                 }
                 frame.endRow();
             }
-            return new ScoringRequest(frame.tensors(), true);
+            return of(frame, metadata, parameters(metadata));
         } catch (IOException | UncheckedIOException e) {
             // The text is in memory, so the only cause is a quote that is not closed.
             throw ServingException.wrap(ErrorCode.INVALID_ARGUMENT, "the table ends within a quoted cell", e);
         }
+    }
+
+    private static boolean function(ModelMetadata metadata) {
+        return metadata.properties().containsKey(ModelMetadata.PYTHON_FUNCTION);
+    }
+
+    /** The parameters of a request before those that it has itself. */
+    private static Map<String, Object> parameters(ModelMetadata metadata) {
+        Map<String, Object> parameters = new HashMap<>();
+        if (function(metadata)) {
+            parameters.put(SCORING, true);
+        }
+        return parameters;
+    }
+
+    /** The request of a data frame; a Python function gets the names of a matrix's columns. */
+    private static ScoringRequest of(DataFrame frame, ModelMetadata metadata, Map<String, Object> parameters) {
+        if (function(metadata) && !frame.matrixColumns().isEmpty()) {
+            JsonWriter names = new JsonWriter(256);
+            names.beginArray();
+            frame.matrixColumns().forEach(names::value);
+            names.endArray();
+            parameters.put(FEATURE_NAMES, new String(names.array(), 0, names.length(), StandardCharsets.UTF_8));
+        }
+        return new ScoringRequest(frame.tensors(), true, Map.copyOf(parameters));
     }
 
     /** The body as text, without a byte order mark. */
@@ -93,23 +128,27 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
         body.getBytes(0, text, 0, body.size());
         JsonReader reader = new JsonReader();
         reader.reset(text, 0, body.size());
-        return new Decoding(reader, metadata).decode();
+        return new Decoding(reader, text, metadata).decode();
     }
 
     /** Decodes one JSON body. Confined to one thread. */
     private static final class Decoding {
         private final JsonReader reader;
+        private final byte[] text;
         private final TensorReader tensors;
         private final ModelMetadata metadata;
         private int split = NONE;
         private int records = NONE;
         private int instances = NONE;
         private int inputs = NONE;
+        private final Map<String, Object> parameters;
 
-        Decoding(JsonReader reader, ModelMetadata metadata) {
+        Decoding(JsonReader reader, byte[] text, ModelMetadata metadata) {
             this.reader = reader;
+            this.text = text;
             this.tensors = new TensorReader(reader, true, true);
             this.metadata = metadata;
+            this.parameters = ScoringRequest.parameters(metadata);
         }
 
         ScoringRequest decode() {
@@ -120,21 +159,21 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
                 throw ServingException.invalidArgument(EXPECTED + ". Received " + given + " of them.");
             }
             if (split >= 0) {
-                return new ScoringRequest(split(), true);
+                return of(split(), metadata, parameters);
             }
             if (records >= 0) {
-                return new ScoringRequest(records(records), true);
+                return of(records(records), metadata, parameters);
             }
             int at = Math.max(instances, inputs);
             reader.seek(at);
-            if (instances >= 0 && reader.peek() == JsonToken.ARRAY) {
+            if ((instances >= 0 || function(metadata)) && reader.peek() == JsonToken.ARRAY) {
                 reader.beginArray();
                 if (reader.hasNext() && object()) {
-                    return new ScoringRequest(records(at), true);
+                    return of(records(at), metadata, parameters);
                 }
             }
             reader.seek(at);
-            return new ScoringRequest(object() ? named() : arrays(at), false);
+            return new ScoringRequest(object() ? named() : arrays(at), false, Map.copyOf(parameters));
         }
 
         /** Whether the next value is an object other than <code>{"b64": …}</code>, which is a value. */
@@ -174,23 +213,47 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
             }
             if (params >= 0) {
                 reader.seek(params);
-                rejectParams();
+                params();
             }
         }
 
-        private void rejectParams() {
+        /** Reads the parameters of a Python function, which gets lists as JSON; no other model has any. */
+        private void params() {
             if (reader.tryNull()) {
                 return;
             }
             reader.beginObject();
-            if (reader.nextField()) {
+            while (reader.nextField()) {
+                if (function(metadata)) {
+                    String name = reader.key();
+                    switch (reader.peek()) {
+                        case STRING -> parameters.put(name, reader.readString());
+                        case BOOLEAN -> parameters.put(name, reader.readBoolean());
+                        case NUMBER -> parameters.put(name, number());
+                        case NULL -> reader.skipValue();
+                        default -> {
+                            int from = reader.position();
+                            reader.skipValue();
+                            parameters.put(
+                                    name, new String(text, from, reader.position() - from, StandardCharsets.UTF_8));
+                        }
+                    }
+                    continue;
+                }
                 throw ServingException.invalidArgument(
                         "parameter '" + reader.key() + "' is not supported by the model (expected: no params)",
                         "configure the model instead, and leave 'params' out");
             }
         }
 
-        private List<Tensor> split() {
+        private Object number() {
+            if (reader.isIntegral()) {
+                return reader.readLong();
+            }
+            return reader.readDouble();
+        }
+
+        private DataFrame split() {
             int columns = NONE;
             int data = NONE;
             reader.seek(split);
@@ -218,14 +281,14 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
                     if (c == names.size()) {
                         throw width(frame.rows(), names.size(), "more");
                     }
-                    frame.value(c++, reader, tensors);
+                    frame.value(c++, reader, tensors, function(metadata) ? text : null);
                 }
                 if (c != names.size()) {
                     throw width(frame.rows(), names.size(), String.valueOf(c));
                 }
                 frame.endRow();
             }
-            return frame.tensors();
+            return frame;
         }
 
         private static ServingException width(int row, int expected, String found) {
@@ -262,7 +325,7 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
             return names;
         }
 
-        private List<Tensor> records(int at) {
+        private DataFrame records(int at) {
             Set<String> names = new LinkedHashSet<>();
             reader.seek(at);
             reader.beginArray();
@@ -284,12 +347,12 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
                     int c = expected < columns.size() && reader.keyEquals(columns.get(expected))
                             ? expected
                             : columns.indexOf(reader.key());
-                    frame.value(c, reader, tensors);
+                    frame.value(c, reader, tensors, function(metadata) ? text : null);
                     expected = c + 1;
                 }
                 frame.endRow();
             }
-            return frame.tensors();
+            return frame;
         }
 
         /** {@code {"inputs": {name: array, …}}}. */
@@ -342,7 +405,7 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
                 int n = 0;
                 reader.beginArray();
                 while (reader.hasNext()) {
-                    frame.value(c, reader, tensors);
+                    frame.value(c, reader, tensors, function(metadata) ? text : null);
                     n++;
                 }
                 if (rows >= 0 && n != rows) {
@@ -387,7 +450,7 @@ record ScoringRequest(List<Tensor> inputs, boolean frame) {
                     if (c == first.size()) {
                         throw width(frame.rows(), first.size(), "more");
                     }
-                    frame.value(c++, reader, tensors);
+                    frame.value(c++, reader, tensors, function(metadata) ? text : null);
                 }
                 if (c != first.size()) {
                     throw width(frame.rows(), first.size(), String.valueOf(c));

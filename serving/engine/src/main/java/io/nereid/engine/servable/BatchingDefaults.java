@@ -79,7 +79,8 @@ public final class BatchingDefaults {
                 context.autoComplete(),
                 context.engine(),
                 context.control(),
-                context.backends());
+                context.backends(),
+                context.settingsByBackend());
     }
 
     /**

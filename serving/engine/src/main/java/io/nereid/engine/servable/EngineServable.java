@@ -103,7 +103,7 @@ public abstract class EngineServable implements Servable {
 
     /**
      * The metadata that protocols need besides the tensors: the names of a matrix's columns, whether the model answers as
-     * those of KServe's Python servers do, and whether its tables may have missing values.
+     * those of KServe's Python servers do, whether its tables may have missing values, and whether it is a function of MLflow.
      */
     private static Map<String, String> properties(ModelConfig config) {
         Map<String, String> properties = new HashMap<>();
@@ -119,6 +119,10 @@ public abstract class EngineServable implements Servable {
         }
         if (TABLE_BACKENDS.contains(config.backend())) {
             properties.put(ModelMetadata.MISSING_VALUES, "true");
+        }
+        String function = config.parameters().getOrDefault(ModelMetadata.PYTHON_FUNCTION, "");
+        if (!function.isEmpty()) {
+            properties.put(ModelMetadata.PYTHON_FUNCTION, function);
         }
         return Map.copyOf(properties);
     }

@@ -27,10 +27,14 @@ import java.util.Set;
 final class VersionDirectoryReader {
     private static final Set<String> RESERVED = Set.of("warmup", "initial_state", "configs");
 
+    /** Files of models without version directories, beside which directories are parts of the model. */
+    private static final Set<String> WITH_DIRECTORIES = Set.of("MLmodel", "saved_model.pb");
+
     private VersionDirectoryReader() {}
 
     /** Finds the version directories among {@code children}; warns about other directories. */
     static void find(List<Path> children, NavigableMap<Long, Path> into, ProblemCollector problems) {
+        boolean parts = children.stream().anyMatch(c -> WITH_DIRECTORIES.contains(RepositoryLayout.fileName(c)));
         for (Path child : children) {
             String name = RepositoryLayout.fileName(child);
             if (name.startsWith(".") || RESERVED.contains(name) || !Files.isDirectory(child)) {
@@ -46,7 +50,7 @@ final class VersionDirectoryReader {
             long version = ModelNames.version(name);
             if (version > 0) {
                 into.put(version, child);
-            } else {
+            } else if (!parts) {
                 problems.warning(
                         child,
                         SourcePosition.NONE,

@@ -40,8 +40,12 @@ public final class LoadParameters {
             "pmml",
             "ensemble");
 
-    /** Parameters that name code outside of the model's directory. */
-    private static final Set<String> CODE_PARAMETERS = Set.of("EXECUTION_ENV_PATH", "TRITON_BATCH_STRATEGY_PATH");
+    /**
+     * Parameters that name code outside of the model's directory, or that run the code of a model that is otherwise read
+     * as data: {@code flavor}, of a model that MLflow saved.
+     */
+    private static final Set<String> CODE_PARAMETERS =
+            Set.of("EXECUTION_ENV_PATH", "TRITON_BATCH_STRATEGY_PATH", "flavor");
 
     private final boolean upload;
 

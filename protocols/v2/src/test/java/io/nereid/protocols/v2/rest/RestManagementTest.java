@@ -140,6 +140,7 @@ class RestManagementTest {
                 "{\"parameters\":{\"config\":\"{\\\"modelOperations\\\":{}}\"}}",
                 "{\"parameters\":{\"config\":\"{\\\"parameters\\\":{\\\"EXECUTION_ENV_PATH\\\":{}}}\"}}",
                 "{\"parameters\":{\"config\":\"{\\\"parameters\\\":{\\\"TRITON_BATCH_STRATEGY_PATH\\\":{}}}\"}}",
+                "{\"parameters\":{\"config\":\"{\\\"parameters\\\":{\\\"flavor\\\":{}}}\"}}",
             })
     void filesAndCodeOfClientsAreNotAccepted(String body) {
         FakeExchange x = post("/v2/repository/models/m/load", body);
