@@ -17,7 +17,7 @@ public final class MlmodelTarget implements FuzzTarget {
         file.with(input);
         MlModel model = MlModel.read(file.folder());
         try {
-            Flavor.of(model, file.folder(), "m");
+            Flavor.of(model, file.folder(), "m", "");
         } catch (ServingException e) {
             // The files that it names are not there.
             TargetRun.refused(e);
