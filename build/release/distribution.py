@@ -143,11 +143,12 @@ def archive(stage, jdk, time):
 
 
 def share(stage):
-    """Writes the completion scripts and the manual page, which the program makes of its own options."""
+    """Writes the completion scripts, the manual page and the configuration file's schema, which the program makes of its own options."""
     for command, name in (
         (["completion", "bash"], "bash-completion/completions/nereid"),
-        (["completion", "zsh"], "zsh/site-functions/nereid.zsh"),
+        (["completion", "zsh"], "zsh/nereid.zsh"),
         (["man-page"], "man/man1/nereid.1"),
+        (["config", "schema"], "nereid.schema.json"),
     ):
         path = os.path.join(stage, "share", name)
         os.makedirs(os.path.dirname(path), exist_ok=True)

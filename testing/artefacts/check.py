@@ -175,6 +175,23 @@ def distribution(release, work):
     server = Server(third, os.path.join(third, "examples/models"), {**env, "JAVA_HOME": jre, "NEREID_CDS": "off"})
     check(server.ready is not None and answers(server.port), f"{os.path.basename(plain[0])} serves")
     server.stop()
+    configuration = os.path.join(work, "nereid.yaml")
+    port = free_port()
+    with open(configuration, "w", encoding="utf-8") as file:
+        file.write(f"models: {home}/examples/models\nport: {port}\nmodel-control-mode: explicit\nload-model: [simple]\n")
+    process = subprocess.Popen([os.path.join(home, "bin/nereid"), "serve", "--config", configuration], env=env,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    check(wait_ready(port, lambda: process.poll() is None) is not None and answers(port), "it serves with a configuration file")
+    process.terminate()
+    process.wait(timeout=60)
+    with open(configuration, "a", encoding="utf-8") as file:
+        file.write("drain-time: 5s\n")
+    wrong = subprocess.run([os.path.join(home, "bin/nereid"), "serve", "--config", configuration], env=env,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+    check(wrong.returncode == 2 and f"{configuration}:5:1: there is no option 'drain-time'" in wrong.stdout
+          and "drain-timeout" in wrong.stdout, f"a wrong key has its place: {wrong.stdout.strip()[:200]}")  # fmt: skip
+    with open(os.path.join(home, "share/nereid.schema.json"), encoding="utf-8") as file:
+        check(json.load(file)["properties"]["port"]["type"] == "integer", "the schema of the configuration file")
     page = subprocess.run(["man", "--warnings", "-l", os.path.join(home, "share/man/man1/nereid.1")], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) if shutil.which("man") else None  # fmt: skip
     if page is None:

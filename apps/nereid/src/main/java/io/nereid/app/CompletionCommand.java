@@ -3,6 +3,7 @@
 package io.nereid.app;
 
 import java.io.PrintWriter;
+import java.util.Locale;
 import picocli.AutoComplete;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -34,7 +35,8 @@ final class CompletionCommand implements Runnable {
     @Override
     public void run() {
         PrintWriter out = spec.commandLine().getOut();
-        // The script is one for both; in zsh it loads what understands bash's.
+        out.println("# Completion of nereid for " + shell.name().toLowerCase(Locale.ROOT)
+                + ": one script for bash and zsh, which in zsh loads what understands bash's.");
         out.print(AutoComplete.bash("nereid", spec.root().commandLine()));
         out.flush();
     }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.app.config.ServeConfiguration;
 import io.nereid.app.connection.ConnectionOptions;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.IDefaultValueProvider;
 import picocli.CommandLine.Model.ArgSpec;
@@ -17,7 +17,7 @@ final class EnvironmentDefaultProvider implements IDefaultValueProvider {
     @Override
     public @Nullable String defaultValue(ArgSpec arg) {
         if (arg instanceof OptionSpec option && !option.longestName().equals(ConnectionOptions.TOKEN)) {
-            String value = System.getenv(variable(option.longestName()));
+            String value = System.getenv(ServeConfiguration.variable(option));
             if (value != null && !isAddress(option, value)) {
                 return value;
             }
@@ -30,9 +30,5 @@ final class EnvironmentDefaultProvider implements IDefaultValueProvider {
      */
     private static boolean isAddress(OptionSpec option, String value) {
         return option.longestName().equals("--control") && value.contains("://");
-    }
-
-    static String variable(String option) {
-        return "NEREID_" + option.replaceFirst("^-+", "").replace('-', '_').toUpperCase(Locale.ROOT);
     }
 }

@@ -9,6 +9,8 @@ import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
 import io.nereid.app.component.ExplainerCommand;
 import io.nereid.app.component.TransformerCommand;
+import io.nereid.app.config.ConfigCommand;
+import io.nereid.app.config.ServeConfiguration;
 import io.nereid.app.connection.LoginCommand;
 import io.nereid.app.connection.LogoutCommand;
 import io.nereid.app.control.ApplyCommand;
@@ -36,6 +38,7 @@ import io.nereid.base.ServingException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -57,6 +60,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ModelsCommand.class,
             HealthCommand.class,
             ValidateCommand.class,
+            ConfigCommand.class,
             ConvertCommand.class,
             PluginsCommand.class,
             KeysCommand.class,
@@ -91,18 +95,51 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "  nereid apply -f examples/control/flowers.yaml"
         })
 public final class Main {
+    private static final String SERVE = "serve";
+
     private Main() {}
 
     /** Runs a command and exits with its exit code. */
     public static void main(String[] args) {
-        System.exit(commandLine().execute(args));
+        System.exit(run(commandLine(), args, System.getenv()));
     }
 
-    /** Reports an invalid command line: the error, a suggestion, and the help command. */
-    private static int explain(ParameterException e, String[] args) {
+    /** Runs a command, {@code serve} with the options of its configuration file, and returns the exit code. */
+    static int run(CommandLine program, String[] args, Map<String, String> environment) {
+        if (args.length == 0 || !args[0].equals(SERVE)) {
+            return program.execute(args);
+        }
+        List<String> arguments = List.of(args).subList(1, args.length);
+        ServeConfiguration configuration;
+        try {
+            configuration = ServeConfiguration.of(subcommand(commandLine(), SERVE), arguments, environment);
+        } catch (ServingException e) {
+            report(program.getErr(), e);
+            return program.getCommandSpec().exitCodeOnInvalidInput();
+        }
+        List<String> all = new ArrayList<>(List.of(SERVE));
+        all.addAll(configuration.arguments());
+        return program.setParameterExceptionHandler((e, given) -> explain(configuration.placeOf(e), e))
+                .execute(all.toArray(String[]::new));
+    }
+
+    private static CommandLine subcommand(CommandLine program, String name) {
+        return Objects.requireNonNull(program.getSubcommands().get(name));
+    }
+
+    private static void report(PrintWriter err, ServingException failure) {
+        err.println("nereid: " + failure.getMessage());
+        if (failure.remedy() != null) {
+            err.println("  " + failure.remedy());
+        }
+        err.flush();
+    }
+
+    /** Reports an invalid command line: the place of the error in a file, the error, a suggestion, and the help command. */
+    private static int explain(String place, ParameterException e) {
         CommandLine command = e.getCommandLine();
         PrintWriter err = command.getErr();
-        err.println("nereid: " + e.getMessage());
+        err.println("nereid: " + place + e.getMessage());
         if (e instanceof UnmatchedArgumentException unmatched
                 && !unmatched.getUnmatched().isEmpty()) {
             List<String> known = new ArrayList<>(command.getSubcommands().keySet());
@@ -131,8 +168,7 @@ public final class Main {
 
     public static CommandLine commandLine() {
         CommandLine program = new CommandLine(new Main());
-        IgnoredFlags.addTo(
-                Objects.requireNonNull(program.getSubcommands().get("serve")).getCommandSpec());
+        IgnoredFlags.addTo(subcommand(program, SERVE).getCommandSpec());
         return program.registerConverter(Boolean.class, Main::truth)
                 .registerConverter(Boolean.TYPE, Main::truth)
                 // As with the servers whose options these are, the last one counts.
@@ -140,13 +176,10 @@ public final class Main {
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setUsageHelpAutoWidth(true)
                 .setDefaultValueProvider(new EnvironmentDefaultProvider())
-                .setParameterExceptionHandler(Main::explain)
+                .setParameterExceptionHandler((e, args) -> explain("", e))
                 .setExecutionExceptionHandler((e, cmd, parsed) -> {
                     ServingException failure = ServingException.from(e);
-                    cmd.getErr().println("nereid: " + failure.getMessage());
-                    if (failure.remedy() != null) {
-                        cmd.getErr().println("  " + failure.remedy());
-                    }
+                    report(cmd.getErr(), failure);
                     if (failure.code() == ErrorCode.INTERNAL) {
                         e.printStackTrace(cmd.getErr());
                     }

@@ -40,8 +40,10 @@ class CommandLineTest {
         assertThat(err.toString()).contains("there is no '" + dir.resolve("absent") + "'");
         assertThat(run("serve", dir.toString(), "--port", "99999")).isEqualTo(1);
         assertThat(err.toString()).contains("--port 99999 is not a port (expected 0 to 65535)");
-        assertThat(run("serve", dir.toString(), "--drain-timeout", "5x")).isEqualTo(1);
-        assertThat(err.toString()).contains("'5x' is not a duration");
+        assertThat(run("serve", dir.toString(), "--drain-timeout", "5x")).isEqualTo(2);
+        assertThat(err.toString()).contains("'--drain-timeout'").contains("'5x' is not a duration");
+        assertThat(run("serve", dir.toString(), "--model-memory", "5 cats")).isEqualTo(2);
+        assertThat(err.toString()).contains("'--model-memory'").contains("'5 cats'");
         assertThat(run("serve", dir.toString(), "--overload-target", "soon")).isEqualTo(1);
         assertThat(err.toString()).contains("'soon' is not a duration");
         assertThat(run("serve", dir.toString(), "--overload-target", "5ms")).isEqualTo(1);

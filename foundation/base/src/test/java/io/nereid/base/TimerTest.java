@@ -17,6 +17,14 @@ class TimerTest {
         assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
     }
 
+    private static void hold(CountDownLatch latch) {
+        try {
+            latch.await(20, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     @Test
     void runsTasksInTheOrderOfTheirDelaysOnItsOwnThread() throws Exception {
         CountDownLatch last = new CountDownLatch(1);
@@ -33,11 +41,15 @@ class TimerTest {
 
     @Test
     void aCancelledTaskDoesNotRun() throws Exception {
+        CountDownLatch cancelled = new CountDownLatch(1);
         CountDownLatch last = new CountDownLatch(1);
         try (Timer timer = Timer.threaded("timer-test")) {
-            Timer.ScheduledTask task = timer.after(TimeUnit.MILLISECONDS.toNanos(20), () -> ran.add("cancelled"));
-            timer.after(TimeUnit.MILLISECONDS.toNanos(40), last::countDown);
+            // Holds the timer's thread until the task behind it is cancelled.
+            timer.after(0, () -> hold(cancelled));
+            Timer.ScheduledTask task = timer.after(0, () -> ran.add("cancelled"));
+            timer.after(0, last::countDown);
             task.cancel();
+            cancelled.countDown();
             await(last);
         }
         assertThat(ran).isEmpty();

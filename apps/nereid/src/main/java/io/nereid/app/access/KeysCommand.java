@@ -4,6 +4,7 @@ package io.nereid.app.access;
 
 import io.nereid.access.credential.ApiKey;
 import io.nereid.access.credential.ApiKeyFile;
+import io.nereid.app.text.DurationConverter;
 import io.nereid.app.text.TextTable;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -69,6 +70,7 @@ public final class KeysCommand {
                                             + " client).")
                     @Nullable List<String> roles,
             @Option(
+                            converter = DurationConverter.class,
                             names = "--expires",
                             paramLabel = "DURATION",
                             description = "How long the key is valid, such as 12h or 90d; for ever without.")

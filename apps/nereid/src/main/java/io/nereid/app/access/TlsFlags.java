@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.access;
 
+import io.nereid.app.text.DurationConverter;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.transport.tls.TlsOptions;
@@ -46,6 +47,7 @@ public final class TlsFlags {
     List<String> protocols = new ArrayList<>();
 
     @Option(
+            converter = DurationConverter.class,
             names = "--tls-reload-interval",
             paramLabel = "TIME",
             description = "Poll interval for changes of the files (default: 3s).")

@@ -11,6 +11,8 @@ import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.Termination;
 import io.nereid.app.process.TerminationLog;
+import io.nereid.app.text.DurationConverter;
+import io.nereid.app.text.SizeConverter;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -97,6 +99,7 @@ final class ComponentOptions {
     @Nullable Integer grpcPort;
 
     @Option(
+            converter = DurationConverter.class,
             names = "--grace-period",
             paramLabel = "TIME",
             defaultValue = "0s",
@@ -104,6 +107,7 @@ final class ComponentOptions {
     String gracePeriod;
 
     @Option(
+            converter = DurationConverter.class,
             names = "--drain-timeout",
             paramLabel = "TIME",
             defaultValue = "30s",
@@ -111,6 +115,7 @@ final class ComponentOptions {
     String drainTimeout;
 
     @Option(
+            converter = SizeConverter.class,
             names = "--max-request-bytes",
             paramLabel = "SIZE",
             defaultValue = "64MiB",

@@ -5,6 +5,7 @@ package io.nereid.app.control;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.app.client.ServerClient;
 import io.nereid.app.control.ControlOptions.Named;
+import io.nereid.app.text.DurationConverter;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -55,7 +56,12 @@ public final class DeleteCommand implements Callable<Integer> {
             description = "Wait until they are gone (default: yes).")
     private boolean wait;
 
-    @Option(names = "--timeout", paramLabel = "TIME", defaultValue = "60s", description = "Time limit for the wait.")
+    @Option(
+            converter = DurationConverter.class,
+            names = "--timeout",
+            paramLabel = "TIME",
+            defaultValue = "60s",
+            description = "Time limit for the wait.")
     private String timeout;
 
     @Mixin

@@ -4,6 +4,7 @@ package io.nereid.app.control;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.app.control.ControlOptions.Named;
+import io.nereid.app.text.DurationConverter;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -44,7 +45,12 @@ public final class WaitCommand implements Callable<Integer> {
             description = "condition=NAME, condition=NAME=VALUE, create or delete (default: condition=Ready).")
     private String what;
 
-    @Option(names = "--timeout", paramLabel = "TIME", defaultValue = "30s", description = "Time limit (default: 30s).")
+    @Option(
+            converter = DurationConverter.class,
+            names = "--timeout",
+            paramLabel = "TIME",
+            defaultValue = "30s",
+            description = "Time limit (default: 30s).")
     private String timeout;
 
     @Mixin

@@ -4,6 +4,7 @@ package io.nereid.app.controlplane;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.text.SizeConverter;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.control.api.config.InferenceServiceConfig;
@@ -71,6 +72,7 @@ public final class ControlFlags {
     @Nullable Path cache;
 
     @Option(
+            converter = SizeConverter.class,
             names = "--model-cache-size",
             defaultValue = "100GiB",
             description = "Size limit of the model cache, with least-recently-used eviction (default:"

@@ -4,6 +4,7 @@ package io.nereid.app.modelserver;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.app.process.TerminationLog;
+import io.nereid.app.text.DurationConverter;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -73,6 +74,7 @@ public final class ModelServerFlags {
     public @Nullable Integer grpcPort;
 
     @Option(
+            converter = DurationConverter.class,
             names = "--grace-period",
             paramLabel = "TIME",
             defaultValue = "0s",

@@ -8,6 +8,8 @@ import io.nereid.app.access.AccessFlags;
 import io.nereid.app.access.TlsFlags;
 import io.nereid.app.process.Logging;
 import io.nereid.app.serve.RequestLogs;
+import io.nereid.app.text.DurationConverter;
+import io.nereid.app.text.SizeConverter;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -60,6 +62,7 @@ public final class GatewayCommand implements Callable<Integer> {
     int statsPort;
 
     @Option(
+            converter = DurationConverter.class,
             names = "--grace-period",
             paramLabel = "TIME",
             defaultValue = "15s",
@@ -68,6 +71,7 @@ public final class GatewayCommand implements Callable<Integer> {
     String gracePeriod;
 
     @Option(
+            converter = DurationConverter.class,
             names = "--drain-timeout",
             paramLabel = "TIME",
             defaultValue = "5m",
@@ -76,6 +80,7 @@ public final class GatewayCommand implements Callable<Integer> {
     String drainTimeout;
 
     @Option(
+            converter = SizeConverter.class,
             names = "--max-request-bytes",
             paramLabel = "SIZE",
             defaultValue = "64MiB",

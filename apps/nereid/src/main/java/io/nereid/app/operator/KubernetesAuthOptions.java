@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.operator;
 
+import io.nereid.app.text.DurationConverter;
 import io.nereid.base.Units;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,6 +31,7 @@ final class KubernetesAuthOptions {
     private List<String> audiences = new ArrayList<>();
 
     @Option(
+            converter = DurationConverter.class,
             names = "--kubernetes-auth-cache",
             paramLabel = "TIME",
             defaultValue = "30s",

@@ -14,6 +14,8 @@ import io.nereid.app.process.HangupSignal;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.process.Termination;
+import io.nereid.app.text.DurationConverter;
+import io.nereid.app.text.SizeConverter;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -91,6 +93,15 @@ public final class ServeCommand implements Callable<Integer> {
     @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
     private List<Path> moreRepositories = new ArrayList<>();
 
+    /** Read before the command runs: its entries become arguments. */
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description =
+                    "A YAML file with options, by their names without dashes; flags and the environment win over it."
+                            + " See nereid config.")
+    private @Nullable Path config;
+
     @Option(
             names = "--host",
             defaultValue = "127.0.0.1",
@@ -125,6 +136,7 @@ public final class ServeCommand implements Callable<Integer> {
     private @Nullable Mode modelControlMode;
 
     @Option(
+            converter = DurationConverter.class,
             names = "--poll-interval",
             defaultValue = "5s",
             description = "Time between polls (default: ${DEFAULT-VALUE}).")
@@ -137,18 +149,21 @@ public final class ServeCommand implements Callable<Integer> {
     private List<String> loadModels = new ArrayList<>();
 
     @Option(
+            converter = DurationConverter.class,
             names = "--drain-timeout",
             defaultValue = "30s",
             description = "Time limit for requests in progress on Ctrl-C or SIGTERM (default: ${DEFAULT-VALUE}).")
     private String drainTimeout;
 
     @Option(
+            converter = SizeConverter.class,
             names = "--max-request-bytes",
             defaultValue = "64MiB",
             description = "Largest HTTP body or gRPC message (default: ${DEFAULT-VALUE}).")
     private String maxRequestBytes;
 
     @Option(
+            converter = SizeConverter.class,
             names = "--request-memory",
             paramLabel = "SIZE",
             description = "Memory limit for request bodies, and for responses that clients do not take; requests beyond"
@@ -163,7 +178,11 @@ public final class ServeCommand implements Callable<Integer> {
                     + " the limit on open files (ulimit -n).")
     private int maxConnections;
 
-    @Option(names = "--model-memory", defaultValue = "0B", description = "Memory limit for models; 0B for no limit.")
+    @Option(
+            converter = SizeConverter.class,
+            names = "--model-memory",
+            defaultValue = "0B",
+            description = "Memory limit for models; 0B for no limit.")
     private String modelMemory;
 
     @Option(

@@ -1,0 +1,167 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.config;
+
+import io.nereid.app.config.ConfigurationFile.Entry;
+import io.nereid.app.text.TextTable;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Unmatched;
+
+/** {@code nereid config}: what is in force, and the schema of the configuration file. Confined to one thread. */
+@Command(
+        name = "config",
+        mixinStandardHelpOptions = true,
+        subcommands = {ConfigCommand.Show.class, ConfigCommand.Schema.class},
+        description = "Show what nereid serve would run with and where each value comes from, or the schema of its"
+                + " configuration file.")
+@SuppressWarnings("NullAway.Init") // set by picocli
+public final class ConfigCommand implements Runnable {
+    /** Values that are secrets themselves, not files with them, alone or as part of a setting. */
+    private static final Pattern SECRET = Pattern.compile("((?:password|secret|token|credential)[^=,/]*=)[^,]*");
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "a command is missing (expected: show or schema)");
+    }
+
+    /** {@code nereid config show}. */
+    @Command(
+            name = "show",
+            mixinStandardHelpOptions = true,
+            customSynopsis = "nereid config show [--all] [OPTIONS OF nereid serve]",
+            description = {
+                "Print the options that nereid serve would have, and where each value comes from: a flag, the"
+                        + " environment, the file of --config, or the default. The file is checked.",
+                "Example: nereid config show --config nereid.yaml --port 9000"
+            })
+    static final class Show implements Runnable {
+        @Option(names = "--all", description = "Options without a value too.")
+        private boolean all;
+
+        @Unmatched
+        private List<String> arguments = new ArrayList<>();
+
+        @Spec
+        private CommandSpec spec;
+
+        @Override
+        public void run() {
+            CommandLine serve = Objects.requireNonNull(
+                    spec.root().commandLine().getSubcommands().get("serve"));
+            Map<String, String> environment = System.getenv();
+            // The parser is used again, and its results with it.
+            List<String> serving = List.copyOf(arguments);
+            boolean every = all;
+            // For errors in what was given; the file's then name their place.
+            ParseResult given = ServeConfiguration.parse(serve, serving);
+            boolean models = !given.matchedPositionals().isEmpty();
+            List<String> flags =
+                    given.matchedOptions().stream().map(OptionSpec::longestName).toList();
+            ServeConfiguration configuration = ServeConfiguration.of(serve, serving, environment);
+            ParseResult result;
+            try {
+                result = ServeConfiguration.parse(serve, configuration.arguments());
+            } catch (ParameterException e) {
+                throw new ParameterException(spec.commandLine(), configuration.placeOf(e) + e.getMessage(), e);
+            }
+            if (!result.unmatched().isEmpty()) {
+                throw new ParameterException(
+                        spec.commandLine(),
+                        "Unknown option: '" + result.unmatched().get(0) + "'");
+            }
+            TextTable table = new TextTable("OPTION", "VALUE", "FROM");
+            Entry listed = configuration.used().get("models");
+            if (!result.matchedPositionals().isEmpty()) {
+                table.row(
+                        "models",
+                        shown(result.matchedPositionals().get(0).getValue()),
+                        models || listed == null ? "command line" : place(configuration, listed));
+            }
+            for (OptionSpec option : serve.getCommandSpec().options()) {
+                String name = option.longestName();
+                Entry entry = configuration.used().get(name);
+                String variable = ServeConfiguration.variable(option);
+                String origin = flags.contains(name)
+                        ? "command line"
+                        : environment.containsKey(variable)
+                                ? variable
+                                : entry == null ? "default" : place(configuration, entry);
+                Object value = option.getValue();
+                boolean set = !origin.equals("default");
+                boolean shown = set || !option.hidden() && (every || value != null && !isEmpty(value));
+                if (shown && !option.usageHelp() && !option.versionHelp()) {
+                    table.row(name.replaceFirst("^-+", ""), mask(name, shown(value)), origin);
+                }
+            }
+            PrintWriter out = spec.commandLine().getOut();
+            table.print(out);
+            out.flush();
+        }
+
+        private static boolean isEmpty(Object value) {
+            return value instanceof List<?> list && list.isEmpty() || value.equals("");
+        }
+
+        private static String place(ServeConfiguration configuration, Entry entry) {
+            return Objects.requireNonNull(configuration.file()).place(entry);
+        }
+
+        private static String shown(@Nullable Object value) {
+            if (value == null) {
+                return "-";
+            }
+            if (value instanceof List<?> list) {
+                return list.isEmpty()
+                        ? "-"
+                        : String.join(", ", list.stream().map(Object::toString).toList());
+            }
+            return value instanceof Object[] array ? Arrays.toString(array) : value.toString();
+        }
+
+        private static String mask(String name, String value) {
+            return SECRET.matcher(name + "=" + value)
+                    .replaceAll("$1(not shown)")
+                    .substring(name.length() + 1);
+        }
+    }
+
+    /** {@code nereid config schema}. */
+    @Command(
+            name = "schema",
+            mixinStandardHelpOptions = true,
+            description = {
+                "Print the JSON schema of the configuration file, with which editors complete and check it.",
+                "A file names it in its first line: # yaml-language-server: $schema=nereid.schema.json"
+            })
+    static final class Schema implements Runnable {
+        @Spec
+        private CommandSpec spec;
+
+        @Override
+        public void run() {
+            CommandLine serve = Objects.requireNonNull(
+                    spec.root().commandLine().getSubcommands().get("serve"));
+            PrintWriter out = spec.commandLine().getOut();
+            out.println(ConfigurationSchema.of(serve.getCommandSpec()).toPrettyString());
+            out.flush();
+        }
+    }
+}
