@@ -93,15 +93,6 @@ public final class ServeCommand implements Callable<Integer> {
     @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
     private List<Path> moreRepositories = new ArrayList<>();
 
-    /** Read before the command runs: its entries become arguments. */
-    @Option(
-            names = "--config",
-            paramLabel = "FILE",
-            description =
-                    "A YAML file with options, by their names without dashes; flags and the environment win over it."
-                            + " See nereid config.")
-    private @Nullable Path config;
-
     @Option(
             names = "--host",
             defaultValue = "127.0.0.1",
@@ -276,6 +267,15 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Spec
     private CommandSpec spec;
+
+    /** Has no more to do: the entries of the file have become arguments before the command line was parsed. */
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description =
+                    "A YAML file with options, by their names without dashes; flags and the environment win over it."
+                            + " See nereid config.")
+    void config(Path file) {}
 
     @Override
     public Integer call() throws Exception {
