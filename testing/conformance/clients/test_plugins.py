@@ -53,3 +53,23 @@ def test_grpc(served):
         x = grpc_client.InferInput("x", [3], "FP32")
         x.set_data_from_numpy(np.array([1, 2, 5], np.float32))
         assert client.infer("half", [x]).as_numpy(output).tolist() == [2.5, 3.0, 4.5]
+
+
+def test_an_integer_output_of_torchscript_needs_no_configuration(tmp_path):
+    listed = subprocess.run([program(), "plugins", "list"], capture_output=True, text=True, check=True).stdout
+    if any(line.split()[:1] == ["pytorch"] and "not installed" in line for line in listed.splitlines()):
+        pytest.skip("the plugin is not installed: nereid plugins install pytorch")
+    for name in ("grown", "scores"):
+        (tmp_path / name).symlink_to(PLUGINS["pytorch"][0].parent / name)
+    server = Server(tmp_path)
+    try:
+        body = {"inputs": [{"name": "size", "datatype": "FP32", "shape": [1], "data": [3]}]}
+        answer = requests.post("http://" + server.base + "/v2/models/grown/infer", json=body, timeout=30)
+        assert answer.json()["outputs"] == [{"name": "OUTPUT__0", "shape": [3], "datatype": "INT64", "data": [0, 1, 2]}]
+        with grpc_client.InferenceServerClient(server.base) as client:
+            logits = grpc_client.InferInput("logits", [1, 2], "FP32")
+            logits.set_data_from_numpy(np.array([[0, 1]], np.float32))
+            answer = client.infer("scores", [logits])
+            assert answer.as_numpy("label").dtype == np.int64 and answer.as_numpy("label").tolist() == [1]
+    finally:
+        server.stop()

@@ -106,7 +106,8 @@ public final class ModelTraits {
     /**
      * Whether the outputs of a model that takes requests are returned with the type and shape that the model gave them,
      * also where the configuration says otherwise; a difference is logged once for each output. When false, such an
-     * output fails the request.
+     * output fails the request. Of a model that takes batches of tensors, this applies to the type of outputs whose shape
+     * is {@linkplain io.nereid.spi.config.TensorSpec#unchecked unchecked}: it is unknown until the model has run.
      */
     public boolean ownOutputs() {
         return ownOutputs;

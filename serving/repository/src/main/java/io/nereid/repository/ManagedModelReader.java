@@ -180,6 +180,10 @@ final class ManagedModelReader {
             if (found.size() > 1) {
                 return several(entry, found);
             }
+            if (found.isEmpty() && backend.equals("pytorch")) {
+                found = exported(versions ? highest(children) : entry.directory());
+                backend = found.isEmpty() ? backend : BackendSelector.AOTI;
+            }
             if (found.isEmpty()) {
                 return failed(
                         entry.name(),
@@ -255,6 +259,17 @@ final class ManagedModelReader {
             found = recognised.isEmpty() ? found : recognised;
         }
         return found.stream().map(RepositoryLayout::fileName).toList();
+    }
+
+    /** The only archive of torch.export, which another backend of PyTorch's rejects with the reason. */
+    private List<String> exported(Path directory) {
+        List<String> found = chooser.named(BackendSelector.AOTI) == null
+                ? List.of()
+                : RepositoryLayout.childrenOrNone(directory).stream()
+                        .map(RepositoryLayout::fileName)
+                        .filter(name -> name.endsWith(".pt2"))
+                        .toList();
+        return found.size() == 1 ? found : List.of();
     }
 
     private boolean isCandidate(ManagedModel placed, Path child) {

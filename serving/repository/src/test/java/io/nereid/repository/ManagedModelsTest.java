@@ -16,6 +16,8 @@ import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ManagedModelsTest {
     private static final FakeBackend SKLEARN =
@@ -72,6 +74,23 @@ class ManagedModelsTest {
         placed.place(List.of(sklearn()));
 
         assertThat(target.last(NAME).error()).contains("*.joblib").contains("notes.txt");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "3/"})
+    void anArchiveOfTorchExportGoesToTheBackendThatRejectsItWithTheReason(String version) {
+        ManagedModels pytorch = new ManagedModels(List.of(
+                new FakeBackend("pytorch", List.of("pytorch_libtorch"), List.of("model.pt")),
+                new FakeBackend("torch_aoti", List.of("torch_aoti"), List.of("model.pt2"))));
+        pytorch.loaders(Fakes.FACTORY);
+        pytorch.start(target);
+        Fakes.write(disk.resolve(version + "net.pt2"), "x");
+
+        pytorch.place(
+                List.of(new ManagedModel(NAME, disk, false, "pytorch", "", Map.of(), 1, null, 0, "", List.of("*.pt"))));
+
+        assertThat(target.last(NAME).loader().config().backend()).isEqualTo("torch_aoti");
+        assertThat(target.last(NAME).loader().config().modelFile()).isEqualTo("net.pt2");
     }
 
     @Test

@@ -10,6 +10,8 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
@@ -40,6 +42,20 @@ class ConvertCommandTest {
         assertThat(convert(model)).as(printed::toString).isZero();
         assertThat(printed.toString()).contains("backend python").contains("nereid serve");
         assertThat(trace).doesNotExist();
+    }
+
+    @Test
+    void anExportedProgramOfPytorchNamesTheCommandThatConvertsIt() throws IOException {
+        Path program = directory.resolve("net.pt2");
+        try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(program))) {
+            zip.putNextEntry(new ZipEntry("net/archive_format"));
+            zip.putNextEntry(new ZipEntry("net/models/net.json"));
+        }
+        assertThat(convert(program)).isEqualTo(1);
+        assertThat(printed.toString())
+                .contains("'net.pt2' is a program of torch.export")
+                .contains("torch.onnx.export(torch.export.load('" + program + "'), f='"
+                        + directory.resolve("model.onnx") + "', dynamo=True)");
     }
 
     @Test

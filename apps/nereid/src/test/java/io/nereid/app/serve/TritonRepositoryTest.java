@@ -12,6 +12,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -95,6 +97,10 @@ class TritonRepositoryTest {
         for (String name : List.of("ragged_io", "ragged_default")) {
             Files.write(dir.resolve("models/" + name + "/1/model.onnx"), identity());
         }
+        add("exported", "");
+        archive(dir.resolve("models/exported/1/model.pt2"), "model/models/model.json");
+        add("compiled", "backend: \"pytorch\"\nplatform: \"torch_aoti\"\n");
+        archive(dir.resolve("models/compiled/1/model.pt2"), "data/aotinductor/model/c0de.so");
         server = new ServeProcess(
                         dir.resolve("cache"),
                         "--model-repository=" + dir.resolve("models"),
@@ -107,6 +113,13 @@ class TritonRepositoryTest {
     @AfterAll
     static void stop() throws Exception {
         server.close();
+    }
+
+    private static void archive(Path file, String entry) throws IOException {
+        try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(file))) {
+            zip.putNextEntry(new ZipEntry("archive_format"));
+            zip.putNextEntry(new ZipEntry(entry));
+        }
     }
 
     private static void add(String model, String config) throws IOException {
@@ -220,6 +233,21 @@ class TritonRepositoryTest {
                 .contains("in ensemble " + ensemble + ", step of model '"
                         + (ensemble.equals("joined") ? "parts" : ensemble)
                         + "' receives inputs originated from different decoupled models");
+    }
+
+    @Test
+    void archivesOfTorchExportAreRefusedWithTheReason() throws Exception {
+        assertThat(server.post("/v2/repository/index", "{}").body())
+                .contains(
+                        "is a package of AOTInductor: native code ('c0de.so') that was compiled for one kind of machine",
+                        "is a program of torch.export (ExportedProgram)",
+                        "torch.onnx.export(torch.export.load('" + dir.resolve("models/exported/1/model.pt2")
+                                + "'), f='");
+        Path alone = dir.resolve("net.pt2");
+        archive(alone, "model/models/model.json");
+        try (ServeProcess lone = new ServeProcess(dir.resolve("cache"), alone.toString())) {
+            lone.until(line -> line.contains("torch.onnx.export(torch.export.load('" + alone + "')"));
+        }
     }
 
     @Test

@@ -19,7 +19,7 @@ import java.util.Map;
 final class PtModel implements BackendModel {
     /** Inputs are aligned to 16 bytes, because kernels read whole vectors. */
     private static final ModelTraits TRAITS =
-            ModelTraits.builder().inputAlignment(16).build();
+            ModelTraits.builder().inputAlignment(16).ownOutputs(true).build();
 
     private final ModelConfig config;
     private final ArgumentBinding wiring;

@@ -37,7 +37,10 @@ public final class PytorchBackend implements Backend {
     static final String NAME = "pytorch";
     static final String PLATFORM = "pytorch_libtorch";
 
-    private static final List<String> FILES = List.of("model.pt", "model.pth", "model.pt2", "model.mar");
+    private static final List<String> FILES = List.of("model.pt", "model.pth", "model.mar");
+
+    /** The default files, and one that is not served: its error says what it is. */
+    private static final List<String> SOUGHT = List.of("model.pt", "model.pth", "model.mar", "model.pt2");
 
     @GuardedBy("this") private @Nullable PtRuntime runtime;
 
@@ -53,10 +56,10 @@ public final class PytorchBackend implements Backend {
 
     @Override
     public List<String> platforms() {
-        return List.of(PLATFORM, "torch_aoti");
+        return List.of(PLATFORM);
     }
 
-    /** The last two formats are not supported; they are listed so that {@link #load} reports that by name. */
+    /** The last format is not supported; it is listed so that {@link #load} reports that by name. */
     @Override
     public List<String> defaultFiles() {
         return FILES;
@@ -127,7 +130,7 @@ public final class PytorchBackend implements Backend {
 
     private static Path find(ModelLocation source, ModelConfig config) {
         Path directory = source.versionDirectory().normalize();
-        List<String> names = config.modelFile().isEmpty() ? FILES : List.of(config.modelFile());
+        List<String> names = config.modelFile().isEmpty() ? SOUGHT : List.of(config.modelFile());
         for (String name : names) {
             Path place = directory.resolve(name).normalize();
             if (!place.startsWith(directory)) {

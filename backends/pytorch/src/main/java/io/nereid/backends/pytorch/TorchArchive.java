@@ -149,6 +149,8 @@ final class TorchArchive {
     /** Identifies an archive that is not TorchScript. */
     private static ServingException foreign(String model, Path file, ZipFile zip) {
         boolean eager = false;
+        boolean compiled = false;
+        boolean exported = false;
         for (Enumeration<? extends ZipEntry> all = zip.entries(); all.hasMoreElements(); ) {
             String name = all.nextElement().getName();
             if (name.startsWith("MAR-INF/")) {
@@ -159,21 +161,24 @@ final class TorchArchive {
                         "take the TorchScript file (its serialized file) out of the archive and name it model.pt; a"
                                 + " handler's code belongs in a Python model");
             }
-            if (name.endsWith("/archive_format")
+            compiled |= name.contains("data/aotinductor/");
+            exported |= name.endsWith("archive_format")
                     || name.endsWith("serialized_exported_program.json")
-                    || name.contains("/models/model.json")
-                    || name.contains("aotinductor")) {
-                return rejected(
-                        model,
-                        file,
-                        "it was made with torch.export (.pt2), which needs Python or a newer libtorch",
-                        SCRIPT_ADVICE);
-            }
-            if (name.equals("model.json") || name.endsWith("/model.json")) {
+                    || name.matches("(.*/)?models/[^/]+\\.json");
+            if (name.equals("model.json") || (name.endsWith("/model.json") && !name.endsWith("/models/model.json"))) {
                 return rejected(
                         model, file, "it was saved by PyTorch before 1.4", "load it and save it with a newer PyTorch");
             }
             eager |= name.endsWith("/data.pkl");
+        }
+        if (compiled || exported) {
+            return rejected(
+                    model,
+                    file,
+                    compiled
+                            ? "it is a package of AOTInductor (.pt2): native code, which this server does not run"
+                            : "it was made with torch.export (.pt2), which needs Python or a newer libtorch",
+                    "'nereid convert " + file + "' names the command that converts it; or " + SCRIPT_ADVICE);
         }
         return eager
                 ? rejected(

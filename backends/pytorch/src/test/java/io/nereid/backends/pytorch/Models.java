@@ -23,8 +23,13 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.zip.CRC32;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
+import java.util.zip.ZipOutputStream;
 
 /** The models that make_fixtures.py made, and tensors for them. */
 final class Models {
@@ -72,6 +77,30 @@ final class Models {
             throw new UncheckedIOException(e);
         }
         return source(model, directory);
+    }
+
+    /** Copies an archive whose code calls the module {@code this} instead of {@code self}. */
+    static Path withAnotherModuleName(Path archive, Path directory) throws IOException {
+        Path copy = Files.createDirectories(directory).resolve("model.pt");
+        try (ZipFile from = new ZipFile(archive.toFile());
+                ZipOutputStream to = new ZipOutputStream(Files.newOutputStream(copy))) {
+            // libtorch reads entries in place
+            to.setMethod(ZipOutputStream.STORED);
+            for (ZipEntry entry : Collections.list(from.entries())) {
+                byte[] content = from.getInputStream(entry).readAllBytes();
+                if (entry.getName().endsWith(".py")) {
+                    content = utf8(new String(content, StandardCharsets.UTF_8).replaceAll("\\bself\\b", "this"));
+                }
+                ZipEntry written = new ZipEntry(entry.getName());
+                CRC32 crc = new CRC32();
+                crc.update(content);
+                written.setSize(content.length);
+                written.setCrc(crc.getValue());
+                to.putNextEntry(written);
+                to.write(content);
+            }
+        }
+        return copy;
     }
 
     static byte[] bytes(String resource) {

@@ -80,6 +80,33 @@ class ModelsOfManyKindsTest {
     }
 
     @Test
+    void theModuleMayHaveAnyNameInItsCode(@TempDir Path directory) throws Exception {
+        Models.withAnotherModuleName(Models.root().resolve("net/1/model.pt"), directory.resolve("net/1"));
+        try (BackendModel model = Models.BACKEND.load(
+                        Models.source("net", directory),
+                        ModelConfig.unspecified("net"),
+                        new BackendContext(2, directory, Map.of()));
+                ModelInstance run = model.newInstance()) {
+            assertThat(model.config().inputs()).extracting(TensorSpec::name).containsExactly("x");
+            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
+                            .values())
+                    .containsExactly(17.5f, 54.5f);
+        }
+    }
+
+    @Test
+    void anOutputWithoutConfigurationHasTheTypeThatTheModelGivesIt() {
+        try (BackendModel model = load("grown");
+                ModelInstance run = model.newInstance()) {
+            assertThat(model.traits().ownOutputs()).isTrue();
+            assertThat(model.config().outputs()).allMatch(TensorSpec::unchecked);
+            List<Tensor> grown = answers(run, List.of("OUTPUT__0"), floats("size", Shape.SCALAR, 3));
+            assertThat(grown).extracting(Tensor::dataType).containsExactly(DataType.INT64);
+            Tensor.closeAll(grown);
+        }
+    }
+
+    @Test
     void aDictIsFoundByItsKeysInTheWantedOrder() {
         try (BackendModel model = load("scores");
                 ModelInstance run = model.newInstance()) {

@@ -110,6 +110,34 @@ class RecognitionTest {
     }
 
     @Test
+    void theFirstArgumentIsTheModuleWhateverItsName() throws Exception {
+        Path renamed = Models.withAnotherModuleName(
+                Models.root().resolve("net/1/model.pt"), Files.createDirectories(directory.resolve("net")));
+        assertThat(TorchArchive.read("net", renamed).arguments())
+                .extracting(a -> a.name())
+                .containsExactly("x");
+        Path options = Models.withAnotherModuleName(
+                Models.root().resolve("options/1/model.pt"), Files.createDirectories(directory.resolve("options")));
+        assertThat(TorchArchive.read("options", options).arguments())
+                .extracting(a -> a.name())
+                .containsExactly("x", "mask", "scale", "times", "add");
+    }
+
+    @Test
+    void nativeCodeIsRefused() throws Exception {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (ZipOutputStream zip = new ZipOutputStream(bytes)) {
+            zip.putNextEntry(new ZipEntry("model/archive_format"));
+            zip.putNextEntry(new ZipEntry("model/data/aotinductor/model/c0de.so"));
+        }
+        Path compiled = Files.write(directory.resolve("compiled.pt"), bytes.toByteArray());
+        assertThatThrownBy(() -> TorchArchive.read("m", compiled)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.getMessage()).contains("a package of AOTInductor (.pt2): native code");
+            assertThat(e.remedy()).contains("nereid convert " + compiled).contains("torch.onnx.export");
+        });
+    }
+
+    @Test
     void otherArchivesAndTextsAreRefused() throws Exception {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (ZipOutputStream zip = new ZipOutputStream(bytes)) {

@@ -20,6 +20,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.ServiceLoader;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -112,6 +114,67 @@ class LegacyTest {
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("does not contain any of model.plan");
         assertThat(rejected(new TensorrtBackend(), "../../x").getMessage()).contains("does not contain any of");
+    }
+
+    private void archive(String name, String... entries) throws IOException {
+        try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(version.resolve(name)))) {
+            for (String entry : entries) {
+                zip.putNextEntry(new ZipEntry(entry));
+                zip.write('x');
+            }
+        }
+    }
+
+    @Test
+    void exportedProgramsNameTheCommandThatConvertsThem() throws IOException {
+        Path file = version.toAbsolutePath().normalize().resolve("model.pt2");
+        String command = "python3 -c \"import torch; torch.onnx.export(torch.export.load('" + file + "'), f='"
+                + file.resolveSibling("model.onnx") + "', dynamo=True)\"";
+        for (String[] entries : List.of(
+                new String[] {"model/archive_format", "model/models/model.json", "model/data/weights/weight_0"},
+                new String[] {"archive_format", "models/other.json"},
+                new String[] {"version", "serialized_exported_program.json", "serialized_state_dict.pt"})) {
+            archive("model.pt2", entries);
+            ServingException e = rejected(new TorchExportBackend(), "");
+            assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
+            assertThat(e.getMessage()).contains("'model.pt2' is a program of torch.export (ExportedProgram)");
+            assertThat(e.remedy()).startsWith(command).contains("onnxscript").contains("remove 'model.pt2'");
+        }
+        archive("model.pt2", "m/models/m.json", "m/data/aotinductor/m/c0de.wrapper.so");
+        ServingException both = rejected(new TorchExportBackend(), "");
+        assertThat(both.getMessage())
+                .contains("native code ('c0de.wrapper.so')")
+                .contains("ExportedProgram");
+        assertThat(both.remedy()).startsWith(command);
+    }
+
+    @Test
+    void packagesOfNativeCodeAreRefusedWithTheReason() throws IOException {
+        for (String name : List.of("data/aotinductor/model/c0de.so", "m/data/aotinductor/model/c0de.so")) {
+            archive("model.pt2", "archive_format", "version", name);
+            ServingException e = rejected(new TorchExportBackend(), "");
+            assertThat(e.getMessage())
+                    .contains(
+                            "'model.pt2' is a package of AOTInductor: native code ('c0de.so') that was compiled for one"
+                                    + " kind of machine, which this server does not run");
+            assertThat(e.remedy())
+                    .contains("torch.onnx.export(model, example_inputs")
+                    .contains("torch.jit.trace");
+        }
+    }
+
+    @Test
+    void otherArchivesUnderTheNameOfAnExportedProgramAreCalledSo() throws IOException {
+        archive("model.pt2", "m/data.pkl", "m/constants.pkl", "m/code/__torch__.py");
+        ServingException e = rejected(new TorchExportBackend(), "");
+        assertThat(e.getMessage()).contains("TorchScript archive under the name of another format");
+        assertThat(e.remedy()).startsWith("mv ").endsWith("model.pt'");
+        archive("model.pt2", "a/b/models/m.json", "readme");
+        assertThat(rejected(new TorchExportBackend(), "").getMessage())
+                .contains("does not hold a program or a package");
+        put("model.pt2", "text");
+        assertThat(rejected(new TorchExportBackend(), "").getMessage())
+                .contains("does not hold a program or a package");
     }
 
     @Test

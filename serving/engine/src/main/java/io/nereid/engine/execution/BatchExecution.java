@@ -93,10 +93,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.mapping =
                 new IoMapping(config, model.traits().takesRequests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
         this.gatherer = new InputGatherer(config, mapping, model.traits().inputAlignment());
-        this.splitter = new OutputSplitter(
-                id.model(),
-                mapping,
-                model.traits().takesRequests() && model.traits().ownOutputs());
+        this.splitter = new OutputSplitter(id.model(), mapping, model.traits().ownOutputs());
         this.decoupled = config.decoupled();
         this.maxRows = config.maxBatchSize();
         this.batchIds = Boolean.parseBoolean(config.parameters().get(BATCH_IDS));

@@ -269,7 +269,7 @@ public final class OutputSplitter {
                     "model '" + model + "' returned output '" + t.name()
                             + "', which its configuration does not have (expected: " + plan.allOutputs() + ")");
         }
-        if (t.dataType() != spec.dataType()) {
+        if (t.dataType() != spec.dataType() && !(ownOutputs && spec.spec().unchecked())) {
             throw ServingException.of(
                     ErrorCode.INTERNAL,
                     "model '" + model + "' returned output '" + t.name() + "' of type " + t.dataType() + " (expected: "

@@ -96,6 +96,38 @@ class BatchExecutionTest {
     }
 
     @Test
+    void anOutputOfUnknownTypeHasTheTypeThatTheModelGivesIt() {
+        TensorSpec unknown = new TensorSpec("out", DataType.FP32, Shape.SCALAR, false, false, null, true);
+        TensorSpec known = new TensorSpec("out", DataType.FP32, Shape.of(-1));
+        ModelTraits own = ModelTraits.builder().ownOutputs(true).build();
+        for (TensorSpec output : List.of(unknown, known)) {
+            for (ModelTraits traits : List.of(own, PLAIN)) {
+                BatchExecution execution = new BatchExecution(
+                        new FakeModel(
+                                batched(List.of(new TensorSpec("in", DataType.INT32, Shape.of(-1))), List.of(output)),
+                                traits,
+                                FakeModel::identity),
+                        ID,
+                        new ModelStatistics(ID),
+                        Clock.system());
+                FakeJob alone = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
+                FakeJob a = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 2)));
+                FakeJob b = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 3)));
+                run(execution, alone);
+                run(execution, a, b);
+                for (FakeJob job : List.of(alone, a, b)) {
+                    if (output == unknown && traits == own) {
+                        job.answered(out -> assertThat(out.get(0).dataType()).isEqualTo(DataType.INT32));
+                    } else {
+                        assertThat(job.failed()).hasMessageContaining("of type INT32 (expected: FP32");
+                    }
+                }
+                execution.close();
+            }
+        }
+    }
+
+    @Test
     void aRaggedInputIsFedFlatWithItsBatchInputs() {
         List<BatchInput> batchInputs = new ArrayList<>();
         for (Kind kind : Kind.values()) {

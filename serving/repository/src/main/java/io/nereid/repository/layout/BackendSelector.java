@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 public final class BackendSelector {
     static final String ENSEMBLE = "ensemble";
 
+    /** Triton's platform for packages of AOTInductor, there of the backend {@code pytorch}; here a backend's name too. */
+    public static final String AOTI = "torch_aoti";
+
     /**
      * The file names by which Triton recognises a backend, in Triton's order; this server may not have all backends.
      * {@code MLmodel} comes first, since it describes the other files.
@@ -35,7 +38,7 @@ public final class BackendSelector {
             new Kind("model.onnx", "onnxruntime_onnx", "onnxruntime"),
             new Kind("model.xml", "", "openvino"),
             new Kind("model.pt", "pytorch_libtorch", "pytorch"),
-            new Kind("model.pt2", "torch_aoti", "pytorch"),
+            new Kind("model.pt2", AOTI, AOTI),
             new Kind("model.py", "", "python"));
 
     /** Other names of platforms. */
@@ -82,7 +85,9 @@ public final class BackendSelector {
             return new Choice(null, ENSEMBLE, "");
         }
         if (!config.backend().isEmpty()) {
-            Backend backend = named(config.backend());
+            boolean aoti =
+                    config.backend().equals("pytorch") && config.platform().equals(AOTI);
+            Backend backend = named(aoti ? AOTI : config.backend());
             if (backend == null) {
                 problems.error(
                         file,

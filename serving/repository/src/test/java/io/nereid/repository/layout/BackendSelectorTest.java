@@ -36,6 +36,7 @@ class BackendSelectorTest {
             bare("onnxruntime"),
             bare("openvino"),
             bare("pytorch"),
+            bare("torch_aoti"),
             bare("python"),
             bare("identity")));
 
@@ -67,7 +68,7 @@ class BackendSelectorTest {
         "model.onnx, onnxruntime_onnx, onnxruntime",
         "model.xml, '', openvino",
         "model.pt, pytorch_libtorch, pytorch",
-        "model.pt2, torch_aoti, pytorch",
+        "model.pt2, torch_aoti, torch_aoti",
         "model.py, '', python"
     })
     void filesAreRecognised(String file, String platform, String backend) {
@@ -87,7 +88,7 @@ class BackendSelectorTest {
         "onnxruntime_onnx, onnxruntime",
         "pytorch_libtorch, pytorch",
         "libtorch, pytorch",
-        "torch_aoti, pytorch"
+        "torch_aoti, torch_aoti"
     })
     void platformsOfOldAloneStillMeanTheirBackend(String platform, String backend) {
         ProblemCollector problems = new ProblemCollector();
@@ -97,6 +98,15 @@ class BackendSelectorTest {
         assertThat(choice.platform()).isEqualTo(platform.equals("libtorch") ? "pytorch_libtorch" : platform);
         assertThat(choose(bare, platform, backend, problems).backend()).isSameAs(choice.backend());
         assertThat(problems.list()).isEmpty();
+    }
+
+    /** Triton has packages of AOTInductor in the backend of TorchScript. */
+    @Test
+    void aPackageOfAotInductorMayNameThePytorchBackend() {
+        ProblemCollector problems = new ProblemCollector();
+        Choice choice = choose(bare, "torch_aoti", "pytorch", problems, "model.pt2");
+        assertThat(problems.list()).isEmpty();
+        assertThat(Objects.requireNonNull(choice.backend()).name()).isEqualTo("torch_aoti");
     }
 
     @ParameterizedTest
