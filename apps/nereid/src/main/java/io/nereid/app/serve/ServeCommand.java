@@ -341,7 +341,7 @@ public final class ServeCommand implements Callable<Integer> {
             return drained;
         });
         try {
-            start(server, opened, served, access, out);
+            start(server, opened, served, repositories, access, out);
         } catch (Exception e) {
             if (!termination.begun()) {
                 throw e;
@@ -356,6 +356,7 @@ public final class ServeCommand implements Callable<Integer> {
             NereidServer server,
             List<InetSocketAddress> opened,
             @Nullable ServedModel served,
+            RepositoryRoots repositories,
             AccessControl access,
             PrintWriter out)
             throws Exception {
@@ -371,6 +372,9 @@ public final class ServeCommand implements Callable<Integer> {
         awaitModels(loaded, report, served != null);
         if (tfs.modelConfigFile != null && tfs.modelConfigFilePollWaitSeconds > 0) {
             server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
+        }
+        if (!control.control && !tfs.lists() && !triton.keepsServing()) {
+            report.checkFiles(repositories.roots());
         }
         report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
         report.printAccess(

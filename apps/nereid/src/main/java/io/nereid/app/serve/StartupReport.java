@@ -18,6 +18,8 @@ import io.nereid.tensor.DataType;
 import io.nereid.transport.api.HttpReply;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -118,6 +120,34 @@ final class StartupReport {
             }
             boolean unused = never.await(100, TimeUnit.MILLISECONDS);
         }
+    }
+
+    /**
+     * Refuses to serve nothing where only files were given: a file that no backend reads is a mistake in the command, while a
+     * directory may get its models later.
+     *
+     * @throws ServingException FAILED_PRECONDITION when all of the roots are files, and no version of a model serves
+     */
+    void checkFiles(List<Path> roots) {
+        List<ModelStatus> models = models();
+        boolean serves =
+                models.stream().anyMatch(m -> m.versions().stream().anyMatch(v -> v.phase() == Phase.AVAILABLE));
+        if (serves || roots.isEmpty() || !roots.stream().allMatch(Files::isRegularFile)) {
+            return;
+        }
+        List<String> reasons = new ArrayList<>();
+        for (ModelStatus model : models) {
+            for (ServableState v : model.versions()) {
+                reasons.add(v.reason() == null ? model.model() + " is not loaded" : v.reason());
+            }
+        }
+        String files = String.join("', '", roots.stream().map(Path::toString).toList());
+        throw ServingException.of(
+                ErrorCode.FAILED_PRECONDITION,
+                reasons.isEmpty()
+                        ? "no backend of this server reads '" + files + "'"
+                        : "'" + files + "' cannot be served: " + String.join("; ", reasons),
+                "nereid convert " + roots.get(0) + " says what the file is, and how it can be served");
     }
 
     void print(String host, List<InetSocketAddress> addresses, boolean encrypted) {
