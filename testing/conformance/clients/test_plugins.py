@@ -47,12 +47,37 @@ def test_v2(served):
     assert answer["outputs"][0]["data"] == [2.5, 3.0, 4.5]
 
 
+def test_the_configuration_names_what_triton_fills_in(served):
+    server, output = served
+    config = requests.get("http://" + server.base + "/v2/models/half/config", timeout=30).json()
+    shown = (config["platform"], config["backend"], config["default_model_filename"])
+    assert shown == (("pytorch_libtorch", "pytorch", "model.pt") if output == "OUTPUT__0" else ("tensorflow_lite", "tflite", ""))
+    assert "model_transaction_policy" not in config
+
+
 def test_grpc(served):
     server, output = served
     with grpc_client.InferenceServerClient(server.base) as client:
         x = grpc_client.InferInput("x", [3], "FP32")
         x.set_data_from_numpy(np.array([1, 2, 5], np.float32))
         assert client.infer("half", [x]).as_numpy(output).tolist() == [2.5, 3.0, 4.5]
+
+
+def test_the_configuration_names_the_kind_of_a_tensorflow_model(tmp_path):
+    listed = subprocess.run([program(), "plugins", "list"], capture_output=True, text=True, check=True).stdout
+    if any(line.split()[:1] == ["tensorflow"] and "not installed" in line for line in listed.splitlines()):
+        pytest.skip("the plugin is not installed: nereid plugins install tensorflow")
+    models = ROOT / "backends" / "tensorflow" / "src" / "test" / "resources" / "models"
+    for name in ("echo", "graph"):
+        (tmp_path / name).symlink_to(models / name)
+    server = Server(tmp_path)
+    try:
+        for name, kind in (("echo", "savedmodel"), ("graph", "graphdef")):
+            config = requests.get(f"http://{server.base}/v2/models/{name}/config", timeout=30).json()
+            shown = (config["platform"], config["backend"], config["default_model_filename"])
+            assert shown == (f"tensorflow_{kind}", "tensorflow", f"model.{kind}")
+    finally:
+        server.stop()
 
 
 def test_an_integer_output_of_torchscript_needs_no_configuration(tmp_path):
