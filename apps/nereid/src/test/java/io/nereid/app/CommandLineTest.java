@@ -8,6 +8,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
@@ -50,6 +51,22 @@ class CommandLineTest {
         assertThat(err.toString()).contains("--overload-target 5ms is too short (expected: 10ms or more, or off)");
         assertThat(run("serve", dir.toString(), "--backend-config", "x")).isEqualTo(1);
         assertThat(err.toString()).contains("--backend-config 'x' is not [BACKEND,]KEY=VALUE");
+        assertThat(run("serve", dir.toString(), "--port=0", "--backend-config", "xgbost,default-max-batch-size=4"))
+                .isEqualTo(1);
+        assertThat(err.toString()).contains("there is no backend 'xgbost'").contains("did you mean 'xgboost'?");
+        for (String backend :
+                List.of("xgboost", "lightgbm", "catboost", "sklearn", "onnxruntime", "python", "tokenizer")) {
+            assertThat(run(
+                            "serve",
+                            dir.toString(),
+                            "--port=0",
+                            "--backend-config",
+                            backend + ",default-max-batch-sise=4"))
+                    .isEqualTo(1);
+            assertThat(err.toString())
+                    .contains("there is no setting 'default-max-batch-sise' of the backend " + backend)
+                    .contains("did you mean 'default-max-batch-size'?");
+        }
         assertThat(run("serve", dir.toString(), "--load-model", "x")).isEqualTo(1);
         assertThat(err.toString()).contains("--load-model requires --model-control-mode explicit");
         assertThat(err.toString()).doesNotContain("\tat ");

@@ -5,6 +5,8 @@ package io.nereid.backend;
 import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,6 +58,14 @@ public interface Backend {
      */
     default boolean recognises(Path file) {
         return true;
+    }
+
+    /**
+     * The names of the settings that this backend has for all its models, {@code --backend-config NAME,KEY=VALUE}. The server refuses
+     * others when it starts. Empty, the default, for a backend that checks them itself.
+     */
+    default Optional<Set<String>> settingNames() {
+        return Optional.empty();
     }
 
     /**

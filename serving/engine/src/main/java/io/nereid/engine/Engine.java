@@ -15,6 +15,7 @@ import io.nereid.engine.ensemble.EnsembleLoader;
 import io.nereid.engine.loading.ModelLoader;
 import io.nereid.engine.metrics.EngineMetrics;
 import io.nereid.engine.metrics.HostMetrics;
+import io.nereid.engine.options.BackendSettings;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.servable.RequestSubmitter;
@@ -48,7 +49,6 @@ import io.nereid.spi.management.ModelListEntry;
 import io.nereid.spi.management.ModelStatus;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -98,6 +98,7 @@ import org.jspecify.annotations.Nullable;
 public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
     private final EngineOptions options;
     private final List<Backend> backends;
+    private final BackendSettings settings;
     private final DeviceExecutor pool;
     private final ServableFactory servables;
     private final ServableManager manager;
@@ -131,6 +132,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     public Engine(EngineOptions options, List<Backend> backends, List<CacheStoreProvider> caches, Clock clock) {
         this.backends = List.copyOf(backends);
         this.options = options;
+        this.settings = new BackendSettings(options.backendSettings(), backends);
         this.strictReadiness = options.strictReadiness();
         BatchingParameters batching = options.batching();
         int threads = batching == null || batching.numBatchThreads() == 0
@@ -154,7 +156,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     /** Creates the loaders of stored versions. */
     private final class Loaders implements LoaderFactory {
         private final Map<String, Map<String, String>> settingsByBackend = backends.stream()
-                .collect(Collectors.toUnmodifiableMap(Backend::name, b -> settings(b.name()), (a, b) -> a));
+                .collect(Collectors.toUnmodifiableMap(Backend::name, b -> settings.of(b.name()), (a, b) -> a));
 
         @Override
         public Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint) {
@@ -166,7 +168,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                     new BackendContext(
                             options.deviceThreads(),
                             options.scratch(),
-                            settings(backend.name()),
+                            settings.of(backend.name()),
                             options.autoComplete(),
                             Engine.this,
                             Engine.this,
@@ -179,16 +181,6 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         public Loader ensemble(ModelLocation source, ModelConfig config, String fingerprint) {
             return new EnsembleLoader(source.id(), config, fingerprint, members, servables);
         }
-    }
-
-    /**
-     * The settings of a backend: those under the empty name apply to every backend, those under its own name override
-     * them.
-     */
-    private Map<String, String> settings(String backend) {
-        Map<String, String> settings = new HashMap<>(options.backendSettings().getOrDefault("", Map.of()));
-        settings.putAll(options.backendSettings().getOrDefault(backend, Map.of()));
-        return settings;
     }
 
     /** Gives ensembles access to the models of this engine. */

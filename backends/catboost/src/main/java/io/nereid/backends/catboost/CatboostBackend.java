@@ -18,6 +18,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -80,6 +82,11 @@ public final class CatboostBackend implements Backend {
                         && (text.startsWith("\"ctr_data\"", first)
                                 || text.startsWith("\"features_info\"", first)
                                 || text.startsWith("\"oblivious_trees\"", first)));
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(Set.of("default-max-batch-size"));
     }
 
     @Override

@@ -8,6 +8,8 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.spi.config.ModelConfig;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,6 +36,11 @@ public final class PoolingBackend implements Backend {
     @Override
     public List<String> defaultFiles() {
         return List.of();
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(Set.of("default-max-batch-size"));
     }
 
     @Override

@@ -15,6 +15,8 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -100,6 +102,11 @@ public final class OnnxBackend implements Backend {
                             + " supported");
         }
         return started;
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(Set.copyOf(SETTINGS));
     }
 
     @Override

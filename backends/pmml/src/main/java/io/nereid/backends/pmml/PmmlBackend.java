@@ -11,6 +11,8 @@ import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,6 +54,11 @@ public final class PmmlBackend implements Backend {
     @Override
     public List<String> defaultFiles() {
         return List.of(FILE);
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(Set.of());
     }
 
     @Override

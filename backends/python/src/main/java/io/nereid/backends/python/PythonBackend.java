@@ -15,6 +15,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,6 +61,11 @@ public final class PythonBackend implements Backend {
     @Override
     public List<String> defaultFiles() {
         return List.of(FILE);
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(PythonSettings.names());
     }
 
     /** Null: a missing interpreter is reported when a model is loaded, because each model may use another one. */

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * The backend's settings: {@code --backend-config python,KEY=VALUE}. Immutable.
@@ -52,6 +53,11 @@ record PythonSettings(
     private static final String ENVIRONMENT = "EXECUTION_ENV_PATH";
     private static final String MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
     private static final int MEBIBYTE = 1 << 20;
+
+    /** The names of the backend's settings. */
+    static Set<String> names() {
+        return Set.copyOf(KEYS);
+    }
 
     /** @throws ServingException INVALID_ARGUMENT for an unknown setting or an invalid value */
     static PythonSettings read(BackendContext context) {

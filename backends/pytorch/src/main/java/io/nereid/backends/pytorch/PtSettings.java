@@ -6,6 +6,7 @@ import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A model's PyTorch settings, from its parameters and the backend's settings. Immutable.
@@ -27,6 +28,11 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
             "ENABLE_NVFUSER",
             "ENABLE_TORCH_COMPILE",
             "TORCH_COMPILE_OPTIONAL_PARAMETERS");
+
+    /** The names of the backend's settings. */
+    static Set<String> names() {
+        return Set.copyOf(SETTINGS);
+    }
 
     /**
      * Reads a model's parameters, which have Triton's names, and the backend's settings.

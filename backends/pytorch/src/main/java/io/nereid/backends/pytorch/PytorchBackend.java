@@ -16,6 +16,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -68,6 +70,11 @@ public final class PytorchBackend implements Backend {
     @Override
     public boolean recognises(Path file) {
         return Files.isRegularFile(file) && TorchArchive.recognises(file);
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(PtSettings.names());
     }
 
     @Override

@@ -17,6 +17,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -71,6 +73,11 @@ public final class SklearnBackend implements Backend {
     @Override
     public List<String> defaultFiles() {
         return FILES;
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(Set.of("default-max-batch-size", "predict-proba"));
     }
 
     @Override

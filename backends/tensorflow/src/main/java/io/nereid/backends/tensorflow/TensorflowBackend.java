@@ -24,6 +24,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -128,6 +129,11 @@ public final class TensorflowBackend implements Backend {
                             + " directory; 'nereid plugins install tensorflow' repairs a damaged installation");
         }
         return started;
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(TfSettings.names());
     }
 
     @Override

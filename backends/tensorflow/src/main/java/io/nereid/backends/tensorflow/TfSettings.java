@@ -35,6 +35,11 @@ record TfSettings(
     private static final String TAGS = "tags";
     private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, CHECK_SHAPES, INTRA, INTER, TAGS);
 
+    /** The names of the backend's settings. */
+    static Set<String> names() {
+        return Set.copyOf(SETTINGS);
+    }
+
     /**
      * Reads a model's parameters, which have Triton's names, and the backend's settings.
      *

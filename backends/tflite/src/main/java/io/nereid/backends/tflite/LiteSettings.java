@@ -6,6 +6,7 @@ import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A model's TensorFlow Lite settings, from its parameters and the backend's settings. Immutable.
@@ -19,6 +20,11 @@ record LiteSettings(int defaultMaxBatchSize, int threads, boolean checkShapes) {
     private static final String THREADS = "num_threads";
     private static final String CHECK_SHAPES = "check-shapes";
     private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS, CHECK_SHAPES);
+
+    /** The names of the backend's settings. */
+    static Set<String> names() {
+        return Set.copyOf(SETTINGS);
+    }
 
     /**
      * Reads a model's parameters and the backend's settings.

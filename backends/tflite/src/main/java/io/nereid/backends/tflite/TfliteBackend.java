@@ -17,6 +17,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -93,6 +95,11 @@ public final class TfliteBackend implements Backend {
                             + " repairs a damaged installation");
         }
         return started;
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(LiteSettings.names());
     }
 
     @Override

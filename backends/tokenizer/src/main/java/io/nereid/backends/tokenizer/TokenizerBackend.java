@@ -15,6 +15,8 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -99,6 +101,11 @@ public final class TokenizerBackend implements Backend {
             failure = NativeTokenizer.start();
         }
         return failure;
+    }
+
+    @Override
+    public Optional<Set<String>> settingNames() {
+        return Optional.of(Set.of("default-max-batch-size"));
     }
 
     @Override

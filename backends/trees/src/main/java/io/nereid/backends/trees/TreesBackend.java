@@ -11,6 +11,8 @@ import io.nereid.backends.trees.format.TreeFile;
 import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The common base of the XGBoost and LightGBM backends. Thread-safe: has no state. */
@@ -41,6 +43,11 @@ abstract class TreesBackend implements Backend {
     @Override
     public final boolean recognises(Path file) {
         return TreeFile.recognises(file, name);
+    }
+
+    @Override
+    public final Optional<Set<String>> settingNames() {
+        return Optional.of(Set.of("default-max-batch-size"));
     }
 
     @Override
