@@ -45,7 +45,7 @@ class BoosterPickleTest {
         try (BackendModel model = probabilities("lgbm_kinds")) {
             List<Object> unknown = Models.run(model, "predict_proba", row("Paris"));
             assertThat(unknown).isEqualTo(Models.run(model, "predict_proba", row("")));
-            assertThat(unknown).isNotEqualTo(Models.run(model, "predict_proba", row("Genève")));
+            assertThat(unknown).isNotEqualTo(Models.run(model, "predict_proba", row("Zürich")));
         }
     }
 
@@ -74,7 +74,7 @@ class BoosterPickleTest {
             Models.doubles("age", Shape.of(1), 40),
             Models.texts("city", Shape.of(1), city),
             Models.texts("size", Shape.of(1), "M"),
-            Models.doubles("income", Shape.of(1), 600)
+            Models.doubles("income", Shape.of(1), 100)
         };
     }
 
