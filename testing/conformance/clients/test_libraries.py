@@ -48,7 +48,7 @@ def environment(version):
     return python
 
 
-def text(value):
+def category(value):
     """A category; a missing one is an empty text."""
     return "" if value != value else str(value)
 
@@ -65,7 +65,7 @@ def inputs(metadata, case):
         return [{"name": specs[0]["name"], "shape": shape, "datatype": specs[0]["datatype"], "data": data}]
     return [
         {"name": s["name"], "shape": [len(rows)], "datatype": s["datatype"],
-         "data": [text(row[i]) if s["datatype"] == "BYTES" else float(row[i]) for row in rows]}
+         "data": [category(row[i]) if s["datatype"] == "BYTES" else float(row[i]) for row in rows]}
         for i, s in enumerate(specs)]
 
 
